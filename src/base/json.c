@@ -1,0 +1,165 @@
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void comma(struct json *j)
+{
+        if (j->comma)
+                buf_char(j->out, ',');
+        j->comma = true;
+}
+
+void json_open(struct json *j, char bracket)
+{
+        comma(j);
+        buf_char(j->out, bracket);
+        j->comma = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+        buf_char(j->out, bracket);
+        j->comma = true;
+}
+
+/* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629). */
+static size_t utf8_len(const unsigned char *p, size_t n)
+{
+        size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+        if (len == 0 || len > n)
+                return 0;
+        for (size_t i = 1; i < len; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] > 0x8f))
+                return 0;
+        return len;
+}
+
+static void quoted(struct buf *b, struct str s)
+{
+        const unsigned char *p = (const unsigned char *)s.p;
+
+        buf_char(b, '"');
+        for (size_t i = 0, len; i < s.n; i += len) {
+                len = utf8_len(p + i, s.n - i);
+                if (len == 0) {
+                        buf_addz(b, "\xef\xbf\xbd");
+                        len = 1;
+                } else if (len > 1) {
+                        buf_add(b, p + i, len);
+                } else if (p[i] == '"' || p[i] == '\\') {
+                        buf_char(b, '\\');
+                        buf_char(b, (char)p[i]);
+                } else if (p[i] == '\n') {
+                        buf_addz(b, "\\n");
+                } else if (p[i] == '\t') {
+                        buf_addz(b, "\\t");
+                } else if (p[i] < 0x20) {
+                        buf_printf(b, "\\u%04x", p[i]);
+                } else {
+                        buf_char(b, (char)p[i]);
+                }
+        }
+        buf_char(b, '"');
+}
+
+void json_keys(struct json *j, struct str key)
+{
+        comma(j);
+        quoted(j->out, key);
+        buf_char(j->out, ':');
+        j->comma = false;
+}
+
+void json_key(struct json *j, const char *key)
+{
+        json_keys(j, str_of(key));
+}
+
+void json_str(struct json *j, struct str s)
+{
+        comma(j);
+        quoted(j->out, s);
+}
+
+void json_strz(struct json *j, const char *z)
+{
+        if (z)
+                json_str(j, str_of(z));
+        else
+                json_null(j);
+}
+
+void json_int(struct json *j, int64_t v)
+{
+        comma(j);
+        buf_printf(j->out, "%lld", (long long)v);
+}
+
+void json_uint(struct json *j, uint64_t v)
+{
+        comma(j);
+        buf_printf(j->out, "%llu", (unsigned long long)v);
+}
+
+void json_double(struct json *j, double v)
+{
+        char text[40];
+
+        comma(j);
+        if (!isfinite(v)) {
+                buf_addz(j->out, "null");
+                return;
+        }
+        /* The shortest of the two that reads back as the same number. */
+        snprintf(text, sizeof(text), "%.15g", v);
+        if (strtod(text, NULL) != v)
+                snprintf(text, sizeof(text), "%.17g", v);
+        buf_addz(j->out, text);
+}
+
+void json_bool(struct json *j, bool v)
+{
+        comma(j);
+        buf_addz(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+        comma(j);
+        buf_addz(j->out, "null");
+}
+
+void json_raw(struct json *j, struct str s)
+{
+        comma(j);
+        buf_str(j->out, s);
+}
+
+void json_kstr(struct json *j, const char *key, struct str s)
+{
+        json_key(j, key);
+        json_str(j, s);
+}
+
+void json_kstrz(struct json *j, const char *key, const char *z)
+{
+        json_key(j, key);
+        json_strz(j, z);
+}
+
+void json_kint(struct json *j, const char *key, int64_t v)
+{
+        json_key(j, key);
+        json_int(j, v);
+}
+
+void json_kbool(struct json *j, const char *key, bool v)
+{
+        json_key(j, key);
+        json_bool(j, v);
+}

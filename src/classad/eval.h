@@ -1,0 +1,41 @@
+/* eval: evaluating expressions.
+ *
+ * An `eval` is the room in which evaluations happen: an arena for strings and lists that they make, the time that
+ * they are told, a seed for random(), and limits. Make one and use it for many evaluations; eval_reset() gives the
+ * arena back, and with it all values that were not copied. Evaluating numbers and booleans allocates nothing.
+ * Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX nested references,
+ * `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is error.
+ */
+#pragma once
+#include "base/arena.h"
+#include "classad/expr.h"
+
+struct eval {
+        struct arena arena;
+        int64_t now_s;      /* Unix time told to time() and CurrentTime */
+        uint64_t random;    /* state of random() */
+        uint32_t steps_max; /* default 1,000,000 */
+        uint32_t steps;     /* taken by the current call */
+        uint32_t depth;
+        const char *limit_hit; /* NULL, or which limit made the last call an error: "depth", "steps", "memory" */
+};
+
+void eval_init(struct eval *ev, int64_t now_s, uint64_t seed);
+void eval_deinit(struct eval *ev);
+void eval_reset(struct eval *ev); /* frees what evaluations made */
+
+/* Evaluates e as if it stood in `my`, with the other ad `target` (either may be NULL). */
+void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const struct ad *target,
+               struct value *ret);
+/* Evaluates the attribute `name` of `my`; undefined when it has none. */
+void eval_attr(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, struct value *ret);
+/* The clause n (0..count-1) of a condition; see expr_clause_count. */
+void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my, const struct ad *target,
+                 struct value *ret);
+
+/* Typed shorthands: true and the value when the attribute evaluates to that type (numbers convert), else false
+ * with *ret unchanged. A string is borrowed until eval_reset. */
+bool eval_boolean(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, bool *ret);
+bool eval_integer(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, int64_t *ret);
+bool eval_real(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, double *ret);
+bool eval_string(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, struct str *ret);

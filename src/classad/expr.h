@@ -1,0 +1,21 @@
+/* expr: one compiled expression. Made by ad_set_text, ad_parse or expr_parse, never changed afterwards. */
+#pragma once
+#include "classad/ad.h"
+
+/* Parses one expression. 0 or a classad_error. *ret is the caller's to free with expr_free. */
+int expr_parse(struct symbols *symbols, struct str text, struct expr **ret, struct err *err);
+void expr_free(struct expr *e);
+
+/* The clauses of a condition: what stands between the && at the top. A condition without && is one clause. */
+unsigned expr_clause_count(const struct expr *e);
+
+/* The names that a condition can depend on, by following references through `my` and its parents:
+ * own: names that are looked up in one's own ad (whether found or not found and not qualified);
+ * target: names looked up in the other ad: target.X, and bare names that `my` does not have.
+ * Each is told once. uses_time: calls time() or uses CurrentTime; uses_random: calls random(). */
+struct expr_uses {
+        bool uses_time, uses_random;
+};
+typedef void expr_reference_fn(void *arg, symbol name, bool target);
+void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
+                     struct expr_uses *ret_uses);

@@ -1,0 +1,47 @@
+/* http: an HTTP/1.1 server on a loop, with limits.
+ *
+ * The handler gets each request when its body is complete, and answers it at once or later, in one piece or in
+ * chunks. A request lives until it was answered to the end, or until its client went away: then on_close is called
+ * (once) and the request must not be touched again. All on the loop's thread.
+ * Limits: 16 kB of headers (4 kB within 5 s for the head), 8 MiB of body, body within 60 s, idle connections 60 s.
+ */
+#pragma once
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "ev/loop.h"
+#include "ev/tls.h"
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS };
+
+struct http_server;
+struct http_request;
+typedef void http_handler_fn(void *arg, struct http_request *r);
+
+struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg);
+/* As listener_new in stream.h; tls NULL for none. May be called several times. */
+int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
+                       const char **ret_address, struct err *err);
+void http_server_free(struct http_server *s);
+
+enum http_method http_method(const struct http_request *r);
+struct str http_path(const struct http_request *r);          /* decoded, without the query, e.g. "/v1/jobs/7.42" */
+bool http_query(const struct http_request *r, const char *name, struct str *ret); /* decoded; false when absent */
+struct str http_header(const struct http_request *r, const char *name);           /* empty when absent */
+struct str http_body(const struct http_request *r);
+int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
+struct str http_peer_name(const struct http_request *r);     /* common name of a verified client certificate */
+void http_set_data(struct http_request *r, void *data);      /* the handler's own */
+void *http_data(const struct http_request *r);
+void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);
+
+void http_add_header(struct http_request *r, const char *name, const char *value); /* before replying */
+/* Answers with a body (emptied) and ends the request. content_type NULL: application/json. */
+void http_reply(struct http_request *r, int status, const char *content_type, struct buf *body);
+/* Chunks: start, any number of chunks (emptied), end. `drained` is called each time all was handed to the kernel. */
+void http_reply_start(struct http_request *r, int status, const char *content_type,
+                      void (*drained)(void *arg, struct http_request *r), void *arg);
+void http_reply_chunk(struct http_request *r, struct buf *chunk);
+size_t http_reply_pending(const struct http_request *r); /* bytes not yet with the kernel */
+void http_reply_end(struct http_request *r);

@@ -1,0 +1,37 @@
+/* loop: one event loop per thread. The only users of the event library are the files of ev/.
+ *
+ * Everything made on a loop (timers, watches, mailboxes' receiving side, streams, HTTP servers, children) belongs
+ * to the loop's thread: it is made before loop_run, or on that thread, and its callbacks run there. The only calls
+ * allowed from other threads are loop_stop and mailbox_post.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loop;
+struct loop *loop_new(void);
+void loop_free(struct loop *l); /* after everything made on it is freed; NULL is fine */
+void loop_run(struct loop *l);  /* until loop_stop */
+void loop_stop(struct loop *l); /* from any thread; also before loop_run */
+/* Calls fn after the callbacks of this turn, once: the place to gather what a turn did (group commit, batches). */
+void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
+
+/* One-shot timers, on the monotonic clock. */
+struct timer;
+struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg);
+void timer_start(struct timer *t, int64_t after_ms); /* again: moves it; 0 is the next turn */
+void timer_stop(struct timer *t);
+bool timer_running(const struct timer *t);
+void timer_free(struct timer *t); /* NULL is fine */
+
+/* Readiness of a descriptor, level-triggered, until freed. The descriptor stays the caller's. */
+enum { WATCH_READ = 1, WATCH_WRITE = 2 };
+struct watch;
+struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, int what), void *arg);
+void watch_set(struct watch *w, int what); /* 0: quiet */
+void watch_free(struct watch *w);
+
+/* A signal, delivered on the loop. */
+struct watch_signal;
+struct watch_signal *watch_signal_new(struct loop *l, int signo, void (*fn)(void *arg), void *arg);
+void watch_signal_free(struct watch_signal *w);
