@@ -1,0 +1,31 @@
+/* macro: $(name) references in text.
+ *
+ * One expander for the readers of job descriptions, which know all macros, and for the agent and the server, which
+ * fill in what belongs to one job. Forms (HTCondor manual, "Submitting a job", "Function macros"):
+ *   $(name)  $(name:default)  $F[fpduwnxbqa…](name)  $INT(name[,format])  $REAL(name[,format])  $SUBSTR(name,from[,len])
+ *   $CHOICE(index,list…)  $ENV(name[:default])  $RANDOM_CHOICE(a,b,…)  $RANDOM_INTEGER(min,max[,step])  $DOLLAR → $
+ * $$(…) and $$([…]) are left as they are. Names are case-insensitive. Values are expanded again, to a bounded depth.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+#define MACRO_DEPTH_MAX 32
+
+enum macro_found {
+        MACRO_UNKNOWN, /* no such name: the default if there is one, else `missing` decides */
+        MACRO_VALUE,   /* the value was appended to out; it is expanded again */
+        MACRO_FINAL,   /* appended; not expanded again */
+        MACRO_LATE,    /* cannot be known yet: the whole reference stays in the text as it is, and *late is set */
+};
+struct macro_world {
+        void *arg;
+        enum macro_found (*lookup)(void *arg, struct str name, struct buf *out);
+        const char *(*getenv)(void *arg, const char *name); /* NULL: $ENV is an error */
+        uint64_t *random; /* state for $RANDOM_*; NULL: an error */
+        bool missing_is_error; /* an unknown name without default: an error, or the empty string */
+};
+/* Appends the expansion to out. *ret_late (may be NULL) says whether late references are left.
+ * 0, or -EINVAL with err: malformed reference, unknown name, too deep; -EMSGSIZE: out is full. */
+int macro_expand(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late, struct err *err);
+bool macro_present(struct str text); /* there is a $( or $NAME( in it, other than $$( */
