@@ -1,0 +1,31 @@
+/* template: the attributes that the jobs of a request's part share, compiled once.
+ *
+ * Templates with the same text are one object, counted by its users. Attributes without macros are expressions of
+ * `ad`; late ones keep their text, and become expressions of a member's own ad.
+ */
+#pragma once
+#include "classad/expr.h"
+#include "core/submission.h"
+
+struct core;
+struct template_late {
+        symbol name;
+        struct str text; /* owned */
+};
+struct template {
+        struct str key; /* owned: what makes two templates the same */
+        unsigned refs;
+        struct ad *ad;
+        struct template_late *late;
+        size_t late_count;
+        char **variables;
+        size_t variable_count;
+        bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
+        bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
+        bool late_class;      /* a late attribute matters for matching: members are classed one by one */
+};
+
+/* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which names
+ * the attribute. The caller unrefs. */
+int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err);
+void template_unref(struct core *c, struct template *t); /* NULL is fine */
