@@ -1,0 +1,310 @@
+/* One pass over the text finds references and writes what they stand for; a macro's value is expanded by a
+ * deeper pass before it is written, never by looking at what was written, so that a value that is final stays
+ * as it is.
+ *
+ * When something late is met, the reference is written out again with all that is known filled in. $(DOLLAR)
+ * then has to stay too, or a later expansion would take the $ for its own: so the first pass keeps it, and
+ * when nothing late was found, a second pass writes the $.
+ */
+#include "base/macro.h"
+
+#include <errno.h>
+
+#include "base/macro_function.h"
+
+static bool name_char(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '.';
+}
+
+bool macro_is_name(struct str name)
+{
+        for (size_t i = 0; i < name.n; i++)
+                if (!name_char(name.p[i]))
+                        return false;
+        return name.n > 0;
+}
+
+ptrdiff_t macro_close(struct str s)
+{
+        unsigned depth = 1;
+
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '(')
+                        depth++;
+                else if (s.p[i] == ')' && --depth == 0)
+                        return (ptrdiff_t)i;
+        }
+        return -1;
+}
+
+int macro_deeper(struct macro_run *r, struct str text, struct buf *out, bool *late)
+{
+        int rc;
+
+        r->work += text.n + 1;
+        if (r->work > MACRO_WORK_MAX)
+                return err_set(r->err, -EMSGSIZE, "macros expand to more than %u MiB in all",
+                               MACRO_WORK_MAX >> 20);
+        if (r->depth >= MACRO_DEPTH_MAX)
+                return err_set(r->err, -EINVAL,
+                               "macros refer to each other deeper than %d levels; does one refer to itself?",
+                               MACRO_DEPTH_MAX);
+        r->depth++;
+        rc = macro_run(r, text, out, late);
+        r->depth--;
+        return rc;
+}
+
+/* Writes what stands behind a name that was looked up. *found is what the lookup said. */
+int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *late, enum macro_found *found)
+{
+        BUF_CLEANUP struct buf raw = {.max = MACRO_TEXT_MAX};
+        int rc = 0;
+
+        *found = r->world->lookup(r->world->arg, name, &raw);
+        if (buf_check(&raw))
+                return err_set(r->err, -EMSGSIZE, "the value of $(" STR_FMT ") is too long",
+                               STR_ARG(str_head(name, 80)));
+        if (*found == MACRO_VALUE)
+                rc = macro_deeper(r, buf_view(&raw), out, late);
+        else if (*found == MACRO_FINAL)
+                buf_str(out, buf_view(&raw));
+        return rc;
+}
+
+/* How long a name is that stands at the front of s, in which $(…) may stand; *nested says whether one does.
+ */
+static size_t name_length(struct str s, bool *nested)
+{
+        size_t i = 0;
+
+        *nested = false;
+        for (;;) {
+                ptrdiff_t end;
+
+                while (i < s.n && name_char(s.p[i]))
+                        i++;
+                if (!str_starts(str_skip(s, i), STR("$(")))
+                        return i;
+                end = macro_close(str_skip(s, i + 2));
+                if (end < 0)
+                        return i;
+                *nested = true;
+                i += (size_t)end + 3;
+        }
+}
+
+static int missing(struct macro_run *r, struct str name)
+{
+        if (r->world->missing_is_error)
+                return err_set(r->err, -EINVAL,
+                               "$(" STR_FMT ") is not defined; define it, or give a default: $(" STR_FMT
+                               ":…)",
+                               STR_ARG(str_head(name, 80)), STR_ARG(str_head(name, 80)));
+        if (r->world->missing)
+                r->world->missing(r->world->arg, name);
+        return 0;
+}
+
+/* $(name) or $(name:default), both texts as they stand. */
+static int plain(struct macro_run *r, struct str name, const struct str *fallback, struct buf *out,
+                 bool *late)
+{
+        size_t start = out->n;
+        enum macro_found found;
+        int rc;
+
+        if (str_ieq(name, STR("DOLLAR"))) {
+                r->saw_dollar = true;
+                buf_addz(out, r->keep_dollar ? "$(DOLLAR)" : "$");
+                return 0;
+        }
+        rc = macro_value(r, name, out, late, &found);
+        if (rc)
+                return rc;
+        if (found == MACRO_LATE) {
+                *late = true;
+                buf_truncate(out, start);
+                buf_addz(out, "$(");
+                buf_str(out, name);
+                if (fallback) {
+                        buf_char(out, ':');
+                        rc = macro_deeper(r, *fallback, out, late);
+                }
+                buf_char(out, ')');
+        } else if (fallback && out->n == start) {
+                rc = macro_deeper(r, *fallback, out, late);
+        } else if (found == MACRO_UNKNOWN) {
+                rc = missing(r, name);
+        }
+        return rc;
+}
+
+/* A reference whose name holds references: they are expanded first. */
+static int plain_nested(struct macro_run *r, struct str name, const struct str *fallback, struct buf *out,
+                        bool *late)
+{
+        BUF_CLEANUP struct buf whole = {.max = MACRO_TEXT_MAX};
+        bool name_late = false;
+        int rc = macro_deeper(r, name, &whole, &name_late);
+
+        if (rc)
+                return rc;
+        if (!name_late && !macro_is_name(buf_view(&whole)))
+                return err_set(r->err, -EINVAL,
+                               "'" STR_FMT "', made from $(" STR_FMT "), cannot be a macro's name",
+                               STR_ARG(str_head(buf_view(&whole), 80)), STR_ARG(str_head(name, 80)));
+        if (!name_late)
+                return plain(r, buf_view(&whole), fallback, out, late);
+        *late = true;
+        buf_addz(out, "$(");
+        buf_str(out, buf_view(&whole));
+        if (fallback) {
+                buf_char(out, ':');
+                rc = macro_deeper(r, *fallback, out, late);
+        }
+        buf_char(out, ')');
+        return rc;
+}
+
+static int unclosed(struct macro_run *r, struct str s)
+{
+        return err_set(r->err, -EINVAL,
+                       "the reference that begins with '" STR_FMT "' is never closed with a ')'",
+                       STR_ARG(str_head(s, 40)));
+}
+
+/* s begins with "$(". *used: how much of it was read. */
+static int parenthesis(struct macro_run *r, struct str s, struct buf *out, bool *late, size_t *used)
+{
+        bool nested;
+        size_t n = name_length(str_skip(s, 2), &nested), at = n + 2;
+        struct str name = str_make(s.p + 2, n), fallback;
+        bool has_default = false;
+        ptrdiff_t end;
+
+        if (n && at >= s.n)
+                return unclosed(r, s);
+        if (n == 0 || (s.p[at] != ')' && s.p[at] != ':')) {
+                buf_addz(out, "$("); /* not ours */
+                *used = 2;
+                return 0;
+        }
+        if (s.p[at] == ':') {
+                has_default = true;
+                end = macro_close(str_skip(s, at + 1));
+                if (end < 0)
+                        return unclosed(r, s);
+                fallback = str_make(s.p + at + 1, (size_t)end);
+                at += 1 + (size_t)end;
+        }
+        *used = at + 1;
+        return (nested ? plain_nested : plain)(r, name, has_default ? &fallback : NULL, out, late);
+}
+
+/* s begins with '$'. Finds the name of a function before a '('; its length, or 0. */
+static size_t function_length(struct str s)
+{
+        size_t n = 1;
+
+        while (n < s.n && name_char(s.p[n]) && s.p[n] != '.')
+                n++;
+        return n < s.n && s.p[n] == '(' && macro_function_known(str_make(s.p + 1, n - 1)) ? n - 1 : 0;
+}
+
+static int one_reference(struct macro_run *r, struct str s, struct buf *out, bool *late, size_t *used)
+{
+        size_t n;
+        ptrdiff_t end;
+
+        if (str_starts(s, STR("$("))) {
+                return parenthesis(r, s, out, late, used);
+        } else if (str_starts(s, STR("$$"))) {
+                *used = 2;
+        } else if ((n = function_length(s)) > 0) {
+                struct str body = str_skip(s, n + 2);
+
+                end = macro_close(body);
+                if (end < 0)
+                        return unclosed(r, s);
+                *used = n + 2 + (size_t)end + 1;
+                return macro_function_call(r, str_make(s.p + 1, n), str_head(body, (size_t)end), out, late);
+        } else {
+                *used = 1;
+        }
+        if (*used == 2 && s.n > 2 && s.p[2] == '(')
+                *used = 3;
+        buf_str(out, str_head(s, *used));
+        return 0;
+}
+
+int macro_run(struct macro_run *r, struct str text, struct buf *out, bool *late)
+{
+        while (text.n) {
+                ptrdiff_t at = str_find(text, '$');
+                size_t used;
+                int rc;
+
+                buf_str(out, at < 0 ? text : str_head(text, (size_t)at));
+                if (at < 0)
+                        break;
+                text = str_skip(text, (size_t)at);
+                rc = one_reference(r, text, out, late, &used);
+                if (rc)
+                        return rc;
+                text = str_skip(text, used);
+        }
+        if (buf_check(out))
+                return err_set(r->err, -EMSGSIZE, "the text that macros expand to is too long");
+        return 0;
+}
+
+int macro_expand(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
+                 struct err *err)
+{
+        BUF_CLEANUP struct buf whole = {.max = MACRO_TEXT_MAX};
+        struct macro_run r = {.world = w, .err = err, .keep_dollar = true};
+        uint64_t random = w->random ? *w->random : 0;
+        bool late = false;
+        size_t start = out->n;
+        int rc = macro_run(&r, text, &whole, &late);
+
+        if (!rc && !late && r.saw_dollar) {
+                r = (struct macro_run){.world = w, .err = err};
+                if (w->random)
+                        *w->random = random;
+                buf_reset(&whole);
+                rc = macro_run(&r, text, &whole, &late);
+        }
+        if (rc)
+                return rc;
+        buf_str(out, buf_view(&whole));
+        if (buf_check(out)) {
+                buf_truncate(out, start);
+                return err_set(err, -EMSGSIZE, "the text that macros expand to is too long");
+        }
+        if (ret_late)
+                *ret_late = late;
+        return 0;
+}
+
+bool macro_present(struct str text)
+{
+        for (ptrdiff_t at; (at = str_find(text, '$')) >= 0;) {
+                bool nested;
+
+                text = str_skip(text, (size_t)at);
+                if (str_starts(text, STR("$$"))) {
+                        text = str_skip(text, 2);
+                        continue;
+                }
+                if (function_length(text))
+                        return true;
+                if (str_starts(text, STR("$(")) && name_length(str_skip(text, 2), &nested) > 0)
+                        return true;
+                text = str_skip(text, 1);
+        }
+        return false;
+}

@@ -1,0 +1,565 @@
+/* Each function resolves its arguments; when one is late the call is written out again with what is known.
+ * A call that stays is split at its commas again later, so a filled-in text must not bring commas of its own.
+ */
+#include "base/macro_function.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/arith.h"
+
+struct call {
+        struct macro_run *run;
+        struct str name, body;
+        struct buf *out;
+        bool *late;
+};
+
+static int fail(struct call *c, const char *what, struct str shown)
+{
+        return err_set(c->run->err, -EINVAL, "$" STR_FMT "(" STR_FMT "): %s%s" STR_FMT "%s", STR_ARG(c->name),
+                       STR_ARG(str_head(c->body, 80)), what, shown.p ? " '" : "",
+                       STR_ARG(str_head(shown, 80)), shown.p ? "'" : "");
+}
+
+/* Takes what stands before the next comma outside parentheses. As str_cut. */
+static bool cut_argument(struct str *rest, struct str *ret)
+{
+        unsigned depth = 0;
+
+        if (!rest->p)
+                return false;
+        for (size_t i = 0; i < rest->n; i++) {
+                char c = rest->p[i];
+
+                if (c == '(')
+                        depth++;
+                else if (c == ')' && depth)
+                        depth--;
+                else if (c == ',' && !depth) {
+                        *ret = str_head(*rest, i);
+                        *rest = str_skip(*rest, i + 1);
+                        return true;
+                }
+        }
+        *ret = *rest;
+        *rest = STR_NONE;
+        return true;
+}
+
+static bool has_comma(struct str s)
+{
+        struct str first;
+
+        return cut_argument(&s, &first) && s.p;
+}
+
+/* An argument's value: what the macro of that name holds, or else the text itself, expanded. */
+static int argument(struct call *c, struct str text, struct buf *value, bool *late)
+{
+        enum macro_found found;
+        int rc;
+
+        text = str_trim(text);
+        if (!macro_is_name(text))
+                return macro_deeper(c->run, text, value, late);
+        rc = macro_value(c->run, text, value, late, &found);
+        if (found == MACRO_LATE)
+                *late = true;
+        if (found == MACRO_LATE || found == MACRO_UNKNOWN)
+                buf_str(value, text);
+        return rc;
+}
+
+/* Writes the call again, to be made later. rest: NULL when there are no further arguments. */
+static int keep(struct call *c, struct str first, const struct str *rest)
+{
+        if (rest && has_comma(first))
+                return fail(
+                        c, "a value with a comma and a value that differs from job to job can't be combined:",
+                        first);
+        *c->late = true;
+        buf_char(c->out, '$');
+        buf_str(c->out, c->name);
+        buf_char(c->out, '(');
+        buf_str(c->out, first);
+        if (rest) {
+                buf_char(c->out, ',');
+                buf_str(c->out, *rest);
+        }
+        buf_char(c->out, ')');
+        return 0;
+}
+
+static int to_integer(struct call *c, struct str text, int64_t *ret)
+{
+        struct arith v;
+        struct err err = {{0}};
+
+        if (arith_eval(text, &v, &err))
+                return fail(c, err.text, STR_NONE);
+        if (v.is_real && !(v.real > -9.2e18 && v.real < 9.2e18))
+                return fail(c, "too large:", text);
+        *ret = v.is_real ? (int64_t)v.real : v.integer;
+        return 0;
+}
+
+/* The one conversion of a printf format for numbers; anything else could read what isn't there. `%%` is
+ * allowed. Gives the format with the length that the value has ("ll" for whole numbers). */
+static int check_format(struct call *c, struct str f, const char *conversions, const char *length,
+                        struct buf *ret)
+{
+        bool seen = false;
+
+        for (size_t i = 0; i < f.n; i++) {
+                size_t digits = 0, flags = 0;
+
+                buf_char(ret, f.p[i]);
+                if (f.p[i] != '%')
+                        continue;
+                if (i + 1 < f.n && f.p[i + 1] == '%') {
+                        buf_char(ret, f.p[++i]);
+                        continue;
+                }
+                while (++i < f.n && memchr("-+ #0123456789.", f.p[i], 15) && flags++ < 8 && digits < 4) {
+                        digits = f.p[i] >= '0' && f.p[i] <= '9' ? digits + 1 : 0;
+                        buf_char(ret, f.p[i]);
+                }
+                while (i < f.n && f.p[i] == 'l')
+                        i++;
+                if (i >= f.n || !strchr(conversions, f.p[i]) || seen)
+                        return fail(c, "not a format for one number:", f);
+                seen = true;
+                buf_addz(ret, length);
+                buf_char(ret, f.p[i]);
+        }
+        return seen ? 0 : fail(c, "the format has no % for the number:", f);
+}
+
+static int print_number(struct call *c, struct str format, const struct arith *v, bool whole)
+{
+        BUF_CLEANUP struct buf checked = {.max = 4096};
+        int rc = 0;
+
+        if (memchr(format.p, '\0', format.n))
+                return fail(c, "a NUL byte is no part of a format", STR_NONE);
+        rc = check_format(c, format, whole ? "diuxXo" : "eEfFgG", whole ? "ll" : "", &checked);
+        if (!rc && buf_check(&checked))
+                rc = fail(c, "the format is too long", STR_NONE);
+        if (rc)
+                return rc;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        if (whole)
+                buf_printf(c->out, buf_z(&checked), (long long)v->integer);
+        else
+                buf_printf(c->out, buf_z(&checked), v->real);
+#pragma GCC diagnostic pop
+        return 0;
+}
+
+/* $INT(x[,format]) and $REAL(x[,format]). The format is all behind the comma, white space and commas too. */
+static int number(struct call *c, bool whole)
+{
+        BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, format = {.max = MACRO_TEXT_MAX};
+        struct str rest = c->body, first = STR_NONE, f;
+        struct arith v;
+        struct err err = {{0}};
+        bool late = false;
+        int rc;
+
+        cut_argument(&rest, &first);
+        rc = argument(c, first, &value, &late);
+        if (!rc && rest.p)
+                rc = macro_deeper(c->run, rest, &format, &late);
+        if (rc)
+                return rc;
+        f = buf_view(&format);
+        if (late)
+                return keep(c, buf_view(&value), rest.p ? &f : NULL);
+        if (arith_eval(buf_view(&value), &v, &err))
+                return fail(c, err.text, STR_NONE);
+        if (whole && v.is_real)
+                rc = to_integer(c, buf_view(&value), &v.integer);
+        if (rc)
+                return rc;
+        if (rest.p) {
+                size_t start = c->out->n;
+
+                rc = print_number(c, f, &v, whole);
+                if (!rc && !whole && str_find(str_skip(buf_view(c->out), start), '.') < 0)
+                        buf_addz(c->out, ".0"); /* so that it reads as a real */
+        } else if (whole) {
+                buf_printf(c->out, "%lld", (long long)v.integer);
+        } else {
+                buf_printf(c->out, "%.16G", v.real);
+        }
+        return rc;
+}
+
+static int call_int(struct call *c)
+{
+        return number(c, true);
+}
+
+static int call_real(struct call *c)
+{
+        return number(c, false);
+}
+
+static int call_substr(struct call *c)
+{
+        BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, tail = {.max = MACRO_TEXT_MAX};
+        struct str rest = c->body, first = STR_NONE, from, length, t;
+        int64_t start = 0, count = INT32_MAX, size;
+        bool late = false;
+        int rc;
+
+        cut_argument(&rest, &first);
+        if (!rest.p)
+                return fail(c, "it needs a place to start: $SUBSTR(name,from) or $SUBSTR(name,from,length)",
+                            STR_NONE);
+        rc = argument(c, first, &value, &late);
+        if (!rc && cut_argument(&rest, &from))
+                rc = argument(c, from, &tail, &late);
+        if (!rc && rest.p && cut_argument(&rest, &length)) {
+                buf_char(&tail, ',');
+                rc = argument(c, length, &tail, &late);
+        }
+        if (!rc && rest.p)
+                rc = fail(c, "too many arguments", STR_NONE);
+        t = buf_view(&tail);
+        if (rc)
+                return rc;
+        if (late)
+                return keep(c, buf_view(&value), &t);
+        str_cut(&t, ',', &from);
+        rc = to_integer(c, from, &start);
+        if (!rc && t.p)
+                rc = to_integer(c, t, &count);
+        if (rc)
+                return rc;
+        size = (int64_t)value.n;
+        start = start < -size ? 0 : start < 0 ? start + size : start > size ? size : start;
+        size -= start;
+        count = count < -size ? 0 : count < 0 ? count + size : count > size ? size : count;
+        buf_add(c->out, value.p + start, (size_t)count);
+        return 0;
+}
+
+/* What a list argument holds: the items themselves, or the name of a macro that holds them. */
+static int list_argument(struct call *c, struct str text, struct buf *ret, bool *late)
+{
+        return has_comma(text) ? macro_deeper(c->run, text, ret, late) : argument(c, text, ret, late);
+}
+
+static int nth_item(struct call *c, struct str list, uint64_t n)
+{
+        struct str item;
+
+        for (uint64_t i = 0; cut_argument(&list, &item); i++) {
+                if (i == n) {
+                        buf_str(c->out, str_trim(item));
+                        return 0;
+                }
+        }
+        return fail(c, "there are not that many items in the list", STR_NONE);
+}
+
+static int call_choice(struct call *c)
+{
+        BUF_CLEANUP struct buf index = {.max = MACRO_TEXT_MAX}, list = {.max = MACRO_TEXT_MAX};
+        struct str rest = c->body, first = STR_NONE, l;
+        bool late = false;
+        int64_t n = 0;
+        int rc;
+
+        cut_argument(&rest, &first);
+        if (!rest.p)
+                return fail(c, "it needs a list: $CHOICE(index,a,b,…) or $CHOICE(index,name)", STR_NONE);
+        rc = argument(c, first, &index, &late);
+        if (!rc)
+                rc = list_argument(c, rest, &list, &late);
+        l = buf_view(&list);
+        if (rc)
+                return rc;
+        if (late)
+                return keep(c, buf_view(&index), &l);
+        rc = to_integer(c, buf_view(&index), &n);
+        if (!rc && n < 0)
+                rc = fail(c, "the index is negative", STR_NONE);
+        return rc ? rc : nth_item(c, l, (uint64_t)n);
+}
+
+static uint64_t next_random(struct call *c)
+{
+        uint64_t x = *c->run->world->random += 0x9e3779b97f4a7c15u; /* splitmix64 */
+
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        return x ^ (x >> 31);
+}
+
+static int call_random_choice(struct call *c)
+{
+        BUF_CLEANUP struct buf list = {.max = MACRO_TEXT_MAX};
+        struct str rest, item;
+        uint64_t count = 0;
+        bool late = false;
+        int rc;
+
+        if (!c->run->world->random)
+                return fail(c, "random choices can't be made here", STR_NONE);
+        rc = list_argument(c, c->body, &list, &late);
+        if (rc)
+                return rc;
+        *c->late |= late;
+        for (rest = buf_view(&list); cut_argument(&rest, &item);)
+                count++;
+        if (str_trim(buf_view(&list)).n == 0)
+                return fail(c, "there is nothing to choose from", STR_NONE);
+        return nth_item(c, buf_view(&list), next_random(c) % count);
+}
+
+static int call_random_integer(struct call *c)
+{
+        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX};
+        int64_t v[3] = {0, 0, 1}, range;
+        struct str rest, one;
+        bool late = false;
+        unsigned n = 0;
+        int rc = macro_deeper(c->run, c->body, &text, &late);
+
+        if (rc)
+                return rc;
+        if (late)
+                return fail(c, "its limits can't differ from job to job", STR_NONE);
+        if (!c->run->world->random)
+                return fail(c, "random choices can't be made here", STR_NONE);
+        for (rest = buf_view(&text); n < 3 && !rc && cut_argument(&rest, &one);)
+                rc = to_integer(c, one, &v[n++]);
+        if (rc)
+                return rc;
+        if (n < 2 || rest.p)
+                return fail(c, "it has the form $RANDOM_INTEGER(min,max[,step])", STR_NONE);
+        if (v[1] < v[0] || v[2] < 1 || __builtin_sub_overflow(v[1], v[0], &range))
+                return fail(c, "it needs min <= max and a step of at least 1", STR_NONE);
+        range = range / v[2];
+        buf_printf(c->out, "%lld",
+                   (long long)(v[0] + (int64_t)(next_random(c) % ((uint64_t)range + 1)) * v[2]));
+        return 0;
+}
+
+static int call_env(struct call *c)
+{
+        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX};
+        struct str rest, name = STR_NONE;
+        MEM_CLEANUP char *z = NULL;
+        const char *value;
+        bool late = false;
+        int rc = macro_deeper(c->run, c->body, &text, &late);
+
+        if (rc)
+                return rc;
+        if (late)
+                return keep(c, buf_view(&text), NULL);
+        if (!c->run->world->getenv)
+                return fail(c, "the environment can't be asked here", STR_NONE);
+        rest = buf_view(&text);
+        str_cut(&rest, ':', &name);
+        z = str_dupz(str_trim(name));
+        value = c->run->world->getenv(c->run->world->arg, z);
+        if (value)
+                buf_addz(c->out, value);
+        else if (rest.p)
+                buf_str(c->out, rest);
+        else
+                buf_addz(c->out, "UNDEFINED");
+        return 0;
+}
+
+/* The letters of $F…(), and what they keep of a path: */
+enum {
+        PART_EXTENSION = 1,
+        PART_NAME = 2,
+        PART_PATH = 4,
+        PART_LAST_DIRS = 8,
+};
+struct file_parts {
+        unsigned parts, dirs;
+        bool full, bare, quote, argument_quote;
+        char separator; /* change / and \ to this one; 0: don't */
+};
+
+static bool read_letters(struct str letters, struct file_parts *p)
+{
+        for (size_t i = 0; i < letters.n; i++) {
+                switch (letters.p[i] | 0x20) {
+                case 'x': p->parts |= PART_EXTENSION; break;
+                case 'n': p->parts |= PART_NAME; break;
+                case 'p': p->parts |= PART_PATH; break;
+                case 'd':
+                        p->parts |= PART_LAST_DIRS;
+                        p->dirs++;
+                        break;
+                case 'f': p->full = true; break;
+                case 'b': p->bare = true; break;
+                case 'q': p->quote = true; break;
+                case 'a': p->argument_quote = true; break;
+                case 'u': p->separator = '/'; break;
+                case 'w': p->separator = '\\'; break;
+                default: return false;
+                }
+        }
+        return true;
+}
+
+static struct str unquoted(struct str s)
+{
+        if (s.n > 1 && s.p[0] == s.p[s.n - 1] && (s.p[0] == '"' || s.p[0] == '\''))
+                return str_make(s.p + 1, s.n - 2);
+        return s;
+}
+
+/* Where the last `dirs` directories before `base` begin. */
+static size_t last_directories(struct str path, size_t base, unsigned dirs, char separator)
+{
+        size_t at = base;
+
+        for (; dirs && at > 0; dirs--) {
+                at--; /* the separator itself */
+                while (at > 0 && path.p[at - 1] != separator)
+                        at--;
+        }
+        return at;
+}
+
+/* The cases are those of HTCondor's evaluate_macro_func. */
+static struct str select_parts(struct str path, const struct file_parts *p)
+{
+        char separator = p->separator ? p->separator : '/';
+        ptrdiff_t slash = str_rfind(path, separator), dot = str_rfind(path, '.');
+        size_t base = (size_t)(slash + 1);
+        size_t extension = dot > (ptrdiff_t)base ? (size_t)dot : path.n;
+        size_t directory_end = p->bare && base > 0 ? base - 1 : base;
+        unsigned parts = p->parts, names = parts & (PART_EXTENSION | PART_NAME);
+        size_t from = 0, to = path.n;
+
+        if (base == 0 && names)
+                parts = names;
+        if (parts & PART_LAST_DIRS) {
+                if (base == 0)
+                        return str_make(path.p, 0);
+                from = last_directories(path, base, p->dirs, separator);
+                if (names == PART_NAME)
+                        to = extension;
+                else if (!names)
+                        to = directory_end > from ? directory_end : from;
+        } else if (parts & PART_PATH) {
+                to = names == PART_NAME ? extension : names ? path.n : directory_end;
+        } else if (names == PART_EXTENSION) {
+                from = extension + (p->bare && extension < path.n ? 1 : 0);
+        } else if (names) {
+                from = base;
+                to = names == PART_NAME ? extension : path.n;
+        }
+        return str_make(path.p + from, to - from);
+}
+
+static int file_function(struct call *c, const struct file_parts *p, struct str text,
+                         const struct str *suffix)
+{
+        BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, path = {.max = MACRO_TEXT_MAX};
+        struct file_parts parts = *p;
+        bool late = false;
+        struct str s;
+        int rc = argument(c, text, &value, &late);
+
+        if (rc)
+                return rc;
+        if (late)
+                return keep(c, buf_view(&value), suffix);
+        s = unquoted(buf_view(&value));
+        if (p->full && !str_starts(s, STR("/"))) {
+                if (!c->run->world->cwd)
+                        return fail(c, "full paths can't be made here", STR_NONE);
+                buf_addz(&path, c->run->world->cwd);
+                if (!str_ends(buf_view(&path), STR("/")))
+                        buf_char(&path, '/');
+                if (str_starts(s, STR("./")))
+                        s = str_skip(s, 2);
+        }
+        buf_str(&path, s);
+        for (size_t i = 0; p->separator && i < path.n; i++)
+                if (path.p[i] == '/' || path.p[i] == '\\')
+                        path.p[i] = p->separator;
+        if (suffix && str_ends(buf_view(&path), *suffix)) {
+                buf_truncate(&path, path.n - suffix->n);
+        }
+        s = select_parts(buf_view(&path), &parts);
+        if (p->quote)
+                buf_char(c->out, p->argument_quote ? '\'' : '"');
+        buf_str(c->out, s);
+        if (p->quote)
+                buf_char(c->out, p->argument_quote ? '\'' : '"');
+        return 0;
+}
+
+static int call_dirname(struct call *c)
+{
+        return file_function(c, &(struct file_parts){.parts = PART_PATH}, c->body, NULL);
+}
+
+static int call_basename(struct call *c)
+{
+        struct str rest = c->body, first = STR_NONE, suffix;
+
+        cut_argument(&rest, &first);
+        suffix = str_trim(rest);
+        return file_function(c, &(struct file_parts){.parts = PART_NAME | PART_EXTENSION}, first,
+                             rest.p ? &suffix : NULL);
+}
+
+static int call_unsupported(struct call *c)
+{
+        return fail(c, "this function is not supported", STR_NONE);
+}
+
+static const struct {
+        const char *name;
+        int (*call)(struct call *c);
+} functions[] = {
+        {"INT", call_int},
+        {"REAL", call_real},
+        {"SUBSTR", call_substr},
+        {"CHOICE", call_choice},
+        {"ENV", call_env},
+        {"RANDOM_CHOICE", call_random_choice},
+        {"RANDOM_INTEGER", call_random_integer},
+        {"DIRNAME", call_dirname},
+        {"BASENAME", call_basename},
+        {"STRING", call_unsupported}, /* these two evaluate ClassAds, which base does not know */
+        {"EVAL", call_unsupported},
+};
+
+bool macro_function_known(struct str name)
+{
+        struct file_parts p = {0};
+
+        for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+                if (str_eqz(name, functions[i].name))
+                        return true;
+        return str_starts(name, STR("F")) && read_letters(str_skip(name, 1), &p);
+}
+
+int macro_function_call(struct macro_run *r, struct str name, struct str body, struct buf *out, bool *late)
+{
+        struct call c = {.run = r, .name = name, .body = body, .out = out, .late = late};
+        struct file_parts p = {0};
+
+        for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+                if (str_eqz(name, functions[i].name))
+                        return functions[i].call(&c);
+        read_letters(str_skip(name, 1), &p);
+        return file_function(&c, &p, body, NULL);
+}

@@ -1,0 +1,24 @@
+/* macro_function: the $NAME(…) forms of macro.h. Only macro.c includes this. */
+#pragma once
+#include "base/macro.h"
+
+/* One macro_expand under way. */
+struct macro_run {
+        const struct macro_world *world;
+        struct err *err;
+        unsigned depth;
+        size_t work;      /* bytes looked at so far; see MACRO_WORK_MAX */
+        bool keep_dollar; /* $(DOLLAR) stays */
+        bool saw_dollar;
+};
+
+/* From macro.c. Each appends to out, sets *late when something late is left, and returns 0 or as
+ * macro_expand. */
+int macro_run(struct macro_run *r, struct str text, struct buf *out, bool *late);
+int macro_deeper(struct macro_run *r, struct str text, struct buf *out,
+                 bool *late); /* the same, one level down */
+int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *late, enum macro_found *found);
+ptrdiff_t macro_close(struct str s); /* where the ')' is whose '(' stood before s; -1 when there is none */
+
+bool macro_function_known(struct str name);
+int macro_function_call(struct macro_run *r, struct str name, struct str body, struct buf *out, bool *late);
