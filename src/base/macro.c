@@ -244,7 +244,7 @@ int macro_run(struct macro_run *r, struct str text, struct buf *out, bool *late)
 {
         while (text.n) {
                 ptrdiff_t at = str_find(text, '$');
-                size_t used;
+                size_t used = 0;
                 int rc;
 
                 buf_str(out, at < 0 ? text : str_head(text, (size_t)at));
