@@ -36,7 +36,7 @@ void *arena_alloc(struct arena *a, size_t n)
         n = (n + 15) & ~(size_t)15;
         if (a->max && (n > a->max || a->used > a->max - n))
                 return NULL;
-        if ((size_t)(a->end - a->next) < n)
+        if (!a->head || (size_t)(a->end - a->next) < n)
                 push(a, n);
         p = a->next;
         a->next += n;

@@ -1,5 +1,5 @@
-/* clock: what time it is, for programs that may know. The pure modules (classad, jdl, core, place) never call it:
- * they are told. */
+/* clock: what time it is, for programs that may know. The pure modules (classad, jdl, core, place) never call
+ * it: they are told. */
 #pragma once
 #include <stdint.h>
 

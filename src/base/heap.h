@@ -1,7 +1,7 @@
 /* heap: the smallest first, for timers and queues.
  *
- * Intrusive: the element holds a struct heap_node, which knows its place, so that an element can be taken out or
- * moved in O(log n). The heap owns nothing. {0} with a `before` is an empty heap.
+ * Intrusive: the element holds a struct heap_node, which knows its place, so that an element can be taken out
+ * or moved in O(log n). The heap owns nothing. {0} with a `before` is an empty heap.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,4 +26,4 @@ static inline struct heap_node *heap_first(const struct heap *h) /* NULL when em
         return h->count ? h->nodes[0] : NULL;
 }
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

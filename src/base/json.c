@@ -26,7 +26,12 @@ void json_close(struct json *j, char bracket)
 /* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629). */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
-        size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+        size_t len = p[0] < 0x80   ? 1
+                     : p[0] < 0xc2 ? 0
+                     : p[0] < 0xe0 ? 2
+                     : p[0] < 0xf0 ? 3
+                     : p[0] < 0xf5 ? 4
+                                   : 0;
 
         if (len == 0 || len > n)
                 return 0;

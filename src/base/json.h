@@ -1,7 +1,7 @@
 /* json: writing JSON straight into a buf. (Reading small documents is jansson's.)
  *
- * The writer keeps track of commas only: the caller opens and closes in the right order. Text is written as UTF-8;
- * a byte that is not part of valid UTF-8 becomes U+FFFD, so that what comes out is always JSON.
+ * The writer keeps track of commas only: the caller opens and closes in the right order. Text is written as
+ * UTF-8; a byte that is not part of valid UTF-8 becomes U+FFFD, so that what comes out is always JSON.
  *
  *   struct json j = {.out = &buf};
  *   json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 7); json_close(&j, '}');
@@ -22,10 +22,10 @@ void json_str(struct json *j, struct str s);
 void json_strz(struct json *j, const char *z); /* NULL writes null */
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
-void json_double(struct json *j, double v);    /* NaN and infinities write null */
+void json_double(struct json *j, double v); /* NaN and infinities write null */
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
-void json_raw(struct json *j, struct str s);   /* a value that is JSON already */
+void json_raw(struct json *j, struct str s); /* a value that is JSON already */
 
 /* key and value in one */
 void json_kstr(struct json *j, const char *key, struct str s);

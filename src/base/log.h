@@ -2,21 +2,21 @@
  *
  *   2026-01-02T03:04:05.678Z info droverd msg="agent joined" name=n1
  *
- * The caller writes `key=value` pairs; log_text() makes a quoted value of anything. Lines are written with one
- * write() and never interleave. Thread-safe.
+ * The caller writes `key=value` pairs; log_text() makes a quoted value of anything. Lines are written with
+ * one write() and never interleave. Thread-safe.
  */
 #pragma once
 #include "base/buf.h"
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-void log_init(const char *program, enum log_level max); /* program is kept, not copied */
+void log_init(const char *program, enum log_level max);     /* program is kept, not copied */
 int log_level_parse(const char *name, enum log_level *ret); /* error warn info debug; 0 or -EINVAL */
 bool log_on(enum log_level level);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Copies `text` into `room` with quotes, backslashes and control bytes escaped, for key="..."; cut if it must be.
- * Returns room. */
+/* Copies `text` into `room` with quotes, backslashes and control bytes escaped, for key="..."; cut if it must
+ * be. Returns room. */
 char *log_text(char *room, size_t size, struct str text);
 #define LOG_TEXT(text) log_text((char[256]){0}, 256, (text))
 

@@ -1,5 +1,6 @@
-/* Both maps are open-addressing tables with linear probing and deletion by moving back what follows (Knuth 6.4,
- * algorithm R), so that there are no tombstones and a table that shrinks stays fast. At most 3/4 full. */
+/* Both maps are open-addressing tables with linear probing and deletion by moving back what follows
+ * (Knuth 6.4, algorithm R), so that there are no tombstones and a table that shrinks stays fast. At most 3/4
+ * full. */
 #include "base/map.h"
 
 #include <pthread.h>

@@ -1,21 +1,21 @@
 /* map: from a byte string, or from a 64-bit number, to a pointer.
  *
- * Keys are copied, values are the caller's. Lookups and inserts are O(1) expected, with a keyed hash, so that no
- * user can choose names that collide. Values are never NULL: NULL says "not there". Not thread-safe.
+ * Keys are copied, values are the caller's. Lookups and inserts are O(1) expected, with a keyed hash, so that
+ * no user can choose names that collide. Values are never NULL: NULL says "not there". Not thread-safe.
  */
 #pragma once
 #include "base/str.h"
 
 struct map; /* string keys */
 struct map *map_new(void);
-struct map *map_new_nocase(void);              /* keys compared without regard to ASCII case */
-void map_free(struct map *m);                  /* not the values; NULL is fine */
+struct map *map_new_nocase(void); /* keys compared without regard to ASCII case */
+void map_free(struct map *m);     /* not the values; NULL is fine */
 size_t map_count(const struct map *m);
 void *map_get(const struct map *m, struct str key);
-void *map_put(struct map *m, struct str key, void *value);  /* returns the value that was there, or NULL */
-void *map_take(struct map *m, struct str key);              /* removes; returns the value, or NULL */
-/* Walks in no particular order: size_t at = 0; while (map_next(m, &at, &key, &value)). Nothing may be put or taken
- * while walking. key and value may be NULL. */
+void *map_put(struct map *m, struct str key, void *value); /* returns the value that was there, or NULL */
+void *map_take(struct map *m, struct str key);             /* removes; returns the value, or NULL */
+/* Walks in no particular order: size_t at = 0; while (map_next(m, &at, &key, &value)). Nothing may be put or
+ * taken while walking. key and value may be NULL. */
 bool map_next(const struct map *m, size_t *at, struct str *ret_key, void **ret_value);
 
 struct idmap; /* number keys */

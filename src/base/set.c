@@ -155,7 +155,7 @@ void set_add_all(struct set *s, const struct set *other)
 void set_remove_all(struct set *s, const struct set *other)
 {
         if (!s->bitmap) {
-                SET_FOREACH(other, m) {
+                SET_FOREACH (other, m) {
                         if (m > 63)
                                 break;
                         s->word &= ~(1ull << m);

@@ -1,7 +1,8 @@
 /* sm: a declared state machine.
  *
- * A module declares its states and the moves that are allowed as a table; one function of the module changes the
- * state, and calls sm_check first. An illegal move is a bug of ours: it aborts, with the names of both states.
+ * A module declares its states and the moves that are allowed as a table; one function of the module changes
+ * the state, and calls sm_check first. An illegal move is a bug of ours: it aborts, with the names of both
+ * states.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,4 +19,4 @@ struct sm {
 
 bool sm_may(const struct sm *sm, unsigned from, unsigned to);
 void sm_check(const struct sm *sm, unsigned from, unsigned to); /* aborts when the move is not allowed */
-const char *sm_state(const struct sm *sm, unsigned state);      /* its name; "?" when there is no such state */
+const char *sm_state(const struct sm *sm, unsigned state); /* its name; "?" when there is no such state */
