@@ -1,0 +1,65 @@
+# Drover's short commands over Meson and Ninja. `make help` lists them.
+
+BUILD  ?= build
+ASAN   ?= build-asan
+FUZZ   ?= build-fuzz
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+PYTHON := /usr/bin/python3
+JOBS   ?= $(shell nproc)
+
+.PHONY: help setup build demo check check-unit check-system check-long lint format bench fuzz docs install clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | \
+		while IFS='|' read -r target text; do printf '%-20s %s\n' "$$target" "$$text"; done
+
+setup: ## install the Debian packages of tools/packages.txt (root, or sudo); quick when they are there
+	@tools/setup
+
+build: setup ## programs and manual pages into build/
+	@tools/check-layers
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD) -j$(JOBS)
+
+demo: build ## a server, two agents and a thousand real files, in a temporary folder; under a minute
+	@tools/demo/demo --build $(BUILD)
+
+check: setup ## all rings of tests; the last line is "N passed, N failed, N skipped"
+	@tools/check --build $(BUILD) --asan $(ASAN)
+
+check-unit: setup ## the unit tests alone, under ASan and UBSan
+	@tools/check --build $(BUILD) --asan $(ASAN) unit
+
+check-system: setup ## the system tests alone: real daemons in temporary folders
+	@tools/check --build $(BUILD) --asan $(ASAN) system
+
+check-long: setup ## everything, with more rounds: more seeds, twenty kills
+	@DROVER_CHECK_LONG=1 tools/check --build $(BUILD) --asan $(ASAN)
+
+lint: setup ## layers, clang-format, cppcheck, clang-tidy, shellcheck
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
+	@tools/lint --build $(BUILD)
+
+format: ## write every C file as .clang-format says
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+bench: build ## a table of measurements, also in build/bench.json
+	@tools/bench --build $(BUILD)
+
+fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
+	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) -Dfuzzer=true -Ddocs=false \
+		-Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C $(FUZZ) -j$(JOBS)
+	@tools/fuzz --build $(FUZZ) --seconds $(FUZZ_SECONDS)
+
+docs: build ## the manual pages, into build/docs/
+	@ls $(BUILD)/docs/*.[1-8]
+
+install: build ## into $(DESTDIR)$(PREFIX): programs, manual pages, systemd units, completion
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
+
+clean: ## remove what was built
+	@rm -rf $(BUILD) $(ASAN) $(FUZZ)
