@@ -1,0 +1,343 @@
+/* openat2 came with Linux 5.6 and has no wrapper in the C library. A kernel without it is refused rather than
+ * worked around: resolving a path by hand while a job moves directories about is how such checks go wrong. */
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/uuid.h"
+
+#define TREE_DEPTH_MAX 512
+
+int fs_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+        struct open_how how = {
+                .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                .mode = flags & (O_CREAT | __O_TMPFILE) ? mode : 0,
+                .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        };
+        long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+        return fd < 0 ? -errno : (int)fd;
+}
+
+int fs_open_parent(int dirfd, const char *path, const char **ret_name)
+{
+        const char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+                return -EINVAL;
+        int fd;
+        if (!slash) {
+                fd = fs_open_beneath(dirfd, ".", O_PATH | O_DIRECTORY, 0);
+        } else {
+                MEM_CLEANUP char *parent = mem_dup(path, (size_t)(slash - path));
+                fd = fs_open_beneath(dirfd, *parent ? parent : "/", O_PATH | O_DIRECTORY, 0);
+        }
+        if (fd >= 0)
+                *ret_name = name;
+        return fd;
+}
+
+int fs_mkdirs(const char *path, mode_t mode)
+{
+        if (mkdir(path, mode) == 0)
+                return 0;
+        if (errno == EEXIST) {
+                struct stat st;
+                if (stat(path, &st) < 0)
+                        return -errno;
+                return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+        }
+        if (errno != ENOENT)
+                return -errno;
+        const char *slash = strrchr(path, '/');
+        while (slash && slash > path && slash[-1] == '/')
+                slash--;
+        if (!slash || slash == path)
+                return -ENOENT;
+        MEM_CLEANUP char *parent = mem_dup(path, (size_t)(slash - path));
+        int r = fs_mkdirs(parent, mode);
+        if (r < 0)
+                return r;
+        return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+int fs_mkdirs_beneath(int dirfd, const char *path, mode_t mode)
+{
+        MEM_CLEANUP char *head = mem_dupz(path);
+        for (char *p = head; *p;) {
+                char *slash = strchr(p, '/');
+                if (slash)
+                        *slash = 0;
+                if (*p && strcmp(p, ".") != 0) {
+                        const char *name;
+                        int fd = fs_open_parent(dirfd, head, &name);
+                        if (fd < 0)
+                                return fd;
+                        int r = mkdirat(fd, name, mode) == 0 || errno == EEXIST ? 0 : -errno;
+                        close(fd);
+                        if (r < 0)
+                                return r;
+                }
+                if (!slash)
+                        break;
+                *slash = '/';
+                p = slash + 1;
+        }
+        int fd = fs_open_beneath(dirfd, *path ? path : ".", O_PATH | O_DIRECTORY, 0);
+        if (fd < 0)
+                return fd;
+        close(fd);
+        return 0;
+}
+
+int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
+{
+        int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+                int r = -errno;
+                return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
+        }
+        size_t start = out->n;
+        for (;;) {
+                char chunk[16384];
+                ssize_t n = read(fd, chunk, sizeof(chunk));
+                if (n < 0 && errno == EINTR)
+                        continue;
+                int r = n < 0 ? -errno : out->n - start + (size_t)n > max ? -EFBIG : 0;
+                if (r < 0) {
+                        close(fd);
+                        buf_truncate(out, start);
+                        return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
+                }
+                if (n == 0)
+                        break;
+                buf_add(out, chunk, (size_t)n);
+        }
+        close(fd);
+        return 0;
+}
+
+int fs_write_all(int fd, const void *p, size_t n)
+{
+        for (const char *at = p; n > 0;) {
+                ssize_t done = write(fd, at, n);
+                if (done < 0 && errno == EINTR)
+                        continue;
+                if (done < 0)
+                        return -errno;
+                at += done;
+                n -= (size_t)done;
+        }
+        return 0;
+}
+
+static int sync_parent(int dirfd, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        MEM_CLEANUP char *parent = slash == path ? mem_dupz("/") : slash ? mem_dup(path, (size_t)(slash - path)) : mem_dupz(".");
+        int fd = openat(dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fsync(fd) == 0 ? 0 : -errno;
+        close(fd);
+        return r;
+}
+
+int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err)
+{
+        char id[UUID_TEXT];
+        uuid_new(id);
+        BUF_CLEANUP struct buf name = {0};
+        buf_printf(&name, "%s.%.8s.tmp", path, id);
+        int fd = openat(dirfd, buf_z(&name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        int r = fd < 0 ? -errno : 0;
+        if (fd >= 0) {
+                r = fs_write_all(fd, bytes.p, bytes.n);
+                if (r == 0 && fchmod(fd, mode) < 0)
+                        r = -errno;
+                if (r == 0 && sync && fsync(fd) < 0)
+                        r = -errno;
+                if (close(fd) < 0 && r == 0)
+                        r = -errno;
+                if (r == 0 && renameat(dirfd, buf_z(&name), dirfd, path) < 0)
+                        r = -errno;
+                if (r < 0)
+                        unlinkat(dirfd, buf_z(&name), 0);
+                else if (sync)
+                        r = sync_parent(dirfd, path);
+        }
+        return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+}
+
+static int copy_by_hand(int from, int to, uint64_t *done)
+{
+        MEM_CLEANUP char *room = mem_alloc(131072);
+        for (;;) {
+                ssize_t n = read(from, room, 131072);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        return 0;
+                int r = fs_write_all(to, room, (size_t)n);
+                if (r < 0)
+                        return r;
+                *done += (uint64_t)n;
+        }
+}
+
+int fs_copy(int from, int to, uint64_t *ret_bytes)
+{
+        uint64_t done = 0;
+        int r = 0;
+        struct stat st;
+        if (fstat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 65536 &&
+            lseek(from, 0, SEEK_CUR) == 0 && lseek(to, 0, SEEK_CUR) == 0 && ioctl(to, FICLONE, from) == 0) {
+                done = (uint64_t)st.st_size;
+        } else {
+                for (;;) {
+                        ssize_t n = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0);
+                        if (n < 0 && errno == EINTR)
+                                continue;
+                        if (n > 0) {
+                                done += (uint64_t)n;
+                                continue;
+                        }
+                        /* files of /proc and such say 0 at once; only reading tells their end */
+                        r = n == 0 && done > 0 ? 0 : copy_by_hand(from, to, &done);
+                        break;
+                }
+        }
+        if (r == 0 && ret_bytes)
+                *ret_bytes = done;
+        return r;
+}
+
+/* One directory of a removal. Directories that cannot be searched by their owner are opened up first. */
+static int remove_inside(int fd, dev_t device, int depth)
+{
+        DIR *dir = fdopendir(fd);
+        if (!dir) {
+                int r = -errno;
+                close(fd);
+                return r;
+        }
+        int result = 0;
+        struct dirent *e;
+        while ((e = readdir(dir))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                int here = dirfd(dir), r = 0;
+                if (e->d_type != DT_DIR && unlinkat(here, e->d_name, 0) == 0)
+                        continue;
+                struct stat st;
+                if (fstatat(here, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                        r = errno == ENOENT ? 0 : -errno;
+                } else if (!S_ISDIR(st.st_mode)) {
+                        r = unlinkat(here, e->d_name, 0) == 0 || errno == ENOENT ? 0 : -errno;
+                } else if (st.st_dev != device) {
+                        r = -EBUSY;
+                } else if (depth >= TREE_DEPTH_MAX) {
+                        r = -ENAMETOOLONG;
+                } else {
+                        int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+                        int sub = openat(here, e->d_name, flags);
+                        if (sub < 0 && errno == EACCES && fchmodat(here, e->d_name, 0700, 0) == 0)
+                                sub = openat(here, e->d_name, flags);
+                        if (sub >= 0 && (st.st_mode & 0300) != 0300)
+                                fchmod(sub, 0700);
+                        r = sub < 0 ? -errno : remove_inside(sub, device, depth + 1);
+                        if (unlinkat(here, e->d_name, AT_REMOVEDIR) < 0 && r == 0 && errno != ENOENT)
+                                r = -errno;
+                }
+                if (r < 0 && result == 0)
+                        result = r;
+        }
+        closedir(dir);
+        return result;
+}
+
+int fs_remove_tree(int dirfd, const char *name)
+{
+        if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                return errno == ENOENT ? -ENOENT : 0;
+        if (errno == ENOTDIR)
+                return unlinkat(dirfd, name, 0) == 0 ? 0 : -errno;
+        int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+                fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+        if (fd < 0)
+                return errno == ELOOP ? (unlinkat(dirfd, name, 0) == 0 ? 0 : -errno) : -errno;
+        if (fstat(fd, &st) < 0) {
+                int r = -errno;
+                close(fd);
+                return r;
+        }
+        if ((st.st_mode & 0300) != 0300)
+                fchmod(fd, 0700);
+        int r = remove_inside(fd, st.st_dev, 0);
+        if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && r == 0)
+                r = -errno;
+        return r;
+}
+
+static void tree_bytes(int fd, uint64_t *bytes, uint64_t *left, int depth)
+{
+        DIR *dir = fdopendir(fd);
+        if (!dir) {
+                close(fd);
+                return;
+        }
+        struct dirent *e;
+        while (*left > 0 && (e = readdir(dir))) {
+                struct stat st;
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                (*left)--;
+                *bytes += (uint64_t)st.st_blocks * 512;
+                if (!S_ISDIR(st.st_mode) || depth >= TREE_DEPTH_MAX)
+                        continue;
+                int sub = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (sub >= 0)
+                        tree_bytes(sub, bytes, left, depth + 1);
+        }
+        closedir(dir);
+}
+
+uint64_t fs_tree_bytes(int dirfd, const char *name, uint64_t files_max)
+{
+        uint64_t bytes = 0, left = files_max ? files_max : UINT64_MAX;
+        int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+                tree_bytes(fd, &bytes, &left, 0);
+        return bytes;
+}
+
+int fs_boot_id(char *room, size_t size)
+{
+        BUF_CLEANUP struct buf b = {0};
+        int r = fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 256, &b, NULL);
+        if (r == 0)
+                snprintf(room, size, STR_FMT, STR_ARG(str_trim(buf_view(&b))));
+        return r;
+}
+
+void fs_domain(char *room, size_t size)
+{
+        char boot[64] = "unknown";
+        fs_boot_id(boot, sizeof(boot));
+        struct stat st = {0};
+        (void)!stat("/proc/self/ns/mnt", &st);
+        snprintf(room, size, "%s:%llu", boot, (unsigned long long)st.st_ino);
+}

@@ -1,0 +1,150 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+static char top[64];
+static int dir;
+
+static int setup(void **state)
+{
+        (void)state;
+        strncpy(top, "/tmp/drover-fs-XXXXXX", sizeof(top) - 1);
+        assert_non_null(mkdtemp(top));
+        dir = open(top, O_RDONLY | O_DIRECTORY);
+        return dir < 0;
+}
+
+static int teardown(void **state)
+{
+        (void)state;
+        close(dir);
+        assert_int_equal(fs_remove_tree(AT_FDCWD, top), 0);
+        return access(top, F_OK) == 0;
+}
+
+static void stays_beneath(void **state)
+{
+        (void)state;
+        assert_int_equal(mkdirat(dir, "in", 0700), 0);
+        int in = openat(dir, "in", O_RDONLY | O_DIRECTORY);
+        assert_int_equal(symlinkat("/etc", in, "away"), 0);
+        assert_int_equal(symlinkat("../..", in, "up"), 0);
+        assert_int_equal(fs_open_beneath(in, "../x", O_RDONLY, 0), -EXDEV);
+        assert_int_equal(fs_open_beneath(in, "/etc/passwd", O_RDONLY, 0), -EXDEV);
+        assert_int_equal(fs_open_beneath(in, "away/passwd", O_RDONLY, 0), -EXDEV);
+        assert_int_equal(fs_open_beneath(in, "up/x", O_RDONLY, 0), -EXDEV);
+        int fd = fs_open_beneath(in, "f", O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+        const char *name;
+        assert_int_equal(fs_open_parent(in, "away/x", &name), -EXDEV);
+        assert_int_equal(fs_open_parent(in, "a/..", &name), -EINVAL);
+        assert_int_equal(fs_open_parent(in, "", &name), -EINVAL);
+        fd = fs_open_parent(in, "f", &name);
+        assert_true(fd >= 0);
+        assert_string_equal(name, "f");
+        close(fd);
+        assert_int_equal(fs_mkdirs_beneath(in, "a/b//c", 0700), 0);
+        assert_int_equal(faccessat(in, "a/b/c", F_OK, 0), 0);
+        assert_int_equal(fs_mkdirs_beneath(in, "a/../../x", 0700), -EINVAL);
+        assert_int_equal(fs_mkdirs_beneath(in, "away/x", 0700), -EXDEV);
+        close(in);
+}
+
+static void writes_whole_files(void **state)
+{
+        (void)state;
+        struct err err;
+        BUF_CLEANUP struct buf b = {0};
+        assert_int_equal(fs_write(dir, "x", STR("one"), 0640, true, &err), 0);
+        assert_int_equal(fs_write(dir, "x", STR("second"), 0600, false, &err), 0);
+        assert_int_equal(fs_read(dir, "x", 6, &b, &err), 0);
+        assert_string_equal(buf_z(&b), "second");
+        assert_int_equal(fs_read(dir, "x", 5, &b, &err), -EFBIG);
+        assert_string_equal(buf_z(&b), "second");
+        struct stat st;
+        assert_int_equal(fstatat(dir, "x", &st, 0), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        assert_int_equal(fs_write(dir, "no/x", STR("y"), 0600, false, &err), -ENOENT);
+        assert_non_null(strstr(err.text, "no/x"));
+        assert_int_equal(fs_read(dir, "absent", 6, &b, &err), -ENOENT);
+}
+
+static void copies(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf b = {0};
+        for (int i = 0; i < 40000; i++)
+                buf_printf(&b, "%d\n", i);
+        assert_int_equal(fs_write(dir, "big", buf_view(&b), 0600, false, NULL), 0);
+        int from = openat(dir, "big", O_RDONLY), to = openat(dir, "copy", O_WRONLY | O_CREAT, 0600);
+        uint64_t n = 0;
+        assert_int_equal(fs_copy(from, to, &n), 0);
+        assert_int_equal(n, b.n);
+        close(from);
+        close(to);
+        BUF_CLEANUP struct buf c = {0};
+        assert_int_equal(fs_read(dir, "copy", b.n, &c, NULL), 0);
+        assert_true(str_eq(buf_view(&b), buf_view(&c)));
+        from = open("/proc/self/status", O_RDONLY);
+        to = openat(dir, "status", O_WRONLY | O_CREAT, 0600);
+        assert_int_equal(fs_copy(from, to, &n), 0);
+        assert_true(n > 100);
+        close(from);
+        close(to);
+}
+
+static void removal_follows_no_links(void **state)
+{
+        (void)state;
+        assert_int_equal(fs_mkdirs_beneath(dir, "keep", 0700), 0);
+        assert_int_equal(fs_write(dir, "keep/file", STR("z"), 0600, false, NULL), 0);
+        assert_int_equal(fs_mkdirs_beneath(dir, "t/a/b", 0700), 0);
+        assert_int_equal(symlinkat("../../keep", dir, "t/link"), 0);
+        assert_int_equal(symlinkat("../../../keep", dir, "t/a/link"), 0);
+        assert_int_equal(fs_write(dir, "t/a/b/file", STR("z"), 0400, false, NULL), 0);
+        assert_true(fs_tree_bytes(dir, "t", 0) > 0);
+        assert_int_equal(fchmodat(dir, "t/a", 0, 0), 0);
+        assert_int_equal(fs_remove_tree(dir, "t"), 0);
+        assert_int_equal(faccessat(dir, "t", F_OK, 0), -1);
+        assert_int_equal(faccessat(dir, "keep/file", F_OK, 0), 0);
+        assert_int_equal(symlinkat("keep", dir, "l"), 0);
+        assert_int_equal(fs_remove_tree(dir, "l"), 0);
+        assert_int_equal(faccessat(dir, "keep/file", F_OK, 0), 0);
+        assert_int_equal(fs_remove_tree(dir, "l"), -ENOENT);
+}
+
+static void makes_directories(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%s/m/n/o", top);
+        assert_int_equal(fs_mkdirs(buf_z(&b), 0700), 0);
+        assert_int_equal(fs_mkdirs(buf_z(&b), 0700), 0);
+        assert_int_equal(fs_write(dir, "m/file", STR(""), 0600, false, NULL), 0);
+        buf_reset(&b);
+        buf_printf(&b, "%s/m/file", top);
+        assert_int_equal(fs_mkdirs(buf_z(&b), 0700), -ENOTDIR);
+        char domain[96];
+        fs_domain(domain, sizeof(domain));
+        assert_non_null(strchr(domain, ':'));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(stays_beneath),           cmocka_unit_test(writes_whole_files),
+                cmocka_unit_test(copies),                  cmocka_unit_test(removal_follows_no_links),
+                cmocka_unit_test(makes_directories),
+        };
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
