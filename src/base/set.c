@@ -218,36 +218,32 @@ uint64_t set_next(const struct set *s, uint64_t from)
         return SET_END;
 }
 
+/* Whether all of [first, end) is there, first < end. By rank, because roaring_bitmap_contains_range of
+ * CRoaring 0.2.66 is wrong about a range whose last container is missing: it asserts, or looks at the next
+ * container. */
+static bool all_there(const struct set *s, uint64_t first, uint64_t end)
+{
+        return end <= 1ull << 32 && set_count_range(s, first, end) == end - first;
+}
+
 bool set_run(const struct set *s, uint64_t from, uint64_t *ret_first, uint64_t *ret_end)
 {
-        uint64_t first = set_next(s, from), lo, hi;
+        uint64_t first = set_next(s, from), lo, step = 1;
 
         if (first == SET_END)
                 return false;
+        *ret_first = first;
         if (!s->bitmap) {
                 uint64_t rest = ~(s->word >> first);
-                *ret_first = first;
                 *ret_end = first + (rest ? (uint64_t)__builtin_ctzll(rest) : 64 - first);
                 return true;
         }
-        /* Gallop, then bisect: a run of n members is found in O(log n) range tests. */
-        lo = first + 1;
-        for (uint64_t step = 1;; step *= 2) {
-                hi = lo + step;
-                if (hi > 1ull << 32)
-                        hi = 1ull << 32;
-                if (hi == lo || !roaring_bitmap_contains_range(s->bitmap, lo, hi))
-                        break;
-                lo = hi;
-        }
-        while (lo < hi) { /* [first, lo) is all there; somewhere in [lo, hi) is a hole */
-                uint64_t mid = lo + (hi - lo + 1) / 2;
-                if (roaring_bitmap_contains_range(s->bitmap, lo, mid))
-                        lo = mid;
-                else
-                        hi = mid - 1;
-        }
-        *ret_first = first;
+        /* Gallop, then step back: a run of n members is found in O(log n) range tests. */
+        for (lo = first + 1; all_there(s, lo, lo + step); step *= 2)
+                lo += step;
+        for (step /= 2; step; step /= 2) /* [first, lo) is all there; [lo, lo + 2 * step) is not */
+                if (all_there(s, lo, lo + step))
+                        lo += step;
         *ret_end = lo;
         return true;
 }

@@ -148,6 +148,60 @@ static void random_model(void **state)
         }
 }
 
+/* The same with blocks of 20,000 members, so that ranges cross the bitmap's containers of 65,536 and leave
+ * some out: every operation, then the runs against the array. */
+static void random_blocks(void **state)
+{
+        enum { BLOCKS = 40, BLOCK = 20000 };
+        struct set sets[2] = {0};
+        bool has[2][BLOCKS] = {0};
+
+        (void)state;
+        srandom(11);
+        for (int round = 0; round < 3000; round++) {
+                unsigned k = (unsigned)random() % 2, i = (unsigned)random() % BLOCKS;
+                unsigned j = i + (unsigned)random() % (BLOCKS - i + 1) % 5, what = (unsigned)random() % 9;
+                uint64_t first, end, at = 0;
+
+                if (what < 3)
+                        set_add_range(&sets[k], (uint64_t)i * BLOCK, (uint64_t)j * BLOCK);
+                else if (what < 6)
+                        set_remove_range(&sets[k], (uint64_t)i * BLOCK, (uint64_t)j * BLOCK);
+                else if (what == 6)
+                        set_add_all(&sets[k], &sets[!k]);
+                else if (what == 7)
+                        set_remove_all(&sets[k], &sets[!k]);
+                else if (round % 10 == 0)
+                        set_keep_all(&sets[k], &sets[!k]);
+                for (unsigned b = 0; b < BLOCKS; b++) {
+                        if (what < 6)
+                                has[k][b] = b >= i && b < j ? what < 3 : has[k][b];
+                        else if (what == 6)
+                                has[k][b] |= has[!k][b];
+                        else if (what == 7)
+                                has[k][b] &= !has[!k][b];
+                        else if (round % 10 == 0)
+                                has[k][b] &= has[!k][b];
+                }
+                for (unsigned b = 0; b < BLOCKS; b++) {
+                        unsigned from = b;
+
+                        while (b < BLOCKS && has[k][b])
+                                b++;
+                        if (from == b)
+                                continue;
+                        assert_true(set_run(&sets[k], at, &first, &end));
+                        assert_int_equal(first, (uint64_t)from * BLOCK);
+                        assert_int_equal(end, (uint64_t)b * BLOCK);
+                        assert_int_equal(set_count_range(&sets[k], first, end), end - first);
+                        at = end;
+                }
+                assert_false(set_run(&sets[k], at, &first, &end));
+        }
+        set_deinit(&sets[0]);
+        set_deinit(&sets[1]);
+}
+
 static void million(void **state)
 {
         struct set s = {0}, t = {0};
@@ -252,7 +306,8 @@ static void bad_records(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(random_model), cmocka_unit_test(million),     cmocka_unit_test(far_end),
+                cmocka_unit_test(random_model), cmocka_unit_test(random_blocks),
+                cmocka_unit_test(million),      cmocka_unit_test(far_end),
                 cmocka_unit_test(text),         cmocka_unit_test(bad_records),
         };
 
