@@ -50,7 +50,8 @@ bench: build ## a table of measurements, also in build/bench.json
 
 fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
 	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) -Dfuzzer=true -Ddocs=false \
-		-Db_sanitize=address,undefined -Db_lundef=false
+		-Db_sanitize=address,undefined -Db_lundef=false -Dwerror=false \
+		-Dc_args="-fsanitize=fuzzer-no-link -Wno-unknown-warning-option"
 	@ninja -C $(FUZZ) -j$(JOBS)
 	@tools/fuzz --build $(FUZZ) --seconds $(FUZZ_SECONDS)
 

@@ -1,0 +1,81 @@
+/* Records, member lists, argument strings and JSON text: what base/ reads from outside. The first byte
+ * chooses. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/args.h"
+#include "base/json.h"
+#include "base/pack.h"
+#include "base/set.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What was read must come back as the same text. */
+static void set_again(const struct set *s)
+{
+        BUF_CLEANUP struct buf b = {0}, text = {0}, again = {0};
+        struct unpack u;
+        struct set t = {0};
+
+        set_pack(&b, s);
+        u = unpack_from(buf_view(&b));
+        if (set_unpack(&t, &u) != 0 || !unpack_done(&u))
+                abort();
+        set_print(&text, s);
+        set_print(&again, &t);
+        if (!str_eq(buf_view(&text), buf_view(&again)))
+                abort();
+        set_deinit(&t);
+}
+
+static void args_again(struct str text, bool v2)
+{
+        BUF_CLEANUP struct buf joined = {0};
+        ARGS_CLEANUP struct args a = {0}, b = {0};
+        struct err err;
+
+        if ((v2 ? args_split_v2(&a, text, &err) : args_split_v1(&a, text, &err)) != 0)
+                return;
+        args_join_v2(&joined, &a);
+        if (args_split_v2(&b, buf_view(&joined), &err) != 0 || a.n != b.n)
+                abort();
+        for (size_t i = 0; i < a.n; i++)
+                if (strcmp(a.v[i], b.v[i]) != 0)
+                        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        BUF_CLEANUP struct buf out = {.max = 1 << 20};
+        ARGS_CLEANUP struct args env = {0};
+        struct json j = {.out = &out};
+        struct set s = {0};
+        struct unpack u;
+        struct str text;
+        struct err err;
+
+        if (size == 0)
+                return 0;
+        text = str_make((const char *)data + 1, size - 1);
+        switch (data[0]) {
+        case 's':
+                set_parse(&s, text, 1000000);
+                set_again(&s);
+                break;
+        case 'u':
+                u = unpack_from(text);
+                if (set_unpack(&s, &u) == 0)
+                        set_again(&s);
+                break;
+        case '1':
+        case '2': args_again(text, data[0] == '2'); break;
+        case 'e':
+                args_env_v2(&env, text, &err);
+                args_env_v1(&env, text, &err);
+                break;
+        case 'q': args_unquote_v2(text, &out, &err); break;
+        default: json_str(&j, text);
+        }
+        set_deinit(&s);
+        return 0;
+}
