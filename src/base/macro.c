@@ -290,6 +290,133 @@ int macro_expand(const struct macro_world *w, struct str text, struct buf *out, 
         return 0;
 }
 
+/* The length of the string literal at the front of s, with both quotes; 0 when it is never closed. */
+static size_t literal_length(struct str s)
+{
+        for (size_t i = 1; i < s.n; i++) {
+                if (s.p[i] == '\\')
+                        i++;
+                else if (s.p[i] == '"')
+                        return i + 1;
+        }
+        return 0;
+}
+
+/* What stands before the next string literal; quotes in a reference belong to the reference. */
+static size_t outside_length(struct str s)
+{
+        size_t i = 0;
+
+        while (i < s.n && s.p[i] != '"') {
+                struct str rest = str_skip(s, i);
+                ptrdiff_t end;
+                size_t n = s.p[i] == '$' ? function_length(rest) : 0;
+
+                if (n == 0 && !str_starts(rest, STR("$("))) {
+                        i++;
+                        continue;
+                }
+                end = macro_close(str_skip(rest, n + 2));
+                i += n + 2 + (end < 0 ? 0 : (size_t)end + 1);
+        }
+        return i < s.n ? i : s.n;
+}
+
+/* Undoes the escapes of a string literal (ClassAd manual: \" \\ \n \t \r \b \f \ooo; others stand for
+ * themselves). */
+static void unescape(struct str inner, struct buf *out)
+{
+        static const char letters[] = "ntrbf", bytes[] = "\n\t\r\b\f";
+
+        for (size_t i = 0; i < inner.n; i++) {
+                char c = inner.p[i];
+                const char *at;
+                unsigned v = 0, digits = 0;
+
+                if (c != '\\' || i + 1 >= inner.n) {
+                        buf_char(out, c);
+                        continue;
+                }
+                c = inner.p[++i];
+                while (digits < 3 && i < inner.n && inner.p[i] >= '0' && inner.p[i] <= '7') {
+                        v = v * 8 + (unsigned)(inner.p[i++] - '0');
+                        digits++;
+                }
+                if (digits) {
+                        i--;
+                        buf_char(out, (char)v);
+                } else if ((at = c ? strchr(letters, c) : NULL)) {
+                        buf_char(out, bytes[at - letters]);
+                } else {
+                        buf_char(out, c);
+                }
+        }
+}
+
+static void escape(struct str plain, struct buf *out)
+{
+        static const char letters[] = "\"\\ntrbf", bytes[] = "\"\\\n\t\r\b\f";
+
+        for (size_t i = 0; i < plain.n; i++) {
+                const char *at = plain.p[i] ? strchr(bytes, plain.p[i]) : NULL;
+
+                if (at)
+                        buf_char(out, '\\');
+                buf_char(out, at ? letters[at - bytes] : plain.p[i]);
+        }
+}
+
+/* inner: what stands between the quotes. */
+static int expand_literal(const struct macro_world *w, struct str inner, struct buf *out, bool *late,
+                          struct err *err)
+{
+        BUF_CLEANUP struct buf plain = {.max = MACRO_TEXT_MAX}, value = {.max = MACRO_TEXT_MAX};
+        int rc;
+
+        if (str_find(inner, '$') < 0) {
+                buf_str(out, inner);
+                return 0;
+        }
+        unescape(inner, &plain);
+        rc = macro_expand(w, buf_view(&plain), &value, late, err);
+        if (!rc)
+                escape(buf_view(&value), out);
+        return rc;
+}
+
+int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
+                            struct err *err)
+{
+        size_t start = out->n;
+        bool any_late = false;
+        int rc = 0;
+
+        while (text.n && !rc) {
+                bool late = false;
+                size_t n = outside_length(text);
+
+                if (n) {
+                        rc = macro_expand(w, str_head(text, n), out, &late, err);
+                } else if ((n = literal_length(text)) > 0) {
+                        buf_char(out, '"');
+                        rc = expand_literal(w, str_make(text.p + 1, n - 2), out, &late, err);
+                        buf_char(out, '"');
+                } else { /* an open quote: the parser of expressions will say so */
+                        n = text.n;
+                        buf_str(out, text);
+                }
+                any_late |= late;
+                text = str_skip(text, n);
+        }
+        if (!rc && buf_check(out))
+                rc = err_set(err, -EMSGSIZE, "the text that macros expand to is too long");
+        if (rc)
+                buf_truncate(out, start);
+        else if (ret_late)
+                *ret_late = any_late;
+        return rc;
+}
+
 bool macro_present(struct str text)
 {
         for (ptrdiff_t at; (at = str_find(text, '$')) >= 0;) {

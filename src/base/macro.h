@@ -38,5 +38,9 @@ struct macro_world {
  * 0, or with err and out unchanged: -EINVAL malformed reference, unknown name, too deep; -EMSGSIZE out is full or one
  * of the limits above was passed. */
 int macro_expand(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late, struct err *err);
+/* The same in the text of a ClassAd expression: what comes into a string literal is written there as a string holds it,
+ * so that a value with a quote or a backslash stays inside. */
+int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
+                            struct err *err);
 bool macro_present(struct str text); /* there is a $( or $FUNCTION( in it, other than $$( */
 bool macro_is_name(struct str name); /* letters, digits, '_' and '.', at least one */

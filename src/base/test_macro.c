@@ -29,6 +29,7 @@ static const struct {
         {"Name", "abcdef", MACRO_VALUE},
         {"area", "$(two) * 6", MACRO_VALUE},
         {"two", "2", MACRO_VALUE},
+        {"quoted", "say \"hi\" \\ there", MACRO_FINAL},
         {"bomb0", "0123456789012345678901234567890123456789", MACRO_VALUE},
         {"bomb1", "$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)$(bomb0)",
          MACRO_VALUE},
@@ -279,6 +280,30 @@ static void test_too_big(void **state)
         assert_int_equal(macro_expand(&world, STR("$(Name)"), &small, NULL, &err), -EMSGSIZE);
 }
 
+static void test_expression(void **state)
+{
+        static const struct want cases[] = {
+                {"1 + $(two)", "1 + 2"},
+                {"\"a $(quoted)\" == $(two)", "\"a say \\\"hi\\\" \\\\ there\" == 2"},
+                {"\"no macro \\n \\\" $5\"", "\"no macro \\n \\\" $5\""},
+                {"$CHOICE(0,\"a\",\"b\") + \"$(x)\"", "\"a\" + \"ex\""},
+                {"\"$(nothing:\\\"d\\\")\"", "\"\\\"d\\\"\""},
+                {"\"tab\\t \\101 $(x)\"", "\"tab\\t A ex\""},
+                {"\"open $(x)", "\"open $(x)"},
+                {"", ""},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                BUF_CLEANUP struct buf out = {0};
+                bool late = true;
+
+                assert_int_equal(macro_expand_expression(&world, str_of(cases[i].text), &out, &late, NULL),
+                                 0);
+                assert_string_equal(buf_z(&out), cases[i].result);
+                assert_false(late);
+        }
+}
+
 static void test_missing(void **state)
 {
         struct macro_world strict = world;
@@ -347,7 +372,7 @@ int main(void)
                 cmocka_unit_test(test_file_parts), cmocka_unit_test(test_wrong),
                 cmocka_unit_test(test_too_big),    cmocka_unit_test(test_missing),
                 cmocka_unit_test(test_bare_world), cmocka_unit_test(test_random),
-                cmocka_unit_test(test_present),
+                cmocka_unit_test(test_present),    cmocka_unit_test(test_expression),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

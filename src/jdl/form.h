@@ -52,6 +52,7 @@ struct form_warning {
 };
 
 struct form {
+        bool hold;         /* every job starts held */
         struct form_part *parts;
         size_t part_count, part_cap;
         struct form_warning *warnings;
@@ -67,5 +68,9 @@ uint64_t form_members(const struct form *f); /* jobs in all */
 struct form_part *form_add_part(struct form *f, unsigned line);
 /* Sets an attribute of a part; the last one of a name wins. Both copied. */
 void form_set(struct form_part *p, struct str name, struct str text, unsigned line);
-const struct form_attribute *form_get(const struct form_part *p, struct str name);
+const struct form_attribute *form_get(const struct form_part *p, struct str name); /* NULL when it isn't set */
+/* Says whether a set attribute holds late macros; form_set says that it doesn't. */
+void form_set_late(struct form_part *p, struct str name, bool late);
+size_t form_add_variable(struct form_part *p, struct str name); /* its number among the part's variables */
+/* Adds a warning; one that was given before with this line and text is not repeated. */
 void form_warn(struct form *f, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
