@@ -1,14 +1,19 @@
 /* store: one ordered log with side tables, whatever lies under it.
  *
- * The log is a sequence of records (bytes, made by core/event), numbered from 1 without gaps. State is the newest
- * snapshot plus the records after it. Beside the log: history rows (one per finished job), and blobs (bytes under
- * a name). What one batch holds becomes durable together or not at all: it survives kill -9 and power loss from
- * the moment its callback says STORE_DURABLE.
+ * The log is a sequence of records (bytes, made by core/event), numbered from 1 without gaps. State is the
+ * newest snapshot plus the records after it. Beside the log: history rows (one per finished job), and blobs
+ * (bytes under a name). What one batch holds becomes durable together or not at all: it survives kill -9 and
+ * power loss from the moment its callback says STORE_DURABLE.
  *
- * Threads: store_append and store_batch_* may be called by one thread at a time (the one that owns the core). The
- * callback runs on the store's own thread: it should post to a mailbox and return. Batches that wait are committed
- * together (group commit), in order, and their callbacks run in order. The reading calls (scan, snapshot, history,
- * blobs) are synchronous, see everything that was committed, and may be called from any thread.
+ * Threads: store_append and store_batch_* may be called by one thread at a time (the one that owns the core).
+ * The callback runs on the store's own thread: it should post to a mailbox and return. Batches that wait are
+ * committed together (group commit), in order, and their callbacks run in order. The reading calls (scan,
+ * snapshot, history, blobs) are synchronous, see everything that was committed, and may be called from any
+ * thread.
+ *
+ * Order on a full disk: after a batch came back STORE_FULL, every other one comes back STORE_FULL as well
+ * until it was appended again or freed, so nothing overtakes it. Append those that came back in the order
+ * they came.
  *
  * Backends: memory (for the simulator and tests), sqlite. One conformance suite runs on each: tests/conform.
  */
@@ -32,16 +37,18 @@ struct store_batch;
 struct store_history {
         uint64_t request;
         uint32_t member;
-        uint32_t state;      /* enum job_state of core/job.h at the end: completed or removed */
+        uint32_t state;                 /* enum job_state of core/job.h at the end: completed or removed */
         int64_t submitted_ms, ended_ms; /* Unix milliseconds */
-        int32_t exit_code;   /* of the job; -signal when a signal ended it */
-        struct str owner;    /* name@domain */
-        struct str data;     /* the job's last ad, in new ClassAd syntax */
+        int32_t exit_code;              /* of the job; -signal when a signal ended it */
+        struct str owner;               /* name@domain */
+        struct str data;                /* the job's last ad, in new ClassAd syntax */
 };
 
-/* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run here. 0; or STORE_CORRUPT, STORE_LOCKED,
- * STORE_TOO_NEW; or -errno. On a network filesystem sqlite uses exclusive locking, and *ret_network (may be NULL)
- * is set, so that the caller can warn. */
+/* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run
+ * here. 0; or STORE_CORRUPT, STORE_LOCKED, STORE_TOO_NEW; or -errno. On a network filesystem sqlite uses
+ * exclusive locking, and *ret_network (may be NULL) is set, so that the caller can warn; "sqlite-exclusive:"
+ * uses it anywhere. Beside the file are <file>.lock (with the holder's pid) and <file>.reserve.
+ * "memory:<bytes>" is full at that size, so that a full disk can be played. */
 int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err);
 /* Waits for what was appended, then closes. NULL is fine. */
 void store_close(struct store *s);
@@ -49,9 +56,10 @@ void store_close(struct store *s);
 /* Takes the next term: every append with an older term is refused from now on. 0 or -errno. */
 int store_term_take(struct store *s, uint64_t *ret_term, struct err *err);
 
-/* ---- writing -------------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------------------------------- */
 struct store_batch *store_batch_new(void);
-void store_batch_free(struct store_batch *b); /* NULL is fine */
+void store_batch_free(struct store_batch *b);                                   /* NULL is fine */
 void store_batch_event(struct store_batch *b, struct str record);               /* copied */
 void store_batch_history(struct store_batch *b, const struct store_history *h); /* copied */
 void store_batch_blob_put(struct store_batch *b, struct str name, struct str data);
@@ -59,48 +67,53 @@ void store_batch_blob_delete(struct store_batch *b, struct str name); /* absent 
 bool store_batch_empty(const struct store_batch *b);
 size_t store_batch_bytes(const struct store_batch *b);
 
-/* Called once per appended batch, in order, on the store's thread. `last_seq` is the number of the batch's last
- * record (or of the last before it, when it has none). On STORE_FULL the batch is the caller's again and may be
- * appended again; after any other result it has been freed and `batch` is NULL. Negative: -errno of a write or
- * flush that failed: the store takes nothing more, the server must stop and recover. */
+/* Called once per appended batch, in order, on the store's thread. `last_seq` is the number of the batch's
+ * last record (or of the last before it, when it has none). On STORE_FULL the batch is the caller's again and
+ * may be appended again; after any other result it has been freed and `batch` is NULL. Negative: -errno of a
+ * write or flush that failed: the store takes nothing more, the server must stop and recover. */
 typedef void store_done_fn(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
                            const struct err *err);
 /* Takes the batch. */
 void store_append(struct store *s, uint64_t term, struct store_batch *b, store_done_fn *done, void *arg);
 
-/* Gives back the preallocated reserve (see DESIGN: a full disk), so that what must still be written fits; a later
- * store_reserve_take tries to have it again. 0, STORE_FULL or -errno. Memory: 0. */
+/* Gives back the preallocated reserve (see DESIGN: a full disk), so that what must still be written fits; a
+ * later store_reserve_take tries to have it again. 0, STORE_FULL or -errno. Memory: 0. */
 int store_reserve_release(struct store *s);
 int store_reserve_take(struct store *s);
 
-/* ---- reading -------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------- */
 uint64_t store_last_seq(struct store *s);
-/* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). 0 at the
- * end. STORE_CORRUPT when a record is missing or its checksum is wrong. The bytes live until fn returns. */
+/* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). 0 at
+ * the end. STORE_CORRUPT when a record is missing or its checksum is wrong. The bytes live until fn returns.
+ */
 typedef int store_scan_fn(void *arg, uint64_t seq, struct str record, struct err *err);
 int store_scan(struct store *s, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 
 /* A snapshot is the state after record `seq`. Putting one is durable when it returns, keeps the one before it
- * until then, and cuts the records with numbers <= cut_to (which must be <= seq). Runs on the caller's thread,
- * beside appends. */
+ * until then, and cuts the records with numbers <= cut_to (which must be <= seq). Runs on the caller's
+ * thread, beside appends. */
 int store_snapshot_put(struct store *s, uint64_t term, uint64_t seq, struct str data, uint64_t cut_to,
                        struct err *err);
-int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data, struct err *err); /* or STORE_NOT_FOUND */
+int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data,
+                       struct err *err); /* or STORE_NOT_FOUND */
 
-int store_blob_get(struct store *s, struct str name, struct buf *ret_data, struct err *err); /* or STORE_NOT_FOUND */
-/* Names that begin with prefix, sorted; until fn returns nonzero. */
+int store_blob_get(struct store *s, struct str name, struct buf *ret_data,
+                   struct err *err); /* or STORE_NOT_FOUND */
+/* Names that begin with prefix, sorted; until fn returns nonzero (which is returned). */
 typedef int store_name_fn(void *arg, struct str name);
 int store_blob_list(struct store *s, struct str prefix, store_name_fn *fn, void *arg, struct err *err);
 
-struct store_query {          /* zero fields do not restrict */
+struct store_query { /* zero fields do not restrict */
         uint64_t request;
         bool has_member;
         uint32_t member;
         struct str owner;
         int64_t ended_from_ms, ended_to_ms; /* [from, to) */
-        uint64_t before;      /* rows older than this row id: for paging; rows come newest first */
-        uint32_t limit;       /* 0: no limit */
+        uint64_t before; /* rows older than this row id: for paging; rows come newest first */
+        uint32_t limit;  /* 0: no limit */
 };
+/* h lives until fn returns. Stops when it returns nonzero, which is returned. */
 typedef int store_history_fn(void *arg, uint64_t row, const struct store_history *h);
 int store_history_query(struct store *s, const struct store_query *q, store_history_fn *fn, void *arg,
                         struct err *err);

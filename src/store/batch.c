@@ -1,0 +1,102 @@
+/* A batch is one buffer of packed operations in the order they were added: a kind, then its fields. Back ends
+ * read it in place, so a record is copied once between the core and the database. */
+#include "store/backend.h"
+
+#include <assert.h>
+
+struct store_batch *store_batch_new(void)
+{
+        return mem_new(struct store_batch);
+}
+
+void store_batch_event(struct store_batch *b, struct str record)
+{
+        pack_u64(&b->ops, STORE_OP_EVENT);
+        pack_str(&b->ops, record);
+        b->events++;
+}
+
+void store_history_pack(struct buf *to, const struct store_history *h)
+{
+        pack_u64(to, h->request);
+        pack_u64(to, h->member);
+        pack_u64(to, h->state);
+        pack_i64(to, h->submitted_ms);
+        pack_i64(to, h->ended_ms);
+        pack_i64(to, h->exit_code);
+        pack_str(to, h->owner);
+        pack_str(to, h->data);
+}
+
+void store_history_unpack(struct unpack *u, struct store_history *ret)
+{
+        ret->request = unpack_u64(u);
+        ret->member = (uint32_t)unpack_max(u, UINT32_MAX);
+        ret->state = (uint32_t)unpack_max(u, UINT32_MAX);
+        ret->submitted_ms = unpack_i64(u);
+        ret->ended_ms = unpack_i64(u);
+        ret->exit_code = (int32_t)unpack_i64(u);
+        ret->owner = unpack_str(u);
+        ret->data = unpack_str(u);
+}
+
+void store_batch_history(struct store_batch *b, const struct store_history *h)
+{
+        pack_u64(&b->ops, STORE_OP_HISTORY);
+        store_history_pack(&b->ops, h);
+}
+
+void store_batch_blob_put(struct store_batch *b, struct str name, struct str data)
+{
+        pack_u64(&b->ops, STORE_OP_BLOB_PUT);
+        pack_str(&b->ops, name);
+        pack_str(&b->ops, data);
+}
+
+void store_batch_blob_delete(struct store_batch *b, struct str name)
+{
+        pack_u64(&b->ops, STORE_OP_BLOB_DELETE);
+        pack_str(&b->ops, name);
+}
+
+bool store_batch_empty(const struct store_batch *b)
+{
+        return b->ops.n == 0;
+}
+
+size_t store_batch_bytes(const struct store_batch *b)
+{
+        return b->ops.n;
+}
+
+struct unpack store_batch_ops(const struct store_batch *b)
+{
+        return unpack_from(buf_view(&b->ops));
+}
+
+bool store_batch_next(struct unpack *u, struct store_op *ret)
+{
+        if (u->p == u->end)
+                return false;
+        *ret = (struct store_op){.kind = (enum store_op_kind)unpack_u64(u)};
+        switch (ret->kind) {
+        case STORE_OP_EVENT: ret->data = unpack_str(u); break;
+        case STORE_OP_HISTORY: store_history_unpack(u, &ret->history); break;
+        case STORE_OP_BLOB_PUT:
+                ret->name = unpack_str(u);
+                ret->data = unpack_str(u);
+                break;
+        case STORE_OP_BLOB_DELETE: ret->name = unpack_str(u); break;
+        }
+        assert(!u->bad);
+        return true;
+}
+
+uint32_t store_record_crc(uint64_t seq, struct str record)
+{
+        unsigned char number[8];
+
+        for (int i = 0; i < 8; i++)
+                number[i] = (unsigned char)(seq >> (8 * i));
+        return pack_crc32c(pack_crc32c(0, number, sizeof(number)), record.p, record.n);
+}

@@ -1,0 +1,446 @@
+/* One thread makes batches durable. It takes all that wait, hands them to the back end as one group, and
+ * calls their callbacks in order; while it flushes, the next group gathers. Taking a term and writing a
+ * snapshot go the same way as tasks: the caller waits, and the thread does one slice of the first task after
+ * each group, so a big snapshot holds a commit back by a slice at most.
+ *
+ * Order survives a full disk. A batch that came back STORE_FULL is on the list `refused` until its owner
+ * appends it again or frees it, and while there is one, only the first of the list is let in: the others, and
+ * new batches, come back STORE_FULL themselves. Without this a batch appended while the callback of the one
+ * before it was still on its way could overtake it.
+ */
+#include "store/backend.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#define STORE_MAGIC     0x53746f72u
+#define GROUP_BYTES_MAX (16u << 20) /* of batches in one transaction */
+
+struct task {
+        struct task *next;
+        bool (*slice)(struct store *s, struct task *t); /* true when done */
+        int result;
+        bool done;
+        uint64_t term;
+        struct store_snapshot snapshot;
+        struct err *err;
+};
+
+struct store {
+        unsigned magic;
+        struct store_backend *be;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t work, task_done;
+        struct store_batch *first, **last; /* appended, in order */
+        struct store_batch *refused_first, *refused_last;
+        struct task *tasks;
+        bool closing;
+        int failed; /* why nothing more is taken */
+        struct err failed_err;
+        uint64_t last_seq;
+};
+
+static void refused_remove(struct store *s, struct store_batch *b)
+{
+        *(b->refused_prev ? &b->refused_prev->refused_next : &s->refused_first) = b->refused_next;
+        *(b->refused_next ? &b->refused_next->refused_prev : &s->refused_last) = b->refused_prev;
+        b->refused_next = b->refused_prev = NULL;
+        b->refused_by = NULL;
+}
+
+/* Puts b behind `after`, or first when that is NULL. */
+static void refused_insert(struct store *s, struct store_batch *b, struct store_batch *after)
+{
+        struct store_batch *next = after ? after->refused_next : s->refused_first;
+
+        assert(!b->refused_by);
+        b->refused_by = s;
+        b->refused_prev = after;
+        b->refused_next = next;
+        *(after ? &after->refused_next : &s->refused_first) = b;
+        *(next ? &next->refused_prev : &s->refused_last) = b;
+}
+
+void store_batch_free(struct store_batch *b)
+{
+        if (!b)
+                return;
+        if (b->refused_by) {
+                struct store *s = b->refused_by;
+
+                pthread_mutex_lock(&s->lock);
+                refused_remove(s, b);
+                pthread_mutex_unlock(&s->lock);
+        }
+        buf_deinit(&b->ops);
+        free(b);
+}
+
+/* ---- the thread
+ * ----------------------------------------------------------------------------------------------- */
+
+static void finish(struct store_batch *b, const struct err *err)
+{
+        store_done_fn *done = b->done;
+        void *arg = b->arg;
+        uint64_t last_seq = b->last_seq;
+        int result = b->result;
+
+        if (result != STORE_FULL) {
+                store_batch_free(b);
+                b = NULL;
+        }
+        done(arg, result, last_seq, b, result == STORE_DURABLE ? NULL : err);
+}
+
+/* The first batches of the queue that can share a fate: all to be refused, or all to be written. Lock held.
+ */
+static struct store_batch *take_group(struct store *s)
+{
+        struct store_batch *group = s->first, *b = group;
+        size_t bytes;
+
+        if (!group)
+                return NULL;
+        bytes = b->ops.n;
+        while (b->next && b->next->refused == group->refused && bytes < GROUP_BYTES_MAX) {
+                b = b->next;
+                bytes += b->ops.n;
+        }
+        s->first = b->next;
+        if (!s->first)
+                s->last = &s->first;
+        b->next = NULL;
+        return group;
+}
+
+/* The group did not fit: it goes back to its owner, and so does all that was appended behind it. What was let
+ * in comes before what was refused earlier, so it goes to the front of the list. */
+static struct store_batch *refuse_all(struct store *s, struct store_batch *group)
+{
+        struct store_batch *b, *after = NULL;
+
+        pthread_mutex_lock(&s->lock);
+        for (b = group; b->next; b = b->next)
+                ;
+        b->next = s->first;
+        s->first = NULL;
+        s->last = &s->first;
+        for (b = group; b; b = b->next) {
+                if (b->refused)
+                        continue;
+                refused_insert(s, b, after);
+                after = b;
+        }
+        pthread_mutex_unlock(&s->lock);
+        return group;
+}
+
+static void fail(struct store *s, int result, const struct err *err)
+{
+        pthread_mutex_lock(&s->lock);
+        s->failed = result;
+        s->failed_err = *err;
+        pthread_mutex_unlock(&s->lock);
+}
+
+static void commit_group(struct store *s, struct store_batch *group)
+{
+        struct err err = {0};
+        uint64_t last_seq = s->last_seq; /* only this thread changes it */
+        int r = s->failed;
+
+        if (r) {
+                err = s->failed_err;
+        } else if (group->refused) {
+                r = err_set(&err, STORE_FULL, "the disk is full: an earlier batch waits to be written");
+        } else {
+                r = s->be->ops->commit(s->be, group, &last_seq, &err);
+                if (r == 0) {
+                        pthread_mutex_lock(&s->lock);
+                        s->last_seq = last_seq;
+                        pthread_mutex_unlock(&s->lock);
+                        err_set(&err, 0, "another server holds a newer term");
+                } else if (r != STORE_FULL) {
+                        fail(s, r, &err);
+                }
+        }
+        if (r == STORE_FULL && !group->refused)
+                group = refuse_all(s, group);
+        for (struct store_batch *b = group, *next; b; b = next) {
+                next = b->next;
+                b->next = NULL;
+                if (r) {
+                        b->result = r;
+                        b->last_seq = s->last_seq;
+                }
+                finish(b, &err);
+        }
+}
+
+static void run_slice(struct store *s, struct task *t)
+{
+        bool done;
+
+        if (s->failed) {
+                t->result = err_set(t->err, s->failed, "%s", s->failed_err.text);
+                done = true;
+        } else {
+                done = t->slice(s, t);
+        }
+        if (!done)
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->tasks = t->next;
+        t->done = true;
+        pthread_cond_broadcast(&s->task_done);
+        pthread_mutex_unlock(&s->lock);
+}
+
+static void *store_main(void *arg)
+{
+        struct store *s = arg;
+
+        pthread_setname_np(pthread_self(), "store");
+        for (;;) {
+                struct store_batch *group;
+                struct task *t;
+
+                pthread_mutex_lock(&s->lock);
+                while (!s->first && !s->tasks && !s->closing)
+                        pthread_cond_wait(&s->work, &s->lock);
+                group = take_group(s);
+                t = s->tasks;
+                pthread_mutex_unlock(&s->lock);
+                if (!group && !t)
+                        return NULL;
+                if (group)
+                        commit_group(s, group);
+                if (t)
+                        run_slice(s, t);
+        }
+}
+
+/* ---- calls
+ * ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+        const char *prefix;
+        const struct store_backend_ops *ops;
+} backends[] = {
+        {"memory:", &store_memory},
+        {"sqlite:", &store_sqlite},
+        {"sqlite-exclusive:", &store_sqlite_exclusive},
+};
+
+static void start_thread(struct store *s)
+{
+        sigset_t all, before;
+        int r;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&s->thread, NULL, store_main, s);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        assert(r == 0);
+}
+
+int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err)
+{
+        const struct store_backend_ops *ops = NULL;
+        struct store_backend *be;
+        struct store *s;
+        const char *path = NULL;
+        uint64_t last_seq = 0;
+        bool network = false;
+        int r;
+
+        for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+                if (str_starts(str_of(address), str_of(backends[i].prefix))) {
+                        ops = backends[i].ops;
+                        path = address + strlen(backends[i].prefix);
+                }
+        if (!ops)
+                return err_set(err, -EINVAL, "\"%s\" is no address of a store: write sqlite:/path/file.db",
+                               address);
+        r = ops->open(path, &be, &last_seq, &network, err);
+        if (r)
+                return r;
+        s = mem_new(struct store);
+        s->magic = STORE_MAGIC;
+        s->be = be;
+        s->last_seq = last_seq;
+        s->last = &s->first;
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->work, NULL);
+        pthread_cond_init(&s->task_done, NULL);
+        start_thread(s);
+        if (ret_network)
+                *ret_network = network;
+        *ret = s;
+        return 0;
+}
+
+void store_close(struct store *s)
+{
+        if (!s)
+                return;
+        assert(s->magic == STORE_MAGIC);
+        pthread_mutex_lock(&s->lock);
+        s->closing = true;
+        pthread_cond_signal(&s->work);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+        while (s->refused_first)
+                refused_remove(s, s->refused_first); /* they stay their owner's */
+        s->be->ops->close(s->be);
+        pthread_cond_destroy(&s->task_done);
+        pthread_cond_destroy(&s->work);
+        pthread_mutex_destroy(&s->lock);
+        s->magic = 0;
+        free(s);
+}
+
+void store_append(struct store *s, uint64_t term, struct store_batch *b, store_done_fn *done, void *arg)
+{
+        assert(s->magic == STORE_MAGIC);
+        assert(!b->refused_by || b->refused_by == s);
+        b->term = term;
+        b->done = done;
+        b->arg = arg;
+        b->next = NULL;
+        pthread_mutex_lock(&s->lock);
+        b->refused = s->refused_first && s->refused_first != b;
+        if (b->refused && !b->refused_by)
+                refused_insert(s, b, s->refused_last);
+        else if (!b->refused && b->refused_by)
+                refused_remove(s, b);
+        *s->last = b;
+        s->last = &b->next;
+        pthread_cond_signal(&s->work);
+        pthread_mutex_unlock(&s->lock);
+}
+
+static int run_task(struct store *s, struct task *t)
+{
+        struct task **at;
+
+        assert(s->magic == STORE_MAGIC);
+        pthread_mutex_lock(&s->lock);
+        for (at = &s->tasks; *at; at = &(*at)->next)
+                ;
+        *at = t;
+        pthread_cond_signal(&s->work);
+        while (!t->done)
+                pthread_cond_wait(&s->task_done, &s->lock);
+        pthread_mutex_unlock(&s->lock);
+        return t->result;
+}
+
+static bool term_slice(struct store *s, struct task *t)
+{
+        t->result = s->be->ops->term_take(s->be, &t->term, t->err);
+        return true;
+}
+
+int store_term_take(struct store *s, uint64_t *ret_term, struct err *err)
+{
+        struct task t = {.slice = term_slice, .err = err};
+        int r = run_task(s, &t);
+
+        if (r == 0)
+                *ret_term = t.term;
+        return r;
+}
+
+static bool snapshot_slice(struct store *s, struct task *t)
+{
+        struct err err = {0};
+
+        t->result = s->be->ops->snapshot_slice(s->be, &t->snapshot, &err);
+        if (t->result == 0)
+                return t->snapshot.done;
+        err_set(t->err, 0, "%s", err.text);
+        if (t->result < 0 || t->result == STORE_CORRUPT)
+                fail(s, t->result, &err);
+        else if (t->snapshot.durable)
+                t->result = 0; /* the rest is tidying: the next snapshot does it */
+        return true;
+}
+
+int store_snapshot_put(struct store *s, uint64_t term, uint64_t seq, struct str data, uint64_t cut_to,
+                       struct err *err)
+{
+        struct task t = {
+                .slice = snapshot_slice,
+                .err = err,
+                .snapshot = {.term = term, .seq = seq, .cut_to = cut_to, .data = data},
+        };
+
+        if (cut_to > seq || seq > store_last_seq(s))
+                return err_set(err, -EINVAL, "a snapshot of record %llu, cut to %llu, when the last is %llu",
+                               (unsigned long long)seq, (unsigned long long)cut_to,
+                               (unsigned long long)store_last_seq(s));
+        return run_task(s, &t);
+}
+
+static bool release_slice(struct store *s, struct task *t)
+{
+        t->result = s->be->ops->reserve_release(s->be);
+        return true;
+}
+
+static bool take_slice(struct store *s, struct task *t)
+{
+        t->result = s->be->ops->reserve_take(s->be);
+        return true;
+}
+
+int store_reserve_release(struct store *s)
+{
+        return run_task(s, &(struct task){.slice = release_slice});
+}
+
+int store_reserve_take(struct store *s)
+{
+        return run_task(s, &(struct task){.slice = take_slice});
+}
+
+uint64_t store_last_seq(struct store *s)
+{
+        uint64_t seq;
+
+        pthread_mutex_lock(&s->lock);
+        seq = s->last_seq;
+        pthread_mutex_unlock(&s->lock);
+        return seq;
+}
+
+int store_scan(struct store *s, uint64_t from, store_scan_fn *fn, void *arg, struct err *err)
+{
+        return s->be->ops->scan(s->be, from, fn, arg, err);
+}
+
+int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data, struct err *err)
+{
+        return s->be->ops->snapshot_get(s->be, ret_seq, ret_data, err);
+}
+
+int store_blob_get(struct store *s, struct str name, struct buf *ret_data, struct err *err)
+{
+        return s->be->ops->blob_get(s->be, name, ret_data, err);
+}
+
+int store_blob_list(struct store *s, struct str prefix, store_name_fn *fn, void *arg, struct err *err)
+{
+        return s->be->ops->blob_list(s->be, prefix, fn, arg, err);
+}
+
+int store_history_query(struct store *s, const struct store_query *q, store_history_fn *fn, void *arg,
+                        struct err *err)
+{
+        return s->be->ops->history(s->be, q, fn, arg, err);
+}

@@ -1,0 +1,368 @@
+/* The SQLite back end: opening, migrations, closing. (Writing and reading are in the files beside this.)
+ *
+ * WAL with synchronous=FULL: a commit is one flush of the write-ahead log. One connection writes, a pool of
+ * others reads beside it, one more moves pages from the log to the database (checkpoints), so that a commit
+ * waits for none of that. The schema's number is SQLite's user_version; migrations with higher numbers run at
+ * opening, each in its own transaction.
+ *
+ * On a network filesystem (or when the address begins "sqlite-exclusive:") there is no memory to share and
+ * locks may lie, so SQLite's exclusive locking is used: the database is ours from opening to closing, the
+ * log's index is on the heap, and one connection does everything under a lock.
+ *
+ * What SQLite does not see itself is seen by checksums: of each record with its number, each part of a
+ * snapshot, each blob and history row. A database file that is empty or gone although its reserve or its log
+ * is there was not made by us that way, and is refused. What cannot be seen is a write-ahead log cut short by
+ * hand: SQLite takes its valid beginning, as it must after a power cut.
+ */
+#include "store/store_sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/schema.h"
+#include "store/store_files.h"
+
+#define APPLICATION_ID 0x44727672 /* "Drvr", in the file's header */
+
+static const char *const statement_sql[ST_COUNT] = {
+        [ST_BEGIN] = "BEGIN IMMEDIATE",
+        [ST_COMMIT] = "COMMIT",
+        [ST_ROLLBACK] = "ROLLBACK",
+        [ST_STATE] = "SELECT term, cut FROM state",
+        [ST_TERM] = "UPDATE state SET term = term + 1 RETURNING term",
+        [ST_LOG] = "INSERT INTO log (seq, crc, record) VALUES (?, ?, ?)",
+        [ST_HISTORY] =
+                "INSERT INTO history (request, member, state, submitted, ended, exit_code, owner, crc, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [ST_BLOB_PUT] = "INSERT INTO blob (name, crc, data) VALUES (?, ?, ?)"
+                        " ON CONFLICT (name) DO UPDATE SET crc = excluded.crc, data = excluded.data",
+        [ST_BLOB_DELETE] = "DELETE FROM blob WHERE name = ?",
+        [ST_SNAPSHOT_NEW] = "INSERT INTO snapshot (seq, size, complete) VALUES (?, ?, 0) RETURNING id",
+        [ST_SNAPSHOT_PART] = "INSERT INTO snapshot_part (id, crc, data) VALUES (?, ?, ?)",
+        [ST_SNAPSHOT_COMPLETE] = "UPDATE snapshot SET complete = 1 WHERE id = ?",
+        [ST_CUT] = "UPDATE state SET cut = max(cut, ?)",
+        /* All snapshots go but the newest complete one, all its older parts, and all records that were cut.
+         */
+        [ST_TIDY_PARTS] =
+                "DELETE FROM snapshot_part WHERE id IN (SELECT id FROM snapshot_part WHERE id >> 20 IS NOT"
+                " (SELECT max(id) FROM snapshot WHERE complete) LIMIT 32)",
+        [ST_TIDY_SNAPSHOTS] =
+                "DELETE FROM snapshot WHERE id IS NOT (SELECT max(id) FROM snapshot WHERE complete)",
+        [ST_TIDY_LOG] =
+                "DELETE FROM log WHERE seq IN (SELECT seq FROM log WHERE seq <= (SELECT cut FROM state)"
+                " ORDER BY seq LIMIT 10000)",
+};
+
+int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...)
+{
+        struct err what = {0};
+        va_list ap;
+
+        va_start(ap, fmt);
+        err_vset(&what, 0, fmt, ap);
+        va_end(ap);
+        return err_set(
+                err, STORE_CORRUPT,
+                "%s is damaged (%s); nothing was changed. Put back a backup of it, or save what can be read: "
+                "sqlite3 '%s' .recover | sqlite3 new.db",
+                q->path, what.text, q->path);
+}
+
+int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err)
+{
+        int number = db ? sqlite3_system_errno(db) : 0;
+        bool flush = rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;
+
+        switch (rc & 0xff) {
+        case SQLITE_NOTADB: return sqlite_corrupt(q, err, "it is not a database");
+        case SQLITE_CORRUPT:
+                return sqlite_corrupt(q, err, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        case SQLITE_FULL: return err_set(err, STORE_FULL, "there is no space left for %s", q->path);
+        case SQLITE_IOERR:
+        case SQLITE_CANTOPEN:
+                if (!flush && (number == ENOSPC || number == EDQUOT))
+                        return err_set(err, STORE_FULL, "there is no space left for %s", q->path);
+                number = number ? number : EIO;
+                break;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED: number = EBUSY; break;
+        case SQLITE_READONLY: number = EROFS; break;
+        case SQLITE_PERM: number = EACCES; break;
+        case SQLITE_NOMEM: number = ENOMEM; break;
+        case SQLITE_TOOBIG: number = EMSGSIZE; break;
+        default: number = EIO; break;
+        }
+        return err_set(err, -number, "%s: %s (%s, SQLite's code %d)", q->path, strerror(number),
+                       db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
+}
+
+static int run(const struct sqlite *q, sqlite3 *db, const char *sql, struct err *err)
+{
+        int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+        return rc ? sqlite_fail(q, db, rc, err) : 0;
+}
+
+/* The first column of the first row, as a number or (short) as text. */
+static int ask(const struct sqlite *q, sqlite3 *db, const char *sql, int64_t *ret, char *text, size_t size,
+               struct err *err)
+{
+        sqlite3_stmt *st = NULL;
+        int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+        int r = 0;
+
+        if (rc == SQLITE_OK)
+                rc = sqlite3_step(st);
+        if (rc == SQLITE_ROW && ret)
+                *ret = sqlite3_column_int64(st, 0);
+        if (rc == SQLITE_ROW && text)
+                sqlite3_snprintf((int)size, text, "%s", (const char *)sqlite3_column_text(st, 0));
+        if (rc != SQLITE_ROW)
+                r = rc == SQLITE_DONE ? sqlite_corrupt(q, err, "%s gave nothing", sql)
+                                      : sqlite_fail(q, db, rc, err);
+        sqlite3_finalize(st);
+        return r;
+}
+
+int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
+{
+        char mode[16] = "";
+        sqlite3 *db = NULL;
+        int rc = sqlite3_open_v2(q->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        int r = 0;
+
+        if (rc) {
+                r = sqlite_fail(q, db, rc, err);
+                sqlite3_close(db);
+                return r;
+        }
+        sqlite3_extended_result_codes(db, 1);
+        sqlite3_busy_timeout(db, 10000);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        if (q->exclusive)
+                r = run(q, db, "PRAGMA locking_mode = EXCLUSIVE", err);
+        if (r == 0)
+                r = ask(q, db, "PRAGMA journal_mode = WAL", NULL, mode, sizeof(mode), err);
+        if (r == 0 && !str_eqz(STR("wal"), mode))
+                r = err_set(err, -ENOTSUP, "%s: the filesystem has no way to keep a write-ahead log",
+                            q->path);
+        if (r == 0)
+                r = run(q, db,
+                        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = "
+                        "MEMORY;"
+                        "PRAGMA cell_size_check = ON",
+                        err);
+        if (r) {
+                sqlite3_close(db);
+                return r;
+        }
+        *ret = db;
+        return 0;
+}
+
+static int migrate(struct sqlite *q, struct err *err)
+{
+        const int newest = migrations[sizeof(migrations) / sizeof(migrations[0]) - 1].number;
+        int64_t version, application, tables;
+        int r;
+
+        r = ask(q, q->db, "PRAGMA user_version", &version, NULL, 0, err);
+        if (r == 0)
+                r = ask(q, q->db, "PRAGMA application_id", &application, NULL, 0, err);
+        if (r == 0)
+                r = ask(q, q->db, "SELECT count(*) FROM sqlite_schema", &tables, NULL, 0, err);
+        if (r)
+                return r;
+        if (application != APPLICATION_ID && (application || version || tables))
+                return sqlite_corrupt(q, err, "it is a database, but not of this program");
+        if (version > newest)
+                return err_set(
+                        err, STORE_TOO_NEW,
+                        "%s was made by a newer version (schema %lld, this one knows up to %d): run that "
+                        "version, or put back a backup from before the upgrade",
+                        q->path, (long long)version, newest);
+        for (size_t i = 0; i < sizeof(migrations) / sizeof(migrations[0]); i++) {
+                char *sql;
+
+                if (migrations[i].number <= version)
+                        continue;
+                sql = sqlite3_mprintf(
+                        "BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; PRAGMA application_id = %d; "
+                        "COMMIT",
+                        migrations[i].sql, migrations[i].number, APPLICATION_ID);
+                r = run(q, q->db, sql, err);
+                sqlite3_free(sql);
+                if (r) {
+                        sqlite3_exec(q->db, "ROLLBACK", NULL, NULL, NULL);
+                        return err_prefix(err, r, "migration %d", migrations[i].number);
+                }
+        }
+        return 0;
+}
+
+static int prepare(struct sqlite *q, struct err *err)
+{
+        for (int i = 0; i < ST_COUNT; i++) {
+                int rc = sqlite3_prepare_v3(q->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &q->st[i],
+                                            NULL);
+
+                if (rc == SQLITE_ERROR)
+                        return sqlite_corrupt(q, err, "%s", sqlite3_errmsg(q->db));
+                if (rc)
+                        return sqlite_fail(q, q->db, rc, err);
+        }
+        return 0;
+}
+
+/* The file must be there if it ever was. */
+static int check_presence(const struct sqlite *q, struct err *err)
+{
+        MEM_CLEANUP char *wal = NULL;
+        struct buf name = {0};
+        struct stat st;
+        const char *witness = NULL;
+
+        if (stat(q->path, &st) == 0 && st.st_size > 0)
+                return 0;
+        buf_printf(&name, "%s-wal", q->path);
+        wal = buf_take(&name);
+        if (stat(wal, &st) == 0 && st.st_size > 0)
+                witness = "-wal";
+        else if (store_reserve_file_exists(q->path))
+                witness = ".reserve";
+        if (!witness)
+                return 0;
+        return err_set(err, STORE_CORRUPT,
+                       "%s is empty or gone, but %s%s shows that there was one; nothing was changed. Put "
+                       "back a backup "
+                       "of it, or, to begin with nothing, remove %s%s",
+                       q->path, q->path, witness, q->path, witness);
+}
+
+static void sqlite_close(struct store_backend *be)
+{
+        struct sqlite *q = (struct sqlite *)be;
+
+        sqlite_checkpointer_stop(q);
+        sqlite_readers_close(q);
+        for (int i = 0; i < ST_COUNT; i++)
+                sqlite3_finalize(q->st[i]);
+        if (q->db && q->failed)
+                sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_close(q->db);
+        if (q->lock_fd >= 0)
+                close(q->lock_fd);
+        pthread_mutex_destroy(&q->db_lock);
+        pthread_mutex_destroy(&q->readers_lock);
+        pthread_mutex_destroy(&q->checkpoint_lock);
+        pthread_cond_destroy(&q->checkpoint_work);
+        free(q->path);
+        free(q);
+}
+
+static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char *path)
+{
+        struct sqlite *q = mem_new(struct sqlite);
+        pthread_mutexattr_t recursive;
+
+        q->be.ops = ops;
+        q->path = mem_dupz(path);
+        q->lock_fd = -1;
+        pthread_mutexattr_init(&recursive);
+        pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+        pthread_mutex_init(&q->db_lock, &recursive);
+        pthread_mutexattr_destroy(&recursive);
+        pthread_mutex_init(&q->readers_lock, NULL);
+        pthread_mutex_init(&q->checkpoint_lock, NULL);
+        pthread_cond_init(&q->checkpoint_work, NULL);
+        return q;
+}
+
+static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
+{
+        int64_t last;
+        int r;
+
+        r = store_lock_take(q->path, &q->lock_fd, err);
+        if (r == 0)
+                r = check_presence(q, err);
+        if (r == 0)
+                r = store_file_create(q->path, err);
+        if (r == 0)
+                r = sqlite_connect(q, &q->db, err);
+        if (r == 0)
+                r = run(q, q->db, "PRAGMA cache_size = -65536", err);
+        if (r == 0)
+                r = migrate(q, err);
+        if (r == 0)
+                r = prepare(q, err);
+        /* Records up to a snapshot's may all have been cut. */
+        if (r == 0)
+                r = ask(q, q->db,
+                        "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
+                        " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
+                        &last, NULL, 0, err);
+        if (r == 0)
+                r = sqlite_checkpointer_start(q, err);
+        if (r)
+                return r;
+        *ret_last_seq = (uint64_t)last;
+        /* Without a reserve the store works; who asks for it again learns of the full disk. */
+        r = store_reserve_file_take(q->path, err);
+        return r == STORE_FULL ? 0 : r;
+}
+
+static int open_as(const struct store_backend_ops *ops, bool exclusive, const char *path,
+                   struct store_backend **ret, uint64_t *ret_last_seq, bool *ret_network, struct err *err)
+{
+        struct sqlite *q;
+        int r;
+
+        if (!*path)
+                return err_set(err, -EINVAL, "the store's address has no path: write sqlite:/path/file.db");
+        q = sqlite_new(ops, path);
+        *ret_network = store_path_is_network(path);
+        q->exclusive = exclusive || *ret_network;
+        r = open_file(q, ret_last_seq, err);
+        if (r) {
+                q->failed = true;
+                sqlite_close(&q->be);
+                return r;
+        }
+        *ret = &q->be;
+        return 0;
+}
+
+static int sqlite_open(const char *path, struct store_backend **ret, uint64_t *ret_last_seq,
+                       bool *ret_network, struct err *err)
+{
+        return open_as(&store_sqlite, false, path, ret, ret_last_seq, ret_network, err);
+}
+
+static int sqlite_open_exclusive(const char *path, struct store_backend **ret, uint64_t *ret_last_seq,
+                                 bool *ret_network, struct err *err)
+{
+        return open_as(&store_sqlite_exclusive, true, path, ret, ret_last_seq, ret_network, err);
+}
+
+static int sqlite_reserve_release(struct store_backend *be)
+{
+        return store_reserve_file_release(((struct sqlite *)be)->path, NULL);
+}
+
+static int sqlite_reserve_take(struct store_backend *be)
+{
+        return store_reserve_file_take(((struct sqlite *)be)->path, NULL);
+}
+
+#define COMMON                                                                                               \
+        .close = sqlite_close, .term_take = sqlite_term_take, .commit = sqlite_commit,                       \
+        .snapshot_slice = sqlite_snapshot_slice, .reserve_release = sqlite_reserve_release,                  \
+        .reserve_take = sqlite_reserve_take, .scan = sqlite_scan, .snapshot_get = sqlite_snapshot_get,       \
+        .blob_get = sqlite_blob_get, .blob_list = sqlite_blob_list, .history = sqlite_history
+
+const struct store_backend_ops store_sqlite = {.open = sqlite_open, COMMON};
+const struct store_backend_ops store_sqlite_exclusive = {.open = sqlite_open_exclusive, COMMON};

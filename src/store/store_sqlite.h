@@ -1,0 +1,94 @@
+/* store_sqlite: what the files of the SQLite back end share. Private to store/. */
+#pragma once
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "store/backend.h"
+
+/* The writer's statements; their text is in store_sqlite.c. */
+enum statement {
+        ST_BEGIN,
+        ST_COMMIT,
+        ST_ROLLBACK,
+        ST_STATE,
+        ST_TERM,
+        ST_LOG,
+        ST_HISTORY,
+        ST_BLOB_PUT,
+        ST_BLOB_DELETE,
+        ST_SNAPSHOT_NEW,
+        ST_SNAPSHOT_PART,
+        ST_SNAPSHOT_COMPLETE,
+        ST_CUT,
+        ST_TIDY_PARTS,
+        ST_TIDY_SNAPSHOTS,
+        ST_TIDY_LOG,
+        ST_COUNT,
+};
+
+/* A connection for reading. They are kept and used again. */
+struct reader {
+        sqlite3 *db;
+        struct reader *next;
+};
+
+struct sqlite {
+        struct store_backend be;
+        char *path;
+        int lock_fd;
+        bool exclusive; /* one connection for all; see store_sqlite.c */
+        sqlite3 *db;    /* the writer's */
+        sqlite3_stmt *st[ST_COUNT];
+        pthread_mutex_t db_lock; /* recursive; writing, and in exclusive mode reading */
+        int64_t snapshot_id;     /* of the one being written */
+        bool failed;             /* nothing more is written, not even at closing */
+
+        pthread_mutex_t readers_lock;
+        struct reader *readers; /* idle ones */
+
+        /* Checkpoints; see store_sqlite_write.c. */
+        bool has_checkpointer;
+        pthread_t checkpointer;
+        sqlite3 *checkpoint_db;
+        pthread_mutex_t checkpoint_lock;
+        pthread_cond_t checkpoint_work;
+        bool checkpoint_wanted, checkpoint_stop;
+        int checkpoint_result; /* of a failure that must stop the store */
+        struct err checkpoint_err;
+        atomic_int wal_frames;       /* in the file; moved by the writer */
+        atomic_int backfilled;       /* of these, in the database */
+        atomic_bool checkpoint_near; /* the writer can do the rest in a moment */
+};
+
+/* What a result code of SQLite means here: STORE_CORRUPT, STORE_FULL or -errno, with text. rc is an error. */
+int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err);
+int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err);
+int sqlite_checkpointer_start(struct sqlite *q, struct err *err);
+void sqlite_checkpointer_stop(struct sqlite *q);
+void sqlite_readers_close(struct sqlite *q);
+uint32_t sqlite_history_crc(const struct store_history *h);
+
+static inline void sqlite_bind(sqlite3_stmt *st, int at, struct str s) /* borrowed until reset */
+{
+        sqlite3_bind_blob64(st, at, s.p ? s.p : "", s.n, SQLITE_STATIC);
+}
+static inline struct str sqlite_column(sqlite3_stmt *st, int at) /* borrowed until the next step */
+{
+        const void *p = sqlite3_column_blob(st, at);
+
+        return str_make(p, (size_t)sqlite3_column_bytes(st, at));
+}
+
+int sqlite_term_take(struct store_backend *be, uint64_t *ret_term, struct err *err);
+int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t *last_seq, struct err *err);
+int sqlite_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, struct err *err);
+int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
+int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err);
+int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
+int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
+                     struct err *err);
+int sqlite_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,
+                   struct err *err);

@@ -1,0 +1,304 @@
+/* Reading from SQLite. Each call takes a connection for itself (a kept one, or a new one), reads within one
+ * transaction, and gives it back; in exclusive mode it is the writer's connection, under its lock. */
+#include "store/store_sqlite.h"
+
+#include <errno.h>
+
+#define READERS_MAX 8 /* kept when idle */
+
+struct reading {
+        struct sqlite *q;
+        struct reader *reader; /* NULL in exclusive mode */
+        sqlite3 *db;
+        sqlite3_stmt *st;
+};
+
+/* Prepares sql for one reading; read_end() must follow, also after a failure. */
+static int read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
+{
+        struct sqlite *q = (struct sqlite *)be;
+        int rc, r;
+
+        *rd = (struct reading){.q = q};
+        if (q->exclusive) {
+                pthread_mutex_lock(&q->db_lock);
+                rd->db = q->db;
+        } else {
+                pthread_mutex_lock(&q->readers_lock);
+                rd->reader = q->readers;
+                if (rd->reader)
+                        q->readers = rd->reader->next;
+                pthread_mutex_unlock(&q->readers_lock);
+                if (!rd->reader) {
+                        sqlite3 *db;
+
+                        r = sqlite_connect(q, &db, err);
+                        if (r)
+                                return r;
+                        sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+                        rd->reader = mem_new(struct reader);
+                        rd->reader->db = db;
+                }
+                rd->db = rd->reader->db;
+        }
+        rc = sqlite3_prepare_v2(rd->db, sql, -1, &rd->st, NULL);
+        return rc ? sqlite_fail(q, rd->db, rc, err) : 0;
+}
+
+static void reader_free(struct reader *r)
+{
+        sqlite3_close(r->db);
+        free(r);
+}
+
+static void read_end(struct reading *rd)
+{
+        struct sqlite *q = rd->q;
+        unsigned kept = 0;
+
+        sqlite3_finalize(rd->st);
+        if (q->exclusive) {
+                pthread_mutex_unlock(&q->db_lock);
+                return;
+        }
+        if (!rd->reader)
+                return;
+        pthread_mutex_lock(&q->readers_lock);
+        for (struct reader *r = q->readers; r; r = r->next)
+                kept++;
+        if (kept < READERS_MAX) {
+                rd->reader->next = q->readers;
+                q->readers = rd->reader;
+                rd->reader = NULL;
+        }
+        pthread_mutex_unlock(&q->readers_lock);
+        if (rd->reader)
+                reader_free(rd->reader);
+}
+
+void sqlite_readers_close(struct sqlite *q)
+{
+        while (q->readers) {
+                struct reader *r = q->readers;
+
+                q->readers = r->next;
+                if (q->failed)
+                        sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+                reader_free(r);
+        }
+}
+
+/* Whether there is another row. At the end, or on an error, false: *r is 0 or what the store returns. */
+static bool read_row(struct reading *rd, int *r, struct err *err)
+{
+        int rc = sqlite3_step(rd->st);
+
+        *r = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : sqlite_fail(rd->q, rd->db, rc, err);
+        return rc == SQLITE_ROW;
+}
+
+static int missing(struct sqlite *q, uint64_t seq, struct err *err)
+{
+        return sqlite_corrupt(q, err, "record %llu is missing", (unsigned long long)seq);
+}
+
+static int scan_row(struct reading *rd, uint64_t next, store_scan_fn *fn, void *arg, struct err *err)
+{
+        uint64_t seq = (uint64_t)sqlite3_column_int64(rd->st, 0);
+        struct str record = sqlite_column(rd->st, 2);
+
+        if (seq != next)
+                return missing(rd->q, next, err);
+        if (store_record_crc(seq, record) != (uint32_t)sqlite3_column_int64(rd->st, 1))
+                return sqlite_corrupt(rd->q, err, "the checksum of record %llu is wrong",
+                                      (unsigned long long)seq);
+        return fn(arg, seq, record, err);
+}
+
+/* Each row brings along what must be there, the cut and the newest snapshot's number, so that all is read in
+ * one transaction; without records there is one row, whose number is NULL. */
+int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err)
+{
+        struct reading rd;
+        uint64_t next = 0, snapshot = 0;
+        int r = read_begin(&rd, be,
+                           "SELECT l.seq, l.crc, l.record, s.cut,"
+                           " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete)"
+                           " FROM state s LEFT JOIN log l ON l.seq >= max(?, s.cut + 1) WHERE s.id = 1"
+                           " ORDER BY l.seq",
+                           err);
+
+        if (r == 0)
+                sqlite3_bind_int64(rd.st, 1, (int64_t)from);
+        while (r == 0 && read_row(&rd, &r, err)) {
+                if (next == 0) {
+                        next = (uint64_t)sqlite3_column_int64(rd.st, 3) + 1;
+                        snapshot = (uint64_t)sqlite3_column_int64(rd.st, 4);
+                        if (next < from)
+                                next = from;
+                }
+                if (sqlite3_column_type(rd.st, 0) == SQLITE_NULL)
+                        continue;
+                r = scan_row(&rd, next, fn, arg, err);
+                next++;
+        }
+        if (r == 0 && next == 0)
+                r = sqlite_corrupt(rd.q, err, "its table of state is empty");
+        else if (r == 0 && next <= snapshot)
+                r = missing(rd.q, next, err);
+        read_end(&rd);
+        return r;
+}
+
+int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err)
+{
+        struct reading rd;
+        uint64_t size = 0, seq = 0;
+        bool any = false;
+        int r = read_begin(
+                &rd, be,
+                "SELECT s.seq, s.size, p.id, p.crc, p.data FROM snapshot s LEFT JOIN snapshot_part p"
+                " ON p.id >= s.id << 20 AND p.id < (s.id + 1) << 20"
+                " WHERE s.id = (SELECT max(id) FROM snapshot WHERE complete) ORDER BY p.id",
+                err);
+
+        buf_reset(ret_data);
+        while (r == 0 && read_row(&rd, &r, err)) {
+                struct str part = sqlite_column(rd.st, 4);
+
+                any = true;
+                seq = (uint64_t)sqlite3_column_int64(rd.st, 0);
+                size = (uint64_t)sqlite3_column_int64(rd.st, 1);
+                if (part.n && store_record_crc((uint64_t)sqlite3_column_int64(rd.st, 2), part) !=
+                                      (uint32_t)sqlite3_column_int64(rd.st, 3))
+                        r = sqlite_corrupt(rd.q, err, "a checksum of the snapshot of record %llu is wrong",
+                                           (unsigned long long)seq);
+                buf_str(ret_data, part);
+        }
+        if (r == 0 && !any)
+                r = err_set(err, STORE_NOT_FOUND, "there is no snapshot");
+        else if (r == 0 && !ret_data->overflow && ret_data->n != size)
+                r = sqlite_corrupt(rd.q, err, "the snapshot of record %llu is not whole",
+                                   (unsigned long long)seq);
+        else if (r == 0)
+                r = buf_check(ret_data);
+        if (r == 0)
+                *ret_seq = seq;
+        read_end(&rd);
+        return r;
+}
+
+int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err)
+{
+        struct reading rd;
+        bool found = false;
+        int r = read_begin(&rd, be, "SELECT crc, data FROM blob WHERE name = ?", err);
+
+        if (r == 0) {
+                sqlite_bind(rd.st, 1, name);
+                if (read_row(&rd, &r, err))
+                        found = true;
+                else if (r == 0)
+                        r = err_set(err, STORE_NOT_FOUND, "there is no \"" STR_FMT "\"", STR_ARG(name));
+        }
+        if (found) {
+                struct str data = sqlite_column(rd.st, 1);
+
+                buf_reset(ret_data);
+                buf_str(ret_data, data);
+                r = buf_check(ret_data);
+                if (store_record_crc(name.n, data) != (uint32_t)sqlite3_column_int64(rd.st, 0))
+                        r = sqlite_corrupt(rd.q, err, "the checksum of \"" STR_FMT "\" is wrong",
+                                           STR_ARG(name));
+        }
+        read_end(&rd);
+        return r;
+}
+
+int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
+                     struct err *err)
+{
+        struct reading rd;
+        int r = read_begin(&rd, be, "SELECT name FROM blob WHERE name >= ? ORDER BY name", err);
+
+        if (r == 0)
+                sqlite_bind(rd.st, 1, prefix);
+        while (r == 0 && read_row(&rd, &r, err)) {
+                struct str name = sqlite_column(rd.st, 0);
+
+                if (!str_starts(name, prefix))
+                        break;
+                r = fn(arg, name);
+        }
+        read_end(&rd);
+        return r;
+}
+
+/* Chooses rows by the indices alone, newest first, and only then fetches them, so that a page of a big
+ * history costs a walk over an index at most. */
+static void history_sql(const struct store_query *q, struct buf *sql)
+{
+        buf_addz(sql, "SELECT id, request, member, state, submitted, ended, exit_code, owner, crc, data FROM "
+                      "history"
+                      " WHERE id IN (SELECT id FROM history WHERE 1");
+        if (q->request)
+                buf_addz(sql, " AND request = ?1");
+        if (q->has_member)
+                buf_addz(sql, " AND member = ?2");
+        if (q->owner.n)
+                buf_addz(sql, " AND owner = ?3");
+        if (q->ended_from_ms)
+                buf_addz(sql, " AND ended >= ?4");
+        if (q->ended_to_ms)
+                buf_addz(sql, " AND ended < ?5");
+        if (q->before)
+                buf_addz(sql, " AND id < ?6");
+        buf_addz(sql, " ORDER BY id DESC");
+        if (q->limit)
+                buf_addz(sql, " LIMIT ?7");
+        buf_addz(sql, ") ORDER BY id DESC");
+}
+
+static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
+{
+        uint64_t row = (uint64_t)sqlite3_column_int64(rd->st, 0);
+        struct store_history h = {
+                .request = (uint64_t)sqlite3_column_int64(rd->st, 1),
+                .member = (uint32_t)sqlite3_column_int64(rd->st, 2),
+                .state = (uint32_t)sqlite3_column_int64(rd->st, 3),
+                .submitted_ms = sqlite3_column_int64(rd->st, 4),
+                .ended_ms = sqlite3_column_int64(rd->st, 5),
+                .exit_code = (int32_t)sqlite3_column_int64(rd->st, 6),
+                .owner = sqlite_column(rd->st, 7),
+                .data = sqlite_column(rd->st, 9),
+        };
+
+        if (sqlite_history_crc(&h) != (uint32_t)sqlite3_column_int64(rd->st, 8))
+                return sqlite_corrupt(rd->q, err, "the checksum of history row %llu is wrong",
+                                      (unsigned long long)row);
+        return fn(arg, row, &h);
+}
+
+int sqlite_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,
+                   struct err *err)
+{
+        BUF_CLEANUP struct buf sql = {0};
+        struct reading rd;
+        int r;
+
+        history_sql(q, &sql);
+        r = read_begin(&rd, be, buf_z(&sql), err);
+        if (r == 0) {
+                sqlite3_bind_int64(rd.st, 1, (int64_t)q->request);
+                sqlite3_bind_int64(rd.st, 2, q->member);
+                sqlite_bind(rd.st, 3, q->owner);
+                sqlite3_bind_int64(rd.st, 4, q->ended_from_ms);
+                sqlite3_bind_int64(rd.st, 5, q->ended_to_ms);
+                sqlite3_bind_int64(rd.st, 6, (int64_t)q->before);
+                sqlite3_bind_int64(rd.st, 7, q->limit);
+        }
+        while (r == 0 && read_row(&rd, &r, err))
+                r = history_row(&rd, fn, arg, err);
+        read_end(&rd);
+        return r;
+}

@@ -1,0 +1,392 @@
+/* Writing to SQLite: groups, terms, snapshots in slices, checkpoints.
+ *
+ * Checkpoints. The commit path never moves pages (wal_autocheckpoint is 0). When CHECKPOINT_FRAMES pages wait
+ * in the write-ahead log, the checkpoint thread moves what is there then, beside the commits that go on. What
+ * came in meanwhile is little, and the writer moves that itself between two commits, after which SQLite
+ * begins the log anew: under constant load the thread alone would never catch up, and the log would grow
+ * without end. A reader that stays long delays the new beginning, not the commits.
+ *
+ * Failures. No space: the transaction is rolled back and the group handed back. Any other error, also one of
+ * a checkpoint, stops the store: after a failed flush the kernel may have dropped the pages that it could not
+ * write, and only reading again what is on the disk tells the truth.
+ */
+#include "store/store_sqlite.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+
+#define CHECKPOINT_FRAMES       4096 /* 16 MiB of pages */
+#define NEAR_FRAMES             512
+#define PART_BYTES              (256 << 10)
+#define PARTS_PER_SLICE         4
+#define PART_ID(snapshot, part) (((snapshot) << 20) + (part))
+
+/* Runs a statement that gives no rows, or whose first row's first number is *ret. */
+static int step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
+{
+        sqlite3_stmt *st = q->st[which];
+        int rc = sqlite3_step(st);
+        int r = 0;
+
+        if (rc == SQLITE_ROW && ret) {
+                *ret = sqlite3_column_int64(st, 0);
+                rc = sqlite3_step(st);
+        } else if (rc == SQLITE_DONE && ret) {
+                r = sqlite_corrupt(q, err, "its table of state is empty");
+        }
+        if (rc != SQLITE_DONE)
+                r = sqlite_fail(q, q->db, rc, err);
+        sqlite3_reset(st);
+        return r;
+}
+
+static void rollback(struct sqlite *q)
+{
+        if (!sqlite3_get_autocommit(q->db))
+                step(q, ST_ROLLBACK, NULL, NULL);
+}
+
+/* ---- checkpoints
+ * ---------------------------------------------------------------------------------------------- */
+
+static int checkpoint(struct sqlite *q, sqlite3 *db, struct err *err)
+{
+        int frames = 0, done = 0;
+        int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
+        int r;
+
+        if (rc == SQLITE_OK && frames >= 0) {
+                atomic_store(&q->backfilled, done);
+                return 0;
+        }
+        if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY)
+                return 0;
+        r = sqlite_fail(q, db, rc, err);
+        return r == STORE_FULL ? 0 : r; /* the log holds it all */
+}
+
+static void *checkpoint_main(void *arg)
+{
+        struct sqlite *q = arg;
+
+        pthread_setname_np(pthread_self(), "checkpoint");
+        pthread_mutex_lock(&q->checkpoint_lock);
+        for (;;) {
+                struct err err = {0};
+                int r;
+
+                while (!q->checkpoint_wanted && !q->checkpoint_stop)
+                        pthread_cond_wait(&q->checkpoint_work, &q->checkpoint_lock);
+                if (q->checkpoint_stop)
+                        break;
+                pthread_mutex_unlock(&q->checkpoint_lock);
+                r = checkpoint(q, q->checkpoint_db, &err);
+                pthread_mutex_lock(&q->checkpoint_lock);
+                q->checkpoint_wanted = false;
+                if (r && !q->checkpoint_result) {
+                        q->checkpoint_result = r;
+                        q->checkpoint_err = err;
+                }
+                atomic_store(&q->checkpoint_near, true);
+        }
+        pthread_mutex_unlock(&q->checkpoint_lock);
+        return NULL;
+}
+
+static int on_commit(void *arg, sqlite3 *db, const char *name, int frames)
+{
+        struct sqlite *q = arg;
+
+        (void)db;
+        (void)name;
+        if (frames < atomic_load(&q->wal_frames))
+                atomic_store(&q->backfilled, 0); /* the log began anew */
+        atomic_store(&q->wal_frames, frames);
+        return SQLITE_OK;
+}
+
+int sqlite_checkpointer_start(struct sqlite *q, struct err *err)
+{
+        sigset_t all, before;
+        int r;
+
+        sqlite3_wal_hook(q->db, on_commit, q);
+        if (q->exclusive)
+                return 0;
+        r = sqlite_connect(q, &q->checkpoint_db, err);
+        if (r)
+                return r;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&q->checkpointer, NULL, checkpoint_main, q);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        assert(r == 0);
+        q->has_checkpointer = true;
+        return 0;
+}
+
+void sqlite_checkpointer_stop(struct sqlite *q)
+{
+        if (q->has_checkpointer) {
+                pthread_mutex_lock(&q->checkpoint_lock);
+                q->checkpoint_stop = true;
+                pthread_cond_signal(&q->checkpoint_work);
+                pthread_mutex_unlock(&q->checkpoint_lock);
+                pthread_join(q->checkpointer, NULL);
+        }
+        if (q->checkpoint_db && q->failed)
+                sqlite3_db_config(q->checkpoint_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_close(q->checkpoint_db);
+        q->checkpoint_db = NULL;
+}
+
+/* Between commits. A failure is told by the next one: this one is durable. */
+static void after_commit(struct sqlite *q)
+{
+        int waiting = atomic_load(&q->wal_frames) - atomic_load(&q->backfilled);
+        bool here = q->exclusive ? waiting >= CHECKPOINT_FRAMES
+                                 : atomic_exchange(&q->checkpoint_near, false) && waiting <= NEAR_FRAMES;
+        struct err err = {0};
+        int r;
+
+        if (here) {
+                r = checkpoint(q, q->db, &err);
+                pthread_mutex_lock(&q->checkpoint_lock);
+                if (r && !q->checkpoint_result) {
+                        q->checkpoint_result = r;
+                        q->checkpoint_err = err;
+                }
+                pthread_mutex_unlock(&q->checkpoint_lock);
+        } else if (!q->exclusive && waiting >= CHECKPOINT_FRAMES) {
+                pthread_mutex_lock(&q->checkpoint_lock);
+                q->checkpoint_wanted = true;
+                pthread_cond_signal(&q->checkpoint_work);
+                pthread_mutex_unlock(&q->checkpoint_lock);
+        }
+}
+
+/* ---- transactions
+ * --------------------------------------------------------------------------------------------- */
+
+static int begin(struct sqlite *q, uint64_t *ret_term, struct err *err)
+{
+        int64_t term = 0;
+        int r;
+
+        pthread_mutex_lock(&q->checkpoint_lock);
+        r = q->checkpoint_result;
+        if (r)
+                err_set(err, r, "%s", q->checkpoint_err.text);
+        pthread_mutex_unlock(&q->checkpoint_lock);
+        if (r == 0)
+                r = step(q, ST_BEGIN, NULL, err);
+        if (r == 0)
+                r = step(q, ST_STATE, &term, err);
+        *ret_term = (uint64_t)term;
+        return r;
+}
+
+/* Ends what begin() began: commits when r is 0, else rolls back. */
+static int end(struct sqlite *q, int r, struct err *err)
+{
+        if (r == 0)
+                r = step(q, ST_COMMIT, NULL, err);
+        if (r == 0) {
+                after_commit(q);
+                return 0;
+        }
+        rollback(q);
+        if (r == STORE_FULL) /* a log that was moved whole begins anew, which may be room enough */
+                checkpoint(q, q->db, NULL);
+        if (r < 0 || r == STORE_CORRUPT)
+                q->failed = true;
+        return r;
+}
+
+int sqlite_term_take(struct store_backend *be, uint64_t *ret_term, struct err *err)
+{
+        struct sqlite *q = (struct sqlite *)be;
+        int64_t term = 0;
+        uint64_t old;
+        int r;
+
+        pthread_mutex_lock(&q->db_lock);
+        r = begin(q, &old, err);
+        if (r == 0)
+                r = step(q, ST_TERM, &term, err);
+        r = end(q, r, err);
+        pthread_mutex_unlock(&q->db_lock);
+        if (r == 0)
+                *ret_term = (uint64_t)term;
+        return r == STORE_FULL ? err_set(err, -ENOSPC, "there is no space left for %s", q->path) : r;
+}
+
+uint32_t sqlite_history_crc(const struct store_history *h)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        store_history_pack(&b, h);
+        return pack_crc32c(0, b.p, b.n);
+}
+
+static int write_history(struct sqlite *q, const struct store_history *h, struct err *err)
+{
+        sqlite3_stmt *st = q->st[ST_HISTORY];
+
+        sqlite3_bind_int64(st, 1, (int64_t)h->request);
+        sqlite3_bind_int64(st, 2, h->member);
+        sqlite3_bind_int64(st, 3, h->state);
+        sqlite3_bind_int64(st, 4, h->submitted_ms);
+        sqlite3_bind_int64(st, 5, h->ended_ms);
+        sqlite3_bind_int64(st, 6, h->exit_code);
+        sqlite_bind(st, 7, h->owner);
+        sqlite3_bind_int64(st, 8, sqlite_history_crc(h));
+        sqlite_bind(st, 9, h->data);
+        return step(q, ST_HISTORY, NULL, err);
+}
+
+static int write_batch(struct sqlite *q, const struct store_batch *b, uint64_t *seq, struct err *err)
+{
+        struct unpack u = store_batch_ops(b);
+        struct store_op op;
+        int r = 0;
+
+        while (r == 0 && store_batch_next(&u, &op)) {
+                switch (op.kind) {
+                case STORE_OP_EVENT:
+                        ++*seq;
+                        sqlite3_bind_int64(q->st[ST_LOG], 1, (int64_t)*seq);
+                        sqlite3_bind_int64(q->st[ST_LOG], 2, store_record_crc(*seq, op.data));
+                        sqlite_bind(q->st[ST_LOG], 3, op.data);
+                        r = step(q, ST_LOG, NULL, err);
+                        break;
+                case STORE_OP_HISTORY: r = write_history(q, &op.history, err); break;
+                case STORE_OP_BLOB_PUT:
+                        sqlite_bind(q->st[ST_BLOB_PUT], 1, op.name);
+                        sqlite3_bind_int64(q->st[ST_BLOB_PUT], 2, store_record_crc(op.name.n, op.data));
+                        sqlite_bind(q->st[ST_BLOB_PUT], 3, op.data);
+                        r = step(q, ST_BLOB_PUT, NULL, err);
+                        break;
+                case STORE_OP_BLOB_DELETE:
+                        sqlite_bind(q->st[ST_BLOB_DELETE], 1, op.name);
+                        r = step(q, ST_BLOB_DELETE, NULL, err);
+                        break;
+                }
+        }
+        return r;
+}
+
+int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t *last_seq, struct err *err)
+{
+        struct sqlite *q = (struct sqlite *)be;
+        uint64_t term, seq = *last_seq;
+        int r;
+
+        pthread_mutex_lock(&q->db_lock);
+        r = begin(q, &term, err);
+        for (struct store_batch *b = first; r == 0 && b; b = b->next) {
+                b->result = b->term == term ? STORE_DURABLE : STORE_STALE_TERM;
+                if (b->result == STORE_DURABLE)
+                        r = write_batch(q, b, &seq, err);
+                b->last_seq = seq;
+        }
+        r = end(q, r, err);
+        pthread_mutex_unlock(&q->db_lock);
+        if (r == 0)
+                *last_seq = seq;
+        return r;
+}
+
+/* ---- snapshots
+ * ------------------------------------------------------------------------------------------------ */
+
+enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
+
+/* One slice of removing what is no longer needed. *ret_more when there may be more. */
+static int tidy(struct sqlite *q, bool *ret_more, struct err *err)
+{
+        int r = step(q, ST_TIDY_PARTS, NULL, err);
+
+        *ret_more = r == 0 && sqlite3_changes(q->db) > 0;
+        if (r || *ret_more)
+                return r;
+        r = step(q, ST_TIDY_LOG, NULL, err);
+        *ret_more = r == 0 && sqlite3_changes(q->db) > 0;
+        return r || *ret_more ? r : step(q, ST_TIDY_SNAPSHOTS, NULL, err);
+}
+
+static int write_parts(struct sqlite *q, struct store_snapshot *sn, size_t *offset, struct err *err)
+{
+        int r = 0;
+
+        for (int i = 0; i < PARTS_PER_SLICE && r == 0 && *offset < sn->data.n; i++) {
+                struct str part = str_head(str_skip(sn->data, *offset), PART_BYTES);
+                int64_t id = PART_ID(q->snapshot_id, (int64_t)(*offset / PART_BYTES));
+
+                sqlite3_bind_int64(q->st[ST_SNAPSHOT_PART], 1, id);
+                sqlite3_bind_int64(q->st[ST_SNAPSHOT_PART], 2, store_record_crc((uint64_t)id, part));
+                sqlite_bind(q->st[ST_SNAPSHOT_PART], 3, part);
+                r = step(q, ST_SNAPSHOT_PART, NULL, err);
+                *offset += part.n;
+        }
+        return r;
+}
+
+static int complete(struct sqlite *q, const struct store_snapshot *sn, struct err *err)
+{
+        int r;
+
+        sqlite3_bind_int64(q->st[ST_SNAPSHOT_COMPLETE], 1, q->snapshot_id);
+        r = step(q, ST_SNAPSHOT_COMPLETE, NULL, err);
+        sqlite3_bind_int64(q->st[ST_CUT], 1, (int64_t)sn->cut_to);
+        return r ? r : step(q, ST_CUT, NULL, err);
+}
+
+static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct err *err)
+{
+        struct store_snapshot after = *sn;
+        uint64_t term;
+        bool more = false;
+        int r = begin(q, &term, err);
+
+        if (r == 0 && term != sn->term)
+                r = err_set(err, STORE_STALE_TERM, "another server holds a newer term");
+        if (r == 0 && sn->phase != WRITE_PARTS)
+                r = tidy(q, &more, err);
+        switch ((enum snapshot_phase)sn->phase) {
+        case CLEAN_BEFORE:
+                if (r || more)
+                        break;
+                sqlite3_bind_int64(q->st[ST_SNAPSHOT_NEW], 1, (int64_t)sn->seq);
+                sqlite3_bind_int64(q->st[ST_SNAPSHOT_NEW], 2, (int64_t)sn->data.n);
+                r = step(q, ST_SNAPSHOT_NEW, &q->snapshot_id, err);
+                after.phase = WRITE_PARTS;
+                break;
+        case WRITE_PARTS:
+                if (r == 0)
+                        r = write_parts(q, sn, &after.offset, err);
+                if (r || after.offset < sn->data.n)
+                        break;
+                r = complete(q, sn, err);
+                after.durable = true;
+                after.phase = TIDY_AFTER;
+                break;
+        case TIDY_AFTER: after.done = !more; break;
+        }
+        r = end(q, r, err);
+        if (r == 0)
+                *sn = after;
+        return r;
+}
+
+int sqlite_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, struct err *err)
+{
+        struct sqlite *q = (struct sqlite *)be;
+        int r;
+
+        pthread_mutex_lock(&q->db_lock);
+        r = snapshot_slice(q, sn, err);
+        pthread_mutex_unlock(&q->db_lock);
+        return r;
+}
