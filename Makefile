@@ -22,6 +22,7 @@ build: setup ## programs and manual pages into build/
 	@tools/check-layers
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
 	@ninja -C $(BUILD) -j$(JOBS)
+	@tools/link-programs $(BUILD)
 
 demo: build ## a server, two agents and a thousand real files, in a temporary folder; under a minute
 	@tools/demo/demo --build $(BUILD)

@@ -1,0 +1,87 @@
+"""Fixtures of the system tests; drover.py has what they give."""
+import os
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from drover import Instance  # noqa: E402  (the path must be there first)
+
+LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--build", default=os.path.join(os.path.dirname(__file__), "..", "..", "build"),
+                     help="where the programs were built")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "timeout: seconds until a test is given up")
+    if not config.getoption("timeout", None):
+        config.option.timeout = 180
+    # Short: socket paths are limited to 107 bytes, and some tests make their own longer.
+    config.drover_tmp = tempfile.mkdtemp(prefix="drover-test-")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.drover_tmp, ignore_errors=True)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, Instance) and os.path.isdir(value.base):
+                report.sections.append(("daemons", value.logs()))
+
+
+@pytest.fixture
+def build(request):
+    return os.path.abspath(request.config.getoption("--build"))
+
+
+@pytest.fixture
+def instance(request, build):
+    """An instance that is not started. Whatever it started is stopped at the end, and nothing may be left."""
+    folder = tempfile.mkdtemp(prefix="i-", dir=request.config.drover_tmp)
+    one = Instance(build, folder)
+    try:
+        yield one
+    finally:
+        try:
+            one.stop()
+        finally:
+            one.destroy()
+
+
+@pytest.fixture
+def drover(instance):
+    """A server with an agent for this machine."""
+    instance.up()
+    return instance
+
+
+@pytest.fixture
+def long():
+    """Whether more rounds than usual are asked for (make check-long)."""
+    return LONG
+
+
+@pytest.fixture(scope="module")
+def shared(request):
+    """A running instance that the tests of a file share; none of them may stop it."""
+    folder = tempfile.mkdtemp(prefix="s-", dir=request.config.drover_tmp)
+    one = Instance(request.config.getoption("--build"), folder)
+    try:
+        one.up()
+        yield one
+    finally:
+        try:
+            one.stop()
+        finally:
+            one.destroy()

@@ -1,0 +1,347 @@
+"""An instance of Drover in a temporary folder: start it, talk to it, hurt it, stop it."""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+
+class Failed(AssertionError):
+    """A program ended otherwise than the test asked."""
+
+
+def wait_until(what, seconds=20.0, every=0.05):
+    """Calls what() until it returns something true, and returns that. Fails after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        got = what()
+        if got:
+            return got
+        if time.monotonic() > end:
+            raise Failed(f"not true within {seconds} s: {getattr(what, '__doc__', None) or what}")
+        time.sleep(every)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def processes(dir_text, program=None):
+    """Numbers of the living processes whose command line, environment or folder names this one (and whose program
+    is so)."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            exe = os.readlink(f"/proc/{entry}/exe")
+            cwd = os.readlink(f"/proc/{entry}/cwd")
+            with open(f"/proc/{entry}/cmdline", "rb") as f:
+                line = f.read()
+            with open(f"/proc/{entry}/environ", "rb") as f:
+                environ = f.read()
+            with open(f"/proc/{entry}/stat", "rb") as f:
+                state = f.read().rsplit(b") ", 1)[1][:1]
+        except OSError:
+            continue
+        name = os.path.basename(exe).replace(" (deleted)", "")
+        if state == b"Z" or (program and name != program):
+            continue
+        if dir_text in cwd or dir_text.encode() in line or dir_text.encode() in environ:
+            found.append(int(entry))
+    return found
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            return f.read().rsplit(b") ", 1)[1][:1] != b"Z"
+    except OSError:
+        return False
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Daemon:
+    """A program that we started. Its output is in a file, for the report of a failed test."""
+
+    def __init__(self, name, argv, log, env, cwd):
+        self.name, self.log = name, log
+        with open(log, "ab") as out:
+            out.write(f"--- {' '.join(argv)}\n".encode())
+            out.flush()
+            self.start_offset = out.tell()
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                            env=env, cwd=cwd)
+        self.pid = self.process.pid
+
+    def output(self):
+        with open(self.log, "rb") as f:
+            f.seek(self.start_offset)
+            return f.read().decode(errors="replace")
+
+    def running(self):
+        return self.process.poll() is None
+
+    def stop(self, how=signal.SIGTERM, seconds=20):
+        """Ends it by its number. Returns its exit status (negative: the signal)."""
+        if self.running():
+            self.process.send_signal(how)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise Failed(f"{self.name} did not end within {seconds} s of {signal.Signals(how).name}") from None
+        return self.process.returncode
+
+    def kill(self):
+        return self.stop(signal.SIGKILL)
+
+
+class Instance:
+    """A folder with a server and agents. Not started until up() or server() is called."""
+
+    def __init__(self, build, folder):
+        self.build = os.path.abspath(build)
+        self.base = str(folder)
+        self.dir = os.path.join(self.base, "state")
+        self.work = os.path.join(self.base, "work")
+        os.makedirs(self.work)
+        self.daemons = []
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("DROVER_", "XDG_"))}
+        self.env.update(DROVER_DIR=self.dir, HOME=self.base, TMPDIR=self.base, NO_COLOR="1", LC_ALL="C.UTF-8",
+                        PATH=os.path.join(self.build, "bin") + ":" + os.environ["PATH"])
+
+    # -- programs ---------------------------------------------------------------------------------------------
+
+    def program(self, name):
+        path = os.path.join(self.build, "bin", name)
+        if not os.access(path, os.X_OK):
+            raise Failed(f"{path} is not there: run `make build` first")
+        return path
+
+    def start(self, name, *args):
+        argv = [self.program(name), *args]
+        daemon = Daemon(name, argv, os.path.join(self.base, f"{name}.log"), self.env, self.base)
+        self.daemons.append(daemon)
+        return daemon
+
+    def _ready(self, daemon, seconds):
+        def ready():
+            """the daemon prints `ready`"""
+            if not daemon.running():
+                raise Failed(f"{daemon.name} ended with {daemon.process.returncode}:\n{daemon.output()}")
+            return re.search(r"^ready\b", daemon.output(), re.M)
+
+        wait_until(ready, seconds)
+        return daemon
+
+    def up(self, *args, seconds=20, agent=True):
+        """`drover up`, until it prints `ready` and its agent is connected."""
+        daemon = self._ready(self.start("drover", "up", *args), seconds)
+        if agent:
+            wait_until(lambda: self.agents("connected"), seconds)
+        return daemon
+
+    def server(self, *args, seconds=20):
+        """`drover server` alone, until it prints `ready`."""
+        return self._ready(self.start("drover", "server", *args), seconds)
+
+    def server_json(self):
+        with open(os.path.join(self.dir, "server.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def server_pid(self):
+        return self.server_json()["pid"]
+
+    def pids(self, program):
+        return processes(self.base, program)
+
+    def stop(self):
+        """Stops what was started, newest first; then nothing of this folder may be running."""
+        late = []
+        for daemon in reversed(self.daemons):
+            try:
+                daemon.stop()
+            except Failed as e:
+                late.append(str(e))
+        self.daemons.clear()
+
+        end = time.monotonic() + 10
+        while (left := processes(self.base)) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left:
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    late.append(f"left running: {pid} " + f.read().replace(b"\0", b" ").decode(errors="replace"))
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        if late:
+            raise Failed("; ".join(late))
+
+    def logs(self):
+        text = []
+        for name in sorted(os.listdir(self.base)):
+            if name.endswith(".log"):
+                with open(os.path.join(self.base, name), encoding="utf-8", errors="replace") as f:
+                    text.append(f"==== {name}\n" + "".join(f.readlines()[-60:]))
+        return "\n".join(text)
+
+    # -- the command line -------------------------------------------------------------------------------------
+
+    def cli(self, *args, code=0, stdin=None, cwd=None, timeout=60, env=None):
+        """Runs `drover ARGS` in the working folder. Returns what it printed; `code` is the exit code it must have
+        (None: any). The result has .out, .err and .code."""
+        p = subprocess.run([self.program("drover"), *args], cwd=cwd or self.work, env={**self.env, **(env or {})},
+                           input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False,
+                           text=True)
+        result = Output(p.stdout)
+        result.out, result.err, result.code = p.stdout, p.stderr, p.returncode
+        if code is not None and p.returncode != code:
+            raise Failed(f"drover {' '.join(args)}: exit code {p.returncode}, not {code}\n{p.stdout}{p.stderr}")
+        return result
+
+    def json(self, *args, **more):
+        return json.loads(self.cli(*args, "--json", **more))
+
+    def write(self, name, text, mode=None):
+        path = os.path.join(self.work, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        if mode:
+            os.chmod(path, mode)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.work, name), encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def exists(self, name):
+        return os.path.exists(os.path.join(self.work, name))
+
+    def submit(self, text, *args, **more):
+        """Submits a description; returns the number of the request."""
+        out = self.cli("submit", *args, "-", stdin=text, **more)
+        m = re.search(r"^request (\d+): ", out, re.M)
+        if not m:
+            raise Failed(f"drover submit printed {out.out!r} {out.err!r}")
+        return int(m[1])
+
+    def wait(self, *ids, seconds=60, code=0):
+        return self.cli("wait", "--timeout", str(seconds), *map(str, ids), code=code, timeout=seconds + 20)
+
+    def run(self, text, *args, code=0, seconds=60):
+        """Submits and waits. Returns the number of the request."""
+        request = self.submit(text, *args)
+        self.wait(request, seconds=seconds, code=code)
+        return request
+
+    # -- the API ----------------------------------------------------------------------------------------------
+
+    def socket_path(self):
+        return self.server_json()["api"].removeprefix("unix:")
+
+    def call(self, method, path, body=None, timeout=60, headers=None):
+        """One HTTP request on the unix socket. Returns (status, parsed JSON or bytes)."""
+        connection = UnixConnection(self.socket_path(), timeout)
+        try:
+            if body is not None and not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            answer = connection.getresponse()
+            data = answer.read()
+            if answer.getheader("Content-Type", "").startswith("application/json"):
+                data = json.loads(data)
+            return answer.status, data
+        finally:
+            connection.close()
+
+    def api(self, method, path, body=None, status=(200, 201), **more):
+        got, data = self.call(method, path, body, **more)
+        if got not in (status if isinstance(status, tuple) else (status,)):
+            raise Failed(f"{method} {path}: status {got}: {data}")
+        return data
+
+    def server_info(self):
+        return self.api("GET", "/v1/server")
+
+    def agents(self, state=None):
+        return [a for a in self.api("GET", "/v1/agents")["agents"] if state in (None, a["state"])]
+
+    def jobs(self, request, query=""):
+        """All jobs of a request that are not in history only, following the pages."""
+        found, after = [], ""
+        while True:
+            page = self.api("GET", f"/v1/jobs?id={request}{query}{after}")
+            found += page["jobs"]
+            if not page["next"]:
+                return found
+            after = f"&after={page['next']}"
+
+    def job(self, job):
+        return self.api("GET", f"/v1/jobs/{job}")
+
+    def events(self, job):
+        return self.api("GET", f"/v1/jobs/{job}/log")["events"]
+
+    def history(self, request=None):
+        """Finished jobs, of one request or all, following the pages."""
+        found, before = [], ""
+        query = f"id={request}&" if request is not None else ""
+        while True:
+            page = self.api("GET", f"/v1/history?{query}limit=1000{before}")
+            found += page["jobs"]
+            if not page["next"]:
+                return found
+            before = f"&before={page['next']}"
+
+    def wait_state(self, job, *states, seconds=20):
+        """Until the job is in one of these states; returns the job."""
+        last = [None]
+
+        def there():
+            last[0] = self.job(job)
+            return last[0]["state"] in states
+
+        try:
+            wait_until(there, seconds)
+        except Failed:
+            raise Failed(f"job {job} is {last[0] and last[0]['state']}, not {' or '.join(states)}: {last[0]}") from None
+        return last[0]
+
+    def destroy(self):
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+class Output(str):
+    """What a command printed to stdout, with .err and .code beside it."""
+
+    out = err = ""
+    code = 0
+
+
+def sh(script, **attributes):
+    """A description of one job that runs a shell script; attributes are further submit commands."""
+    quoted = script.replace("'", "''").replace('"', '""')
+    lines = ["executable = /bin/sh", f"arguments = \"-c '{quoted}'\"", "request_memory = 32 MB", "request_disk = 1 MB"]
+    queue = attributes.pop("queue", "queue")
+    lines += [f"{name} = {value}" for name, value in attributes.items()]
+    return "\n".join([*lines, queue, ""])
