@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 struct loop;
-struct loop *loop_new(void);
+struct loop *loop_new(void); /* also makes the process ignore SIGPIPE */
 void loop_free(struct loop *l); /* after everything made on it is freed; NULL is fine */
 void loop_run(struct loop *l);  /* until loop_stop */
 void loop_stop(struct loop *l); /* from any thread; also before loop_run */
 /* Calls fn after the callbacks of this turn, once: the place to gather what a turn did (group commit, batches). */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
+void loop_defer_cancel(struct loop *l, void (*fn)(void *arg), void *arg); /* this fn with this arg, if it waits */
 
 /* One-shot timers, on the monotonic clock. */
 struct timer;
@@ -31,7 +32,7 @@ struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, 
 void watch_set(struct watch *w, int what); /* 0: quiet */
 void watch_free(struct watch *w);
 
-/* A signal, delivered on the loop. */
+/* A signal, delivered on the loop. One watch per signal in the process; several arrivals may be one call. */
 struct watch_signal;
 struct watch_signal *watch_signal_new(struct loop *l, int signo, void (*fn)(void *arg), void *arg);
 void watch_signal_free(struct watch_signal *w);

@@ -33,7 +33,11 @@ struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls, co
                              const struct stream_ops *ops, void *arg);
 void stream_free(struct stream *s); /* closes at once; what was not sent is gone; NULL is fine */
 void stream_write(struct stream *s, const void *p, size_t n); /* copied or sent; past write_max the stream closes */
-void stream_finish(struct stream *s); /* closes when all is sent */
+/* Sends what waits, then closes; `closed` comes when the peer has closed too, at most 2 s after the last byte was
+ * sent (10 s without progress before). `data` is not called any more. */
+void stream_finish(struct stream *s);
+void stream_abort(struct stream *s, const struct err *why); /* closes now; `closed` comes with why, not at once */
+void stream_resume(struct stream *s); /* after consuming from `in` outside of `data`: reading goes on */
 size_t stream_pending(const struct stream *s); /* bytes not yet with the kernel */
 void stream_silence(struct stream *s, int64_t ms); /* a new silence_ms */
 struct str stream_peer(const struct stream *s);    /* "unix uid=0 pid=7" or "10.0.0.1:4711", for logs */

@@ -1,0 +1,317 @@
+/* The loop runs the event library one turn at a time: what is ready, then what was deferred. Bases are made without
+ * locks, for one thread each; the two calls that other threads may make (loop_stop, mailbox_post) write to an
+ * eventfd. Times are taken fresh for each timer (no cached time), so that a long callback does not shorten the
+ * timers that it starts, and from the fine clock, so that no timer is early.
+ *
+ * Signals don't use the library's own handling, which knows one base per process: a handler writes to the eventfd
+ * of the signal, and any loop may watch that. */
+#include "ev/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "ev/private.h"
+
+#define LOOP_MAGIC 0x6c6f6f70u
+
+struct deferred {
+        void (*fn)(void *arg);
+        void *arg;
+};
+
+struct loop {
+        unsigned magic;
+        struct event_base *base;
+        int wake_fd;
+        struct event *wake;
+        atomic_bool stop;
+        struct deferred *deferred, *running;
+        size_t n_deferred, cap_deferred, n_running, cap_running;
+        struct child *children;
+};
+
+static void loop_woken(int fd, short what, void *arg)
+{
+        uint64_t n;
+
+        (void)what;
+        (void)arg;
+        if (read(fd, &n, sizeof(n)) < 0)
+                assert(errno == EAGAIN || errno == EINTR);
+}
+
+struct loop *loop_new(void)
+{
+        struct loop *l = mem_new(struct loop);
+        struct event_config *config = event_config_new();
+
+        assert(config);
+        signal(SIGPIPE, SIG_IGN);
+        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME |
+                                              EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_IGNORE_ENV);
+        l->magic = LOOP_MAGIC;
+        l->base = event_base_new_with_config(config);
+        event_config_free(config);
+        assert(l->base);
+        l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        assert(l->wake_fd >= 0);
+        l->wake = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_woken, l);
+        assert(l->wake);
+        event_add(l->wake, NULL);
+        return l;
+}
+
+void loop_free(struct loop *l)
+{
+        if (!l)
+                return;
+        assert(l->magic == LOOP_MAGIC);
+        children_release(l);
+        event_free(l->wake);
+        close(l->wake_fd);
+        event_base_free(l->base);
+        free(l->deferred);
+        free(l->running);
+        l->magic = 0;
+        free(l);
+}
+
+struct event_base *loop_base(struct loop *l)
+{
+        assert(l->magic == LOOP_MAGIC);
+        return l->base;
+}
+
+struct child **loop_children(struct loop *l)
+{
+        return &l->children;
+}
+
+/* Those deferred by a deferred function wait for the next turn. */
+static void loop_run_deferred(struct loop *l)
+{
+        struct deferred *list = l->deferred;
+        size_t cap = l->cap_deferred;
+
+        l->n_running = l->n_deferred;
+        l->deferred = l->running;
+        l->cap_deferred = l->cap_running;
+        l->n_deferred = 0;
+        l->running = list;
+        l->cap_running = cap;
+        for (size_t i = 0; i < l->n_running; i++)
+                if (l->running[i].fn)
+                        l->running[i].fn(l->running[i].arg);
+        l->n_running = 0;
+}
+
+void loop_run(struct loop *l)
+{
+        assert(l->magic == LOOP_MAGIC);
+        while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
+                event_base_loop(l->base, EVLOOP_ONCE | (l->n_deferred ? EVLOOP_NONBLOCK : 0));
+                if (l->n_deferred)
+                        loop_run_deferred(l);
+        }
+        atomic_store(&l->stop, false);
+}
+
+void loop_stop(struct loop *l)
+{
+        uint64_t one = 1;
+
+        atomic_store_explicit(&l->stop, true, memory_order_release);
+        if (write(l->wake_fd, &one, sizeof(one)) < 0)
+                assert(errno == EAGAIN);
+}
+
+void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+        MEM_GROW(l->deferred, l->cap_deferred, l->n_deferred + 1);
+        l->deferred[l->n_deferred++] = (struct deferred){fn, arg};
+}
+
+void loop_defer_cancel(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+        for (size_t i = 0; i < l->n_deferred; i++)
+                if (l->deferred[i].fn == fn && l->deferred[i].arg == arg)
+                        l->deferred[i].fn = NULL;
+        for (size_t i = 0; i < l->n_running; i++)
+                if (l->running[i].fn == fn && l->running[i].arg == arg)
+                        l->running[i].fn = NULL;
+}
+
+/* ---- timers */
+
+struct timer {
+        struct event *event;
+        void (*fn)(void *arg);
+        void *arg;
+};
+
+static void timer_fired(int fd, short what, void *arg)
+{
+        struct timer *t = arg;
+
+        (void)fd;
+        (void)what;
+        t->fn(t->arg);
+}
+
+struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+        struct timer *t = mem_new(struct timer);
+
+        t->fn = fn;
+        t->arg = arg;
+        t->event = evtimer_new(loop_base(l), timer_fired, t);
+        assert(t->event);
+        return t;
+}
+
+void timer_start(struct timer *t, int64_t after_ms)
+{
+        struct timeval tv;
+
+        if (after_ms < 0)
+                after_ms = 0;
+        tv.tv_sec = after_ms / 1000;
+        tv.tv_usec = after_ms % 1000 * 1000;
+        evtimer_add(t->event, &tv);
+}
+
+void timer_stop(struct timer *t)
+{
+        evtimer_del(t->event);
+}
+
+bool timer_running(const struct timer *t)
+{
+        return evtimer_pending(t->event, NULL);
+}
+
+void timer_free(struct timer *t)
+{
+        if (!t)
+                return;
+        event_free(t->event);
+        free(t);
+}
+
+/* ---- descriptors */
+
+struct watch {
+        struct loop *loop;
+        struct event *event;
+        int fd, what;
+        void (*fn)(void *arg, int what);
+        void *arg;
+};
+
+static void watch_fired(int fd, short what, void *arg)
+{
+        struct watch *w = arg;
+
+        (void)fd;
+        w->fn(w->arg, (what & EV_READ ? WATCH_READ : 0) | (what & EV_WRITE ? WATCH_WRITE : 0));
+}
+
+struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, int what), void *arg)
+{
+        struct watch *w = mem_new(struct watch);
+
+        *w = (struct watch){.loop = l, .fd = fd, .fn = fn, .arg = arg};
+        w->event = event_new(loop_base(l), fd, EV_PERSIST | EV_READ, watch_fired, w);
+        assert(w->event);
+        watch_set(w, what);
+        return w;
+}
+
+void watch_set(struct watch *w, int what)
+{
+        short events = (what & WATCH_READ ? EV_READ : 0) | (what & WATCH_WRITE ? EV_WRITE : 0);
+
+        if (what == w->what)
+                return;
+        w->what = what;
+        event_del(w->event);
+        if (!events)
+                return;
+        event_assign(w->event, loop_base(w->loop), w->fd, EV_PERSIST | events, watch_fired, w);
+        event_add(w->event, NULL);
+}
+
+void watch_free(struct watch *w)
+{
+        if (!w)
+                return;
+        event_free(w->event);
+        free(w);
+}
+
+/* ---- signals */
+
+struct watch_signal {
+        int signo;
+        struct watch *watch;
+        struct sigaction before;
+        void (*fn)(void *arg);
+        void *arg;
+};
+
+static _Atomic int signal_fds[NSIG]; /* eventfd + 1; 0: nobody watches */
+
+static void signal_caught(int signo)
+{
+        int saved = errno;
+        uint64_t one = 1;
+        int fd = atomic_load(&signal_fds[signo]) - 1;
+
+        if (fd >= 0) {
+                ssize_t done = write(fd, &one, sizeof(one));
+                (void)done; /* full: it is readable already */
+        }
+        errno = saved;
+}
+
+static void signal_readable(void *arg, int what)
+{
+        struct watch_signal *w = arg;
+        uint64_t n;
+
+        (void)what;
+        if (read(atomic_load(&signal_fds[w->signo]) - 1, &n, sizeof(n)) == sizeof(n))
+                w->fn(w->arg);
+}
+
+struct watch_signal *watch_signal_new(struct loop *l, int signo, void (*fn)(void *arg), void *arg)
+{
+        struct watch_signal *w = mem_new(struct watch_signal);
+        struct sigaction act = {.sa_handler = signal_caught, .sa_flags = SA_RESTART};
+        int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+        assert(fd >= 0 && signo > 0 && signo < NSIG && atomic_load(&signal_fds[signo]) == 0);
+        *w = (struct watch_signal){.signo = signo, .fn = fn, .arg = arg};
+        atomic_store(&signal_fds[signo], fd + 1);
+        w->watch = watch_new(l, fd, WATCH_READ, signal_readable, w);
+        sigaction(signo, &act, &w->before);
+        return w;
+}
+
+void watch_signal_free(struct watch_signal *w)
+{
+        int fd;
+
+        if (!w)
+                return;
+        sigaction(w->signo, &w->before, NULL);
+        fd = atomic_exchange(&signal_fds[w->signo], 0) - 1;
+        watch_free(w->watch);
+        close(fd);
+        free(w);
+}

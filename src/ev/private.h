@@ -1,0 +1,26 @@
+/* What the files of ev/ share with each other; nobody else includes it. */
+#pragma once
+#include <event2/event.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "ev/loop.h"
+#include "ev/tls.h"
+
+struct event_base *loop_base(struct loop *l);
+
+/* Children that were forgotten but not reaped yet: loop_free gives their memory back. */
+struct child;
+struct child **loop_children(struct loop *l);
+void children_release(struct loop *l);
+
+/* A new connection in the context's role; the SSL holds a reference to the context. */
+SSL *tls_connection(struct tls_context *t, int fd);
+bool tls_is_server(const struct tls_context *t);
+void tls_ref(struct tls_context *t);
+/* Why the handshake or the connection failed, in words; `code` is OpenSSL's error or 0, `error` an errno or 0. */
+void tls_explain(SSL *ssl, unsigned long code, int error, struct err *why);
+/* Common name and serial of the peer's verified certificate; empty when there is none. */
+void tls_peer(SSL *ssl, struct buf *name, struct buf *serial);
