@@ -1,13 +1,14 @@
 /* core: the scheduler, as a pure state machine.
  *
- * It keeps requests, jobs, classes, agents and their offers, and decides. It does no I/O, reads no clock and no
- * random source: the server tells it the time (core_clock) and what arrived; it tells the world (struct core_world)
- * what has happened (events, history rows: to be made durable) and what is to be done (assignments, controls: to
- * leave only once the events before them are durable). The simulator gives it another world; the code is the same.
+ * It keeps requests, jobs, classes, agents and their offers, and decides. It does no I/O, reads no clock and
+ * no random source: the server tells it the time (core_clock) and what arrived; it tells the world (struct
+ * core_world) what has happened (events, history rows: to be made durable) and what is to be done
+ * (assignments, controls: to leave only once the events before them are durable). The simulator gives it
+ * another world; the code is the same.
  *
  * All calls are made on one thread. Outputs come during the call that caused them. After the calls of a turn,
- * core_match looks for work for the offers that changed. Times named at_ms are Unix milliseconds; leases are counted
- * on the second clock, which never jumps.
+ * core_match looks for work for the offers that changed. Times named at_ms are Unix milliseconds; leases are
+ * counted on the second clock, which never jumps.
  */
 #pragma once
 #include "base/err.h"
@@ -28,12 +29,12 @@ enum core_error {
 };
 
 enum core_outcome { /* how an attempt ended; the numbers are those of drover.proto */
-        CORE_EXITED,
-        CORE_NOT_STARTED,
-        CORE_STAGING_FAILED,
-        CORE_LIMIT_EXCEEDED,
-        CORE_KILLED,
-        CORE_OUTCOME_LOST,
+                    CORE_EXITED,
+                    CORE_NOT_STARTED,
+                    CORE_STAGING_FAILED,
+                    CORE_LIMIT_EXCEEDED,
+                    CORE_KILLED,
+                    CORE_OUTCOME_LOST,
 };
 
 enum core_control { CORE_REMOVE, CORE_HOLD, CORE_VACATE, CORE_SUSPEND, CORE_RESUME }; /* as in drover.proto */
@@ -53,7 +54,7 @@ enum core_hold_code {
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */
 struct core_assignment {
         const char *agent, *queue;
-        uint64_t serial;  /* of the offer that it answers */
+        uint64_t serial; /* of the offer that it answers */
         uint64_t request;
         uint32_t part;
         uint32_t fence;
@@ -68,31 +69,33 @@ struct core_finished {
         int64_t submitted_ms, ended_ms;
         int32_t exit_code; /* -signal when a signal ended it */
         struct str owner;
-        struct str data;   /* the attributes of its own, new syntax; those of the template are in the request's record */
+        struct str data; /* the attributes of its own, new syntax; those of the template are in the request's
+                            record */
 };
 
 struct core_world {
         void *arg;
         void (*event)(void *arg, const struct event *e); /* pack it now; it is borrowed */
         void (*history)(void *arg, const struct core_finished *f);
-        void (*keep)(void *arg, uint64_t request, struct str record);  /* store the request's record, same commit */
-        void (*forget)(void *arg, uint64_t request);                   /* delete it, same commit */
+        void (*keep)(void *arg, uint64_t request,
+                     struct str record);             /* store the request's record, same commit */
+        void (*forget)(void *arg, uint64_t request); /* delete it, same commit */
         void (*assign)(void *arg, const struct core_assignment *a);
-        void (*control)(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
-                        const struct set *members);
+        void (*control)(void *arg, const char *agent, enum core_control what, uint64_t request,
+                        uint32_t fence, const struct set *members);
         /* For replay: the request's record. 0 or an error. */
         int (*load)(void *arg, uint64_t request, struct buf *ret, struct err *err);
 };
 
 struct core_config {
-        int64_t lease_ms;        /* default lease; 0: 5 min */
-        int64_t lease_margin_ms; /* the server waits so much longer than the agent; 0: 10 s */
-        int64_t periodic_ms;     /* how often periodic policies are evaluated; 0: 20 s */
+        int64_t lease_ms;         /* default lease; 0: 5 min */
+        int64_t lease_margin_ms;  /* the server waits so much longer than the agent; 0: 10 s */
+        int64_t periodic_ms;      /* how often periodic policies are evaluated; 0: 20 s */
         int64_t keep_finished_ms; /* a finished request stays in memory so long; 0: one day */
-        uint32_t keep_finished;  /* and at most so many of them; 0: 10,000 */
-        uint32_t classes_max;    /* classes of one request; 0: 1,000 */
-        bool shadow;             /* only replays, to make snapshots: no matching, no templates */
-        uint64_t seed;           /* of random() in users' expressions */
+        uint32_t keep_finished;   /* and at most so many of them; 0: 10,000 */
+        uint32_t classes_max;     /* classes of one request; 0: 1,000 */
+        bool shadow;              /* only replays, to make snapshots: no matching, no templates */
+        uint64_t seed;            /* of random() in users' expressions */
 };
 
 struct core *core_new(const struct core_config *config, const struct core_world *world);
@@ -100,26 +103,36 @@ void core_free(struct core *c); /* NULL is fine */
 struct symbols *core_symbols(struct core *c);
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms); /* before the calls of a turn */
 
-/* ---- users' commands ------------------------------------------------------------------------------------------ */
-/* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id given.
- * 0; CORE_INVALID with err (nothing has changed); `check_only`: checks and changes nothing. */
+/* ---- users' commands
+ * ------------------------------------------------------------------------------------------ */
+/* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id
+ * given. 0; CORE_INVALID with err (nothing has changed); `check_only`: checks and changes nothing. */
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
                 bool *ret_existing, struct err *err);
 
-enum core_action { CORE_ACT_HOLD, CORE_ACT_RELEASE, CORE_ACT_REMOVE, CORE_ACT_VACATE, CORE_ACT_SUSPEND,
-                   CORE_ACT_RESUME, CORE_ACT_PRIORITY };
+enum core_action {
+        CORE_ACT_HOLD,
+        CORE_ACT_RELEASE,
+        CORE_ACT_REMOVE,
+        CORE_ACT_VACATE,
+        CORE_ACT_SUSPEND,
+        CORE_ACT_RESUME,
+        CORE_ACT_PRIORITY
+};
 struct core_command {
         enum core_action action;
         uint64_t request;
         const struct set *members; /* NULL: all */
         struct str owner;          /* only if the request is this owner's; empty: whoever's */
         struct str reason;
-        int64_t value;             /* priority */
+        int64_t value; /* priority */
 };
-/* Does it for those members whose state allows it. *ret_affected counts them. 0, CORE_UNKNOWN, CORE_FORBIDDEN. */
+/* Does it for those members whose state allows it. *ret_affected counts them. 0, CORE_UNKNOWN,
+ * CORE_FORBIDDEN. */
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err);
 
-/* ---- agents --------------------------------------------------------------------------------------------------- */
+/* ---- agents
+ * --------------------------------------------------------------------------------------------------- */
 struct core_attempts { /* members of a request with one fence */
         uint64_t request;
         uint32_t fence;
@@ -127,17 +140,18 @@ struct core_attempts { /* members of a request with one fence */
 };
 void core_agent_connected(struct core *c, const char *agent);
 void core_agent_away(struct core *c, const char *agent); /* its offers are gone, its leases go on */
-/* The agent's whole truth after a connection: attempts that the core has at this agent and that are in neither list
- * are lost. Those that the core does not have are told to `stale`, to be killed. Renews. */
+/* The agent's whole truth after a connection: attempts that the core has at this agent and that are in
+ * neither list are lost. Those that the core does not have are told to `stale`, to be killed. Renews. */
 void core_inventory(struct core *c, const char *agent, const struct core_attempts *has, size_t count,
-                    void (*stale)(void *arg, uint64_t request, uint32_t fence, const struct set *members), void *arg);
+                    void (*stale)(void *arg, uint64_t request, uint32_t fence, const struct set *members),
+                    void *arg);
 void core_renew(struct core *c, const char *agent);
 
 struct core_offer {
         const char *agent, *queue;
         uint64_t serial;
-        struct str ad;     /* new syntax: Cpus, Memory, Disk are what is free */
-        uint32_t jobs_max; /* 0: nothing now, the ad is kept for `why` */
+        struct str ad;            /* new syntax: Cpus, Memory, Disk are what is free */
+        uint32_t jobs_max;        /* 0: nothing now, the ad is kept for `why` */
         const struct str *owners; /* empty: anybody's */
         size_t owner_count;
         struct str filesystem_domain, hostname; /* put into the ad where it has none */
@@ -147,7 +161,8 @@ void core_withdraw(struct core *c, const char *agent, const char *queue);
 
 void core_accepted(struct core *c, const char *agent, const struct core_attempts *a);
 /* hold_code nonzero: it can never run as it is. */
-void core_refused(struct core *c, const char *agent, const struct core_attempts *a, struct str reason, int hold_code);
+void core_refused(struct core *c, const char *agent, const struct core_attempts *a, struct str reason,
+                  int hold_code);
 void core_started(struct core *c, const char *agent, const struct core_attempts *a, int64_t at_ms);
 
 struct core_result {
@@ -162,25 +177,29 @@ struct core_result {
         struct str reason;
         struct str outputs; /* packed: count, then name, 32 bytes of sha256, size, mode for each */
 };
-/* True: taken. False: this attempt is not the job's any more, and nothing has changed. Either way the agent may
- * forget it once what was written so far is durable. */
+/* True: taken. False: this attempt is not the job's any more, and nothing has changed. Either way the agent
+ * may forget it once what was written so far is durable. */
 bool core_result(struct core *c, const char *agent, const struct core_result *r);
 
-/* ---- time ----------------------------------------------------------------------------------------------------- */
+/* ---- time
+ * ----------------------------------------------------------------------------------------------------- */
 void core_match(struct core *c); /* offers and jobs that changed meet */
-/* Ends leases, evaluates periodic policies, files history, forgets old requests: a slice of each. Returns how long
- * until it wants to be called again, in milliseconds. */
+/* Ends leases, evaluates periodic policies, files history, forgets old requests: a slice of each. Returns how
+ * long until it wants to be called again, in milliseconds. */
 int64_t core_tick(struct core *c);
 
-/* ---- replay --------------------------------------------------------------------------------------------------- */
+/* ---- replay
+ * --------------------------------------------------------------------------------------------------- */
 int core_replay(struct core *c, struct str record, struct err *err); /* 0, or CORE_DAMAGED, -errno */
 void core_snapshot(struct core *c, struct buf *out);
 int core_restore(struct core *c, struct str snapshot, struct err *err); /* into a new core */
 void core_ready(struct core *c); /* replay is over: every lease gets a full term from now on */
 
-/* ---- looking -------------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * -------------------------------------------------------------------------------------------------- */
 struct core_counts {
-        uint64_t jobs, idle, running, held, completed, failed, removed; /* running: every state with an attempt */
+        uint64_t jobs, idle, running, held, completed, failed,
+                removed; /* running: every state with an attempt */
 };
 struct core_request {
         uint64_t id;
@@ -189,13 +208,14 @@ struct core_request {
         int64_t submitted_ms, finished_ms; /* finished_ms 0: not yet */
         struct core_counts counts;
         size_t part_count;
-        bool record_lost;
 };
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret); /* 0, CORE_UNKNOWN */
-uint64_t core_request_next(struct core *c, uint64_t after); /* the next request's id, 0 at the end; start with 0 */
+uint64_t core_request_next(struct core *c,
+                           uint64_t after); /* the next request's id, 0 at the end; start with 0 */
 uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16]); /* 0: none */
-uint64_t core_request_last(struct core *c); /* highest id given so far */
-const struct ad *core_request_ad(struct core *c, uint64_t id, uint32_t part); /* its template; NULL: no such */
+uint64_t core_request_last(struct core *c);                                  /* highest id given so far */
+const struct ad *core_request_ad(struct core *c, uint64_t id,
+                                 uint32_t part); /* its template; NULL: no such */
 void core_totals(struct core *c, struct core_counts *ret);
 
 struct core_job {
@@ -203,18 +223,19 @@ struct core_job {
         uint32_t member, part;
         enum job_state state;
         uint32_t fence, starts;
-        const char *agent, *queue; /* NULL without an attempt */
+        const char *agent, *queue;                              /* NULL without an attempt */
         int64_t submitted_ms, entered_ms, started_ms, ended_ms; /* 0: not yet; entered: into the state */
-        bool ended, signaled; /* a result was taken before */
+        bool ended, signaled;                                   /* a result was taken before */
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
         struct str hold_reason;
         int64_t priority;
 };
-/* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest is in
- * history. Strings are borrowed until the core changes. */
+/* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest
+ * is in history. Strings are borrowed until the core changes. */
 int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_job *ret);
-/* A new ad of the member as it is now, with the template as parent; the caller frees it before the core changes. */
+/* A new ad of the member as it is now, with the template as parent; the caller frees it before the core
+ * changes. */
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member);
 /* The members in a state. *to is empty and the caller's. CORE_UNKNOWN. */
 int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to);
@@ -224,7 +245,8 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
 /* Part's late text of an attribute, or NULL-p when it is not late. */
 struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name);
 size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret);
-int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret, size_t *ret_count);
+int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
+                         size_t *ret_count);
 
 struct core_log_entry {
         int64_t at_ms;
@@ -232,7 +254,7 @@ struct core_log_entry {
         uint32_t fence;
         const char *agent, *queue; /* may be NULL */
         int32_t code;
-        const char *text;          /* may be NULL */
+        const char *text; /* may be NULL */
 };
 typedef void core_log_fn(void *arg, const struct core_log_entry *e);
 int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn *fn, void *arg);
@@ -241,31 +263,31 @@ struct core_queue_view {
         const char *agent, *queue;
         bool connected, offers;
         uint32_t jobs_max;
-        const struct ad *ad;    /* as offered, less what was given; NULL: none was ever offered */
-        uint32_t attempts;      /* that it has now */
-        int64_t renewed_ms;     /* Unix milliseconds; 0: not since the start */
-        uint64_t finished;      /* results taken since the start */
+        const struct ad *ad; /* as offered, less what was given; NULL: none was ever offered */
+        uint32_t attempts;   /* that it has now */
+        int64_t renewed_ms;  /* Unix milliseconds; 0: not since the start */
+        uint64_t finished;   /* results taken since the start */
 };
 /* Calls fn for each queue of each agent, sorted by name. */
 void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_view *q), void *arg);
 
 /* Why an idle job is not running: what each queue says. */
 enum core_verdict {
-        CORE_FITS,          /* both sides agree and there is room: it will be given at the next turn */
-        CORE_BUSY,          /* both sides would agree if the queue had nothing else to do */
+        CORE_FITS, /* both sides agree and there is room: it will be given at the next turn */
+        CORE_BUSY, /* both sides would agree if the queue had nothing else to do */
         CORE_JOB_REFUSES,
         CORE_QUEUE_REFUSES,
         CORE_OWNER_REFUSED, /* the queue does not run this owner's jobs */
         CORE_AWAY,
-        CORE_NOT_OFFERING,  /* its pull policy offers nothing now */
+        CORE_NOT_OFFERING, /* its pull policy offers nothing now */
 };
 struct core_why {
         const char *agent, *queue;
         enum core_verdict verdict;
         struct str clause, value; /* the first clause that is not true, and what it gave */
 };
-int core_why(struct core *c, uint64_t request, uint32_t member, void (*fn)(void *arg, const struct core_why *w),
-             void *arg);
+int core_why(struct core *c, uint64_t request, uint32_t member,
+             void (*fn)(void *arg, const struct core_why *w), void *arg);
 
 /* Invariants, for tests and `droverd --check`: NULL, or a sentence about the first that does not hold. */
 const char *core_check(struct core *c);

@@ -1,8 +1,9 @@
 /* event: the facts that make up the log.
  *
- * A job is its events: applying them in order gives the state, in the server after a restart as in the simulator.
- * An event may cover many members of a request. The record is a version, a type, the time, and the fields that the
- * type has, in the order of enum event_field (see the table in event.c); a type or a field is never reused.
+ * A job is its events: applying them in order gives the state, in the server after a restart as in the
+ * simulator. An event may cover many members of a request. The record is a version, a type, the time, and the
+ * fields that the type has, in the order of enum event_field (see the table in event.c); a type or a field is
+ * never reused.
  */
 #pragma once
 #include "base/err.h"
@@ -14,17 +15,17 @@ enum event_type {
         EVENT_ACCEPTED,      /* the agent took them */
         EVENT_REFUSED,       /* the agent did not: idle again, or held when `code` is set */
         EVENT_STARTED,
-        EVENT_EXITED,        /* an attempt's result was taken; `next` is the state that policy chose */
-        EVENT_LOST,          /* the attempt is gone: lease ended, or the agent does not know it; `next` as above */
+        EVENT_EXITED, /* an attempt's result was taken; `next` is the state that policy chose */
+        EVENT_LOST,   /* the attempt is gone: lease ended, or the agent does not know it; `next` as above */
         EVENT_HELD,
         EVENT_RELEASED,
         EVENT_REMOVED,
-        EVENT_VACATING,      /* the agent was told to stop; `next` is where it goes then */
+        EVENT_VACATING, /* the agent was told to stop; `next` is where it goes then */
         EVENT_SUSPENDED,
         EVENT_RESUMED,
-        EVENT_PRIORITY,      /* members have priority `value` now */
-        EVENT_FILED,         /* members that ended without a record are in history now */
-        EVENT_PURGED,        /* the request is forgotten; history keeps it */
+        EVENT_PRIORITY, /* members have priority `value` now */
+        EVENT_FILED,    /* members that ended without a record are in history now */
+        EVENT_PURGED,   /* the request is forgotten; history keeps it */
         EVENT_TYPES
 };
 
@@ -32,21 +33,21 @@ struct event {
         enum event_type type;
         int64_t at_ms; /* Unix milliseconds */
         uint64_t request;
-        struct set members;  /* owned: event_deinit */
+        struct set members; /* owned: event_deinit */
         uint32_t fence;
         struct str agent, queue;
-        uint32_t next;       /* enum job_state */
-        int32_t code, subcode;  /* hold reason codes, as HTCondor's manual numbers them */
+        uint32_t next;         /* enum job_state */
+        int32_t code, subcode; /* hold reason codes, as HTCondor's manual numbers them */
         struct str reason;
         int64_t value;
         /* a result */
         bool signaled;
-        int32_t exit_code;   /* or the signal */
-        uint32_t outcome;    /* enum core_outcome */
+        int32_t exit_code; /* or the signal */
+        uint32_t outcome;  /* enum core_outcome */
         int64_t started_ms, ended_ms;
         int64_t cpu_user_ms, cpu_system_ms;
         uint64_t memory_peak_bytes;
-        struct str outputs;  /* packed list of spooled outputs, see core.h */
+        struct str outputs; /* packed list of spooled outputs, see core.h */
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;

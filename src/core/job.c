@@ -3,10 +3,12 @@
 #include <string.h>
 
 static const char *const names[JOB_STATES] = {
-        [JOB_WAITING] = "waiting",       [JOB_IDLE] = "idle",           [JOB_RESERVED] = "reserved",
-        [JOB_MATCHED] = "matched",       [JOB_AUTHORISED] = "authorised", [JOB_STAGING] = "staging",
-        [JOB_RUNNING] = "running",       [JOB_SUSPENDED] = "suspended", [JOB_VACATING] = "vacating",
-        [JOB_FINISHING] = "finishing",   [JOB_COMPLETED] = "completed", [JOB_HELD] = "held",
+        [JOB_WAITING] = "waiting",       [JOB_IDLE] = "idle",
+        [JOB_RESERVED] = "reserved",     [JOB_MATCHED] = "matched",
+        [JOB_AUTHORISED] = "authorised", [JOB_STAGING] = "staging",
+        [JOB_RUNNING] = "running",       [JOB_SUSPENDED] = "suspended",
+        [JOB_VACATING] = "vacating",     [JOB_FINISHING] = "finishing",
+        [JOB_COMPLETED] = "completed",   [JOB_HELD] = "held",
         [JOB_REMOVED] = "removed",
 };
 

@@ -11,12 +11,14 @@
  *        |                                     |
  *     (dependency, data, time, space)          +--> completed, removed, held, idle
  *
- * reserved: a place in the future is kept for it. authorised: matched, and its lien is held by the bank. finishing:
- * the command has ended, its outputs are being delivered. completed and removed are final: the job is in history.
+ * reserved: a place in the future is kept for it. authorised: matched, and its lien is held by the bank.
+ * finishing: the command has ended, its outputs are being delivered. completed and removed are final: the job
+ * is in history.
  *
  * What is guaranteed: in matched, authorised, staging, running, suspended, vacating and finishing the job has
- * exactly one attempt, at one queue of one agent, with a fence that no other attempt of it ever had; in every other
- * state it has none. A job that never left idle or held by an attempt has no record: the sets of its request tell.
+ * exactly one attempt, at one queue of one agent, with a fence that no other attempt of it ever had; in every
+ * other state it has none. A job that never left idle or held by an attempt has no record: the sets of its
+ * request tell.
  */
 #pragma once
 #include "base/sm.h"

@@ -80,7 +80,8 @@ int submission_check(const struct submission *s, struct err *err)
         if (s->part_count == 0)
                 return err_set(err, -EINVAL, "a request needs at least one job: add a queue statement");
         if (s->part_count > SUBMISSION_PARTS_MAX)
-                return err_set(err, -E2BIG, "more than %u queue statements in one request", SUBMISSION_PARTS_MAX);
+                return err_set(err, -E2BIG, "more than %u queue statements in one request",
+                               SUBMISSION_PARTS_MAX);
         for (size_t i = 0; i < s->part_count; i++) {
                 const struct submission_part *p = &s->parts[i];
 
@@ -97,10 +98,12 @@ int submission_check(const struct submission *s, struct err *err)
                         return err_set(err, -E2BIG, "a request can hold at most %u jobs: split it",
                                        SUBMISSION_MEMBERS_MAX);
                 if (p->variable_count ? count_rows(p->items) != p->rows : p->rows != 1 || p->items.n)
-                        return err_set(err, -EINVAL, "the number of item rows is not the number of rows given");
+                        return err_set(err, -EINVAL,
+                                       "the number of item rows is not the number of rows given");
         }
         if (members == 0)
-                return err_set(err, -EINVAL, "a request needs at least one job: every queue statement is empty");
+                return err_set(err, -EINVAL,
+                               "a request needs at least one job: every queue statement is empty");
         return 0;
 }
 

@@ -1,16 +1,16 @@
 /* submission: what a submit hands to the core, and the record that keeps it.
  *
  * A submission is a request before it has a number: who, when, and its parts, each a template (attributes as
- * expression text) with a table of items. Its packed form is kept as the blob "request/ID" in the same commit as
- * the event that accepts it, and is all that is ever stored of a template or of items: events and snapshots name
- * the request only.
+ * expression text) with a table of items. Its packed form is kept as the blob "request/ID" in the same commit
+ * as the event that accepts it, and is all that is ever stored of a template or of items: events and
+ * snapshots name the request only.
  */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
 
 #define SUBMISSION_PARTS_MAX      10000u
-#define SUBMISSION_ATTRIBUTES_MAX 1000u    /* a part */
+#define SUBMISSION_ATTRIBUTES_MAX 1000u /* a part */
 #define SUBMISSION_VARIABLES_MAX  64u
 #define SUBMISSION_MEMBERS_MAX    10000000u
 #define SUBMISSION_TEXT_MAX       (1u << 20) /* one attribute */
@@ -38,7 +38,7 @@ struct submission {
         unsigned char uuid[16];
         struct str owner; /* name@domain */
         int64_t at_ms;
-        bool hold;        /* every job starts held */
+        bool hold; /* every job starts held */
         struct submission_part *parts;
         size_t part_count;
         struct submission_file *spooled;

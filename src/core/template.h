@@ -1,7 +1,7 @@
 /* template: the attributes that the jobs of a request's part share, compiled once.
  *
- * Templates with the same text are one object, counted by its users. Attributes without macros are expressions of
- * `ad`; late ones keep their text, and become expressions of a member's own ad.
+ * Templates with the same text are one object, counted by its users. Attributes without macros are
+ * expressions of `ad`; late ones keep their text, and become expressions of a member's own ad.
  */
 #pragma once
 #include "classad/expr.h"
@@ -12,7 +12,8 @@ struct template_late {
         symbol name;
         struct str text; /* owned */
 };
-struct template {
+struct template
+{
         struct str key; /* owned: what makes two templates the same */
         unsigned refs;
         struct ad *ad;
@@ -25,7 +26,7 @@ struct template {
         bool late_class;      /* a late attribute matters for matching: members are classed one by one */
 };
 
-/* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which names
- * the attribute. The caller unrefs. */
+/* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which
+ * names the attribute. The caller unrefs. */
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err);
 void template_unref(struct core *c, struct template *t); /* NULL is fine */

@@ -1,0 +1,112 @@
+/* Agents and their queues. They are made when first heard of, in an event or in a session, and stay. */
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+struct core_agent *agent_find(const struct core *c, const char *name)
+{
+        return map_get(c->agents, str_of(name));
+}
+
+struct core_agent *agent_get(struct core *c, struct str name)
+{
+        struct core_agent *a = map_get(c->agents, name);
+
+        if (!a) {
+                a = mem_new(struct core_agent);
+                a->name = str_dupz(name);
+                a->renewed_steady_ms = c->steady_ms;
+                map_put(c->agents, name, a);
+        }
+        return a;
+}
+
+struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
+{
+        struct queue *q, **end = &a->queues;
+
+        (void)c;
+        for (q = a->queues; q; end = &q->next, q = q->next)
+                if (str_eqz(name, q->name))
+                        return q;
+        q = mem_new(struct queue);
+        q->name = str_dupz(name);
+        q->agent = a;
+        *end = q;
+        return q;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp((*(struct core_agent *const *)a)->name, (*(struct core_agent *const *)b)->name);
+}
+
+struct core_agent **agents_sorted(struct core *c, size_t *ret_count)
+{
+        struct core_agent **all = mem_array(NULL, map_count(c->agents) + 1, sizeof(struct core_agent *));
+        size_t n = 0;
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                all[n++] = value;
+        if (n)
+                qsort(all, n, sizeof(struct core_agent *), by_name);
+        *ret_count = n;
+        return all;
+}
+
+void queue_attach(struct queue *q, struct job *j)
+{
+        assert(!j->queue);
+        j->queue = q;
+        j->prev = NULL;
+        j->next = q->attempts;
+        if (j->next)
+                j->next->prev = j;
+        q->attempts = j;
+        q->attempt_count++;
+}
+
+void queue_detach(struct queue *q, struct job *j)
+{
+        assert(j->queue == q && q->attempt_count > 0);
+        if (j->next)
+                j->next->prev = j->prev;
+        if (j->prev)
+                j->prev->next = j->next;
+        else
+                q->attempts = j->next;
+        j->next = j->prev = NULL;
+        j->last_queue = q;
+        j->queue = NULL;
+        q->attempt_count--;
+}
+
+static void queue_free(struct queue *q)
+{
+        free(q->name);
+        ad_free(q->ad);
+        for (size_t i = 0; i < q->owner_count; i++)
+                free(q->owners[i]);
+        free(q->owners);
+        free(q);
+}
+
+void agents_free(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                while (a->queues) {
+                        struct queue *q = a->queues;
+                        a->queues = q->next;
+                        queue_free(q);
+                }
+                free(a->name);
+                free(a);
+        }
+        map_free(c->agents);
+}

@@ -1,0 +1,461 @@
+/* Events are the only thing that changes requests and jobs: core_emit applies one and hands it to the world,
+ * core_replay applies those of the log. So what a restart rebuilds is what was there.
+ *
+ * An event that cannot be applied (an illegal move, a request that is not there) is CORE_DAMAGED: from the
+ * log it refuses the start, from a command it is a bug of ours and aborts.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+static int damaged(struct err *err, const struct event *e, const char *what)
+{
+        return err_set(err, CORE_DAMAGED, "the record \"%s\" of request %llu cannot be: %s",
+                       event_name(e->type), (unsigned long long)e->request, what);
+}
+
+static void log_job(struct job *j, const struct event *e, struct queue *q)
+{
+        log_push(&j->log, (struct log_entry){
+                                  .at_ms = e->at_ms,
+                                  .type = e->type,
+                                  .fence = j->fence,
+                                  .queue = q,
+                                  .code = e->type == EVENT_EXITED && !e->code ? e->exit_code : e->code,
+                                  .text = e->reason.n ? str_dupz(e->reason) : NULL,
+                          });
+}
+
+/* For members without a record: one entry for all of them. */
+static void log_range(struct request *r, const struct event *e, const struct set *members)
+{
+        struct range_log *l;
+
+        if (set_count(members) == 0)
+                return;
+        if (r->log_count >= 256) {
+                set_deinit(&r->log[0].members);
+                free(r->log[0].entry.text);
+                memmove(r->log, r->log + 1, --r->log_count * sizeof(*r->log));
+        }
+        MEM_GROW(r->log, r->log_cap, r->log_count + 1);
+        l = &r->log[r->log_count++];
+        *l = (struct range_log){.entry = {.at_ms = e->at_ms,
+                                          .type = e->type,
+                                          .code = e->code,
+                                          .text = e->reason.n ? str_dupz(e->reason) : NULL}};
+        set_copy(&l->members, members);
+}
+
+static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
+{
+        bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
+
+        (void)c;
+        sm_check(&job_states, j->state, to);
+        if (j->state == JOB_MATCHED && j->queue) {
+                struct queue *q = j->queue;
+
+                q->taken_cpus -= j->cpus;
+                q->taken_memory_mib -= (int64_t)j->memory_mib;
+                q->taken_disk_kib -= (int64_t)j->disk_kib;
+                q->taken_jobs--;
+        }
+        if (had && !has) {
+                queue_detach(j->queue, j);
+                j->request->active--;
+        } else if (!had && has) {
+                j->request->active++;
+        }
+        j->state = to;
+        j->entered_ms = at_ms;
+}
+
+static void set_hold(struct job *j, int32_t code, int32_t subcode, struct str reason)
+{
+        free(j->hold_reason);
+        j->hold_reason = str_dupz(reason);
+        j->hold_code = code;
+        j->hold_subcode = subcode;
+}
+
+static void finished_maybe(struct core *c, struct request *r, int64_t at_ms)
+{
+        if (r->finished_ms || !request_ended(r) || set_count(&r->unfiled))
+                return;
+        r->finished_ms = at_ms ? at_ms : 1;
+        MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
+        c->finished[c->finished_count++] = r->id;
+}
+
+/* The attempt of a job is over: it goes to `next`. */
+static void attempt_over(struct core *c, struct request *r, struct job *j, enum job_state next,
+                         const struct event *e)
+{
+        struct set one = {0};
+
+        move(c, j, next, e->at_ms);
+        set_add(&one, j->member);
+        switch (next) {
+        case JOB_IDLE: request_idle_add(c, r, &one); break;
+        case JOB_HELD:
+                set_hold(j, e->code, e->subcode, e->reason);
+                set_add(&r->held, j->member);
+                break;
+        case JOB_COMPLETED:
+        case JOB_REMOVED:
+                if (next == JOB_COMPLETED) {
+                        set_add(&r->completed, j->member);
+                        if (j->signaled || j->exit_code != 0)
+                                set_add(&r->failed, j->member);
+                } else {
+                        set_add(&r->removed, j->member);
+                }
+                history_file(c, r, j->member, next, e->at_ms, j, 0);
+                request_job_drop(r, j);
+                finished_maybe(c, r, e->at_ms);
+                break;
+        default: assert(!"an attempt ends in idle, held, completed or removed");
+        }
+        set_deinit(&one);
+}
+
+static int apply_submitted(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        struct buf BUF_CLEANUP record = {0};
+        struct submission stored = {0};
+        const struct submission *s = c->submitting;
+        struct set all = {0};
+        int result = 0;
+
+        if (r || e->request <= c->last_id)
+                return damaged(err, e, "the number was given before");
+        if (e->value <= 0 || e->value > SUBMISSION_MEMBERS_MAX)
+                return damaged(err, e, "the number of jobs");
+        c->last_id = e->request;
+        r = request_new(c, e->request, e->at_ms, (uint32_t)e->value);
+        set_add_range(&all, 0, r->count);
+        if (!c->config.shadow) {
+                if (!s) {
+                        result = c->world.load(c->world.arg, r->id, &record, err);
+                        if (!result)
+                                result = submission_unpack(&stored, buf_view(&record), err);
+                        s = &stored;
+                }
+                if (!result)
+                        result = request_load(c, r, s, err);
+        }
+        if (!result) {
+                request_split(c, r);
+                request_idle_add(c, r, &all);
+        } else {
+                request_free(c, r);
+        }
+        set_deinit(&all);
+        submission_deinit(&stored);
+        return result;
+}
+
+static int apply_matched(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        struct queue *q = queue_get(c, agent_get(c, e->agent), e->queue);
+
+        SET_FOREACH (&e->members, m) {
+                if (request_state(r, (uint32_t)m) != JOB_IDLE)
+                        return damaged(err, e, "a job that is not idle");
+        }
+        request_idle_remove(c, r, &e->members);
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job_make(c, r, (uint32_t)m);
+
+                if (e->fence <= j->fence)
+                        return damaged(err, e, "a fence that was used before");
+                j->fence = e->fence;
+                j->cpus = e->cpus;
+                j->memory_mib = e->memory_mib;
+                j->disk_kib = e->disk_kib;
+                j->lease_ms = e->lease_ms;
+                move(c, j, JOB_MATCHED, e->at_ms);
+                queue_attach(q, j);
+                q->taken_cpus += j->cpus;
+                q->taken_memory_mib += (int64_t)j->memory_mib;
+                q->taken_disk_kib += (int64_t)j->disk_kib;
+                q->taken_jobs++;
+                log_job(j, e, q);
+        }
+        return 0;
+}
+
+static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
+{
+        move(c, j, JOB_RUNNING, at_ms);
+        j->starts++;
+        j->started_ms = started_ms ? started_ms : at_ms;
+        if (!j->first_started_ms)
+                j->first_started_ms = j->started_ms;
+        j->ended = false;
+}
+
+static void take_result(struct core *c, struct job *j, const struct event *e)
+{
+        /* What the agent did not say before its result. */
+        if (j->state == JOB_MATCHED)
+                move(c, j, JOB_STAGING, e->at_ms);
+        if (j->state == JOB_STAGING && e->outcome == CORE_EXITED)
+                start(c, j, e->started_ms, e->at_ms);
+        if (e->outcome == CORE_EXITED) {
+                j->completions++;
+                j->ended = true;
+                j->signaled = e->signaled;
+                j->exit_code = e->exit_code;
+                if (e->started_ms)
+                        j->started_ms = e->started_ms;
+        }
+        j->ended_ms = e->ended_ms ? e->ended_ms : e->at_ms;
+        if (j->started_ms && j->ended_ms > j->started_ms)
+                j->wall_ms += j->ended_ms - j->started_ms;
+        j->cpu_user_ms += e->cpu_user_ms;
+        j->cpu_system_ms += e->cpu_system_ms;
+        if (e->memory_peak_bytes > j->memory_peak_bytes)
+                j->memory_peak_bytes = e->memory_peak_bytes;
+        if (e->outputs.n) {
+                free(j->outputs);
+                j->outputs = mem_dup(e->outputs.p, e->outputs.n);
+                j->outputs_n = e->outputs.n;
+        }
+}
+
+/* Events about attempts: each member has a record, and the fence is the attempt's. */
+static int apply_attempt(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+                struct queue *q;
+
+                if (!j || !j->queue || j->fence != e->fence)
+                        return damaged(err, e, "no such attempt");
+                q = j->queue;
+                log_job(j, e, q);
+                switch (e->type) {
+                case EVENT_ACCEPTED:
+                        if (j->state == JOB_MATCHED)
+                                move(c, j, JOB_STAGING, e->at_ms);
+                        break;
+                case EVENT_STARTED:
+                        if (j->state == JOB_MATCHED)
+                                move(c, j, JOB_STAGING, e->at_ms);
+                        if (j->state == JOB_STAGING)
+                                start(c, j, e->value, e->at_ms);
+                        break;
+                case EVENT_EXITED:
+                        take_result(c, j, e);
+                        q->finished++;
+                        attempt_over(c, r, j, (enum job_state)e->next, e);
+                        break;
+                case EVENT_LOST:
+                case EVENT_REFUSED: attempt_over(c, r, j, (enum job_state)e->next, e); break;
+                default: break;
+                }
+        }
+        return 0;
+}
+
+/* Events about members that wait: some have a record, the others are in sets. */
+static int apply_waiting(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
+                            : e->type == EVENT_RELEASED ? JOB_IDLE
+                                                        : JOB_REMOVED;
+        struct set bare = {0};
+
+        SET_FOREACH (&e->members, m) {
+                enum job_state from = request_state(r, (uint32_t)m);
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!sm_may(&job_states, from, to) || job_state_has_attempt(from)) {
+                        set_deinit(&bare);
+                        return damaged(err, e, job_state_name(from));
+                }
+                if (!j) {
+                        set_add(&bare, (uint32_t)m);
+                        continue;
+                }
+                log_job(j, e, NULL);
+                move(c, j, to, e->at_ms);
+                if (to == JOB_HELD)
+                        set_hold(j, e->code, e->subcode, e->reason);
+        }
+        if (to == JOB_IDLE) {
+                set_remove_all(&r->held, &e->members);
+                request_hold_drop(r, &e->members);
+                request_idle_add(c, r, &e->members);
+        } else {
+                request_idle_remove(c, r, &e->members);
+                set_remove_all(&r->held, &e->members);
+                request_hold_drop(r, &e->members);
+                if (to == JOB_HELD)
+                        set_add_all(&r->held, &e->members);
+                else
+                        set_add_all(&r->removed, &e->members);
+        }
+        log_range(r, e, &bare);
+        if (to == JOB_HELD && set_count(&bare)) {
+                struct hold_group *h;
+
+                MEM_GROW(r->holds, r->hold_cap, r->hold_count + 1);
+                h = &r->holds[r->hold_count++];
+                *h = (struct hold_group){.at_ms = e->at_ms,
+                                         .code = e->code,
+                                         .subcode = e->subcode,
+                                         .reason = str_dupz(e->reason)};
+                set_copy(&h->members, &bare);
+        }
+        if (to == JOB_REMOVED) {
+                set_add_all(&r->unfiled, &bare);
+                SET_FOREACH (&e->members, m) {
+                        struct job *j = request_job(r, (uint32_t)m);
+                        if (j) {
+                                history_file(c, r, j->member, to, e->at_ms, j, 0);
+                                request_job_drop(r, j);
+                        }
+                }
+                finished_maybe(c, r, e->at_ms);
+        }
+        set_deinit(&bare);
+        return 0;
+}
+
+/* Suspended, resumed, vacating: the attempt goes on, otherwise. */
+static int apply_control(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        enum job_state to = e->type == EVENT_SUSPENDED ? JOB_SUSPENDED
+                            : e->type == EVENT_RESUMED ? JOB_RUNNING
+                                                       : JOB_VACATING;
+
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || (j->state != JOB_VACATING && !sm_may(&job_states, j->state, to)))
+                        return damaged(err, e, "no such attempt");
+                log_job(j, e, j->queue);
+                if (j->state != to)
+                        move(c, j, to, e->at_ms);
+                if (to == JOB_VACATING) {
+                        j->goal = (enum job_state)e->next;
+                        set_hold(j, e->code, e->subcode, e->reason);
+                }
+        }
+        return 0;
+}
+
+static void apply_priority(struct core *c, struct request *r, const struct event *e)
+{
+        struct priority_group *g;
+
+        for (size_t i = 0; i < r->priority_count;) {
+                g = &r->priorities[i];
+                set_remove_all(&g->members, &e->members);
+                if (set_count(&g->members)) {
+                        i++;
+                        continue;
+                }
+                set_deinit(&g->members);
+                *g = r->priorities[--r->priority_count];
+        }
+        MEM_GROW(r->priorities, r->priority_cap, r->priority_count + 1);
+        g = &r->priorities[r->priority_count++];
+        *g = (struct priority_group){.priority = e->value};
+        set_copy(&g->members, &e->members);
+        if (!c->config.shadow)
+                request_set_priority(c, r, &e->members, e->value);
+        c->match_wanted = true;
+}
+
+static void apply_filed(struct core *c, struct request *r, const struct event *e)
+{
+        SET_FOREACH (&e->members, m) {
+                history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
+        }
+        set_remove_all(&r->unfiled, &e->members);
+        finished_maybe(c, r, e->at_ms);
+}
+
+static int apply(struct core *c, const struct event *e, struct err *err)
+{
+        struct request *r = request_find(c, e->request);
+
+        if (e->type == EVENT_SUBMITTED)
+                return apply_submitted(c, r, e, err);
+        if (!r)
+                return damaged(err, e, "there is no such request");
+        if (set_count(&e->members) && set_next(&e->members, r->count) != SET_END)
+                return damaged(err, e, "a job that the request does not have");
+        switch (e->type) {
+        case EVENT_MATCHED: return apply_matched(c, r, e, err);
+        case EVENT_ACCEPTED:
+        case EVENT_REFUSED:
+        case EVENT_STARTED:
+        case EVENT_EXITED:
+        case EVENT_LOST: return apply_attempt(c, r, e, err);
+        case EVENT_HELD:
+        case EVENT_RELEASED:
+        case EVENT_REMOVED: return apply_waiting(c, r, e, err);
+        case EVENT_VACATING:
+        case EVENT_SUSPENDED:
+        case EVENT_RESUMED: return apply_control(c, r, e, err);
+        case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
+        case EVENT_FILED: apply_filed(c, r, e); return 0;
+        case EVENT_PURGED:
+                if (!request_ended(r))
+                        return damaged(err, e, "it has not ended");
+                for (size_t i = 0; i < c->finished_count; i++)
+                        if (c->finished[i] == r->id) {
+                                memmove(c->finished + i, c->finished + i + 1,
+                                        (--c->finished_count - i) * sizeof(*c->finished));
+                                break;
+                        }
+                request_free(c, r);
+                return 0;
+        case EVENT_SUBMITTED:
+        case EVENT_TYPES: break;
+        }
+        return damaged(err, e, "its type");
+}
+
+int core_emit(struct core *c, struct event *e, struct err *err)
+{
+        struct err why = {{0}};
+        int r;
+
+        e->at_ms = c->now_ms;
+        r = apply(c, e, &why);
+        if (r && e->type != EVENT_SUBMITTED) {
+                fprintf(stderr, "core: %s\n", why.text);
+                abort();
+        }
+        if (r) {
+                if (err)
+                        *err = why;
+                return r;
+        }
+        c->world.event(c->world.arg, e);
+        return 0;
+}
+
+int core_replay(struct core *c, struct str record, struct err *err)
+{
+        struct event e;
+        int r;
+
+        r = event_unpack(&e, record, err);
+        if (r)
+                return r == -EBADMSG ? CORE_DAMAGED : r;
+        c->replaying = true;
+        r = apply(c, &e, err);
+        c->replaying = false;
+        event_deinit(&e);
+        return r;
+}

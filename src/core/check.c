@@ -1,0 +1,137 @@
+/* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
+#include <stdio.h>
+
+#include "core/state.h"
+
+static char sentence[256];
+
+#define FAIL(...)                                                                                            \
+        do {                                                                                                 \
+                snprintf(sentence, sizeof(sentence), __VA_ARGS__);                                           \
+                return sentence;                                                                             \
+        } while (0)
+#define ID(r) (unsigned long long)(r)->id
+
+static const char *check_jobs(const struct core *c, const struct request *r, uint64_t *ret_active)
+{
+        void *value;
+
+        *ret_active = 0;
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
+                const struct job *j = value;
+                bool idle = request_idle_has(r, j->member);
+
+                if (j->request != r || j->member >= r->count)
+                        FAIL("a job record of request %llu is misplaced", ID(r));
+                if (job_state_has_attempt(j->state) != (j->queue != NULL))
+                        FAIL("%llu.%u is %s and %s an attempt", ID(r), j->member, job_state_name(j->state),
+                             j->queue ? "has" : "has not");
+                if (idle != (j->state == JOB_IDLE) && !(c->config.shadow && !r->bucket_count))
+                        FAIL("%llu.%u is %s and %s in the idle set", ID(r), j->member,
+                             job_state_name(j->state), idle ? "is" : "is not");
+                if (set_has(&r->held, j->member) != (j->state == JOB_HELD))
+                        FAIL("%llu.%u is %s: the held set says otherwise", ID(r), j->member,
+                             job_state_name(j->state));
+                if (set_has(&r->completed, j->member) || set_has(&r->removed, j->member))
+                        FAIL("%llu.%u has ended and still has a record", ID(r), j->member);
+                *ret_active += j->queue != NULL;
+        }
+        return NULL;
+}
+
+static const char *check_request(const struct core *c, const struct request *r)
+{
+        struct set idle = {0}, all = {0};
+        uint64_t active, in_buckets = 0, sum;
+        const char *bad = check_jobs(c, r, &active);
+        bool wrong;
+
+        if (bad)
+                return bad;
+        if (active != r->active)
+                FAIL("request %llu counts %u attempts and has %llu", ID(r), r->active,
+                     (unsigned long long)active);
+        for (size_t i = 0; i < r->bucket_count; i++)
+                in_buckets += set_count(&r->buckets[i]->idle);
+        request_idle_all(r, &idle);
+        sum = set_count(&idle) + set_count(&r->held) + set_count(&r->completed) + set_count(&r->removed) +
+              active;
+        set_add_all(&all, &idle);
+        set_add_all(&all, &r->held);
+        set_add_all(&all, &r->completed);
+        set_add_all(&all, &r->removed);
+        active += set_count(&all);
+        wrong = in_buckets != set_count(&idle) || r->idle != in_buckets || sum != r->count ||
+                active != r->count;
+        set_deinit(&idle);
+        set_deinit(&all);
+        if (wrong)
+                FAIL("request %llu: its jobs are not each in one place (idle %llu, "
+                     "held %llu, completed %llu, removed %llu, active %u, of %u)",
+                     ID(r), (unsigned long long)r->idle, (unsigned long long)set_count(&r->held),
+                     (unsigned long long)set_count(&r->completed), (unsigned long long)set_count(&r->removed),
+                     r->active, r->count);
+        return NULL;
+}
+
+static const char *check_queue(const struct queue *q)
+{
+        uint32_t n = 0, taken = 0;
+        int64_t cpus = 0;
+
+        for (const struct job *j = q->attempts; j; j = j->next) {
+                n++;
+                if (j->queue != q)
+                        FAIL("%llu.%u is in the list of another queue", ID(j->request), j->member);
+                if (request_job(j->request, j->member) != j)
+                        FAIL("%llu.%u has two records", ID(j->request), j->member);
+                if (j->state == JOB_MATCHED) {
+                        taken++;
+                        cpus += j->cpus;
+                }
+        }
+        if (n != q->attempt_count || taken != q->taken_jobs || cpus != q->taken_cpus)
+                FAIL("queue %s of %s counts %u attempts (%u not accepted) and has %u (%u)", q->name,
+                     q->agent->name, q->attempt_count, q->taken_jobs, n, taken);
+        return NULL;
+}
+
+static const char *check_classes(const struct core *c)
+{
+        void *value;
+        uint64_t idle = 0, all = 0;
+
+        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
+                const struct class *k = value;
+
+                idle += k->idle;
+                if ((k->idle > 0) != (k->ready_at > 0) || (k->ready_at && c->ready[k->ready_at - 1] != k))
+                        FAIL("a class with %llu idle jobs is %sin the ready list",
+                             (unsigned long long)k->idle, k->ready_at ? "" : "not ");
+        }
+        for (const struct request *r = c->first; r; r = r->next)
+                all += r->idle;
+        if (!c->config.shadow && idle != all)
+                FAIL("classes count %llu idle jobs, requests %llu", (unsigned long long)idle,
+                     (unsigned long long)all);
+        return NULL;
+}
+
+const char *core_check(struct core *c)
+{
+        const char *bad;
+        void *value;
+
+        for (const struct request *r = c->first; r; r = r->next) {
+                bad = check_request(c, r);
+                if (bad)
+                        return bad;
+        }
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                for (const struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
+                        bad = check_queue(q);
+                        if (bad)
+                                return bad;
+                }
+        return check_classes(c);
+}

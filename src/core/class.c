@@ -1,0 +1,295 @@
+/* Classes: jobs that are alike in everything that matters for matching.
+ *
+ * A class is keyed by the text of the significant attributes: Requirements, Rank and the request_*; what
+ * those two refer to in the job's own ad; and what agents' expressions refer to in jobs' ads, as far as it is
+ * not different for every job. Of the latter a new name makes all classes anew (core_rekey), which is rare:
+ * agents of one site have the same expressions. Members of one part are in one class unless a late attribute
+ * is significant.
+ */
+#include <assert.h>
+
+#include "base/mem.h"
+#include "classad/print.h"
+#include "core/state.h"
+
+struct names {
+        struct core *core;
+        symbol *v;
+        size_t n, cap;
+        bool proc, cluster; /* the job's own expressions look at ProcId; at ClusterId, QDate */
+};
+
+static void names_add(struct names *s, symbol name)
+{
+        const struct attributes *a = &s->core->attr;
+
+        if (name == a->ProcId)
+                s->proc = true;
+        if (name == a->ClusterId || name == a->QDate)
+                s->cluster = true;
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i] == name)
+                        return;
+        MEM_GROW(s->v, s->cap, s->n + 1);
+        s->v[s->n++] = name;
+}
+
+static void on_reference(void *arg, symbol name, bool target)
+{
+        if (!target)
+                names_add(arg, name);
+}
+
+static const struct template_late *find_late(const struct template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return &t->late[i];
+        return NULL;
+}
+
+/* The names that matter for a member of a template; `ad` is the template's, or a member's own. */
+static void collect(struct names *s, const struct ad *ad)
+{
+        const struct attributes *a = &s->core->attr;
+        const symbol fixed[] = {
+                a->Requirements,    a->Rank,        a->RequestCpus,         a->RequestMemory,
+                a->RequestDisk,     a->JobUniverse, a->ShouldTransferFiles, a->FileSystemDomain,
+                a->JobLeaseDuration};
+        const symbol conditions[] = {a->Requirements, a->Rank, a->RequestCpus, a->RequestMemory,
+                                     a->RequestDisk};
+
+        for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+                names_add(s, fixed[i]);
+        for (size_t i = 0; i < s->core->significant_count; i++)
+                names_add(s, s->core->significant[i]);
+        for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+                const struct expr *e = ad_find(ad, conditions[i]);
+                if (e)
+                        expr_references(e, ad, on_reference, s, NULL);
+        }
+}
+
+bool class_is_per_member(struct core *c, const struct template *t)
+{
+        struct names s = {.core = c};
+        bool per_member;
+
+        collect(&s, t->ad);
+        per_member = s.proc;
+        for (size_t i = 0; i < s.n && !per_member; i++)
+                per_member = find_late(t, s.v[i]) != NULL;
+        free(s.v);
+        return per_member;
+}
+
+static struct ad *class_ad(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct str user = str_of(r->owner), name = user;
+        struct ad *ad = ad_new(c->symbols);
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+
+        if (str_find(user, '@') >= 0)
+                name = str_head(user, (size_t)str_find(user, '@'));
+        ad_set_parent(ad, p->template->ad);
+        ad_set_string(ad, c->attr.Owner, name);
+        ad_set_string(ad, c->attr.User, user);
+        if (!p->template->late_class)
+                return ad;
+        for (size_t i = 0; i < p->template->late_count; i++) {
+                const struct template_late *l = &p->template->late[i];
+
+                buf_reset(&text);
+                if (part_expand(r, p, member, l->text, &text, NULL) != 0 ||
+                    ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(ad, l->name);
+        }
+        return ad;
+}
+
+static void add_key(struct core *c, struct buf *key, struct ad *ad, symbol name)
+{
+        const struct expr *e = ad_find(ad, name);
+
+        if (!e)
+                return;
+        buf_str(key, symbols_name(c->symbols, name));
+        buf_char(key, '=');
+        expr_print(key, e, c->symbols);
+        buf_char(key, '\n');
+}
+
+static int by_symbol(const void *a, const void *b)
+{
+        symbol x = *(const symbol *)a, y = *(const symbol *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Takes out of the ad what the key does not hold: late attributes that do not matter. */
+static void make_key(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+                     struct ad *ad, struct buf *key)
+{
+        struct names s = {.core = c};
+
+        collect(&s, ad);
+        if (s.proc)
+                ad_set_integer(ad, c->attr.ProcId, member);
+        if (s.cluster) {
+                ad_set_integer(ad, c->attr.ClusterId, (int64_t)r->id);
+                ad_set_integer(ad, c->attr.QDate, r->submitted_ms / 1000);
+        }
+        names_add(&s, c->attr.User);
+        if (s.n)
+                qsort(s.v, s.n, sizeof(*s.v), by_symbol);
+        for (size_t i = 0; i < s.n; i++)
+                add_key(c, key, ad, s.v[i]);
+        if (p->template->late_class)
+                for (size_t i = 0; i < p->template->late_count; i++) {
+                        symbol name = p->template->late[i].name;
+                        if (!bsearch(&name, s.v, s.n, sizeof(*s.v), by_symbol))
+                                ad_remove(ad, name);
+                }
+        free(s.v);
+}
+
+static bool literal_integer(const struct ad *ad, symbol name, int64_t missing, int64_t *ret)
+{
+        struct value v;
+
+        *ret = missing;
+        if (!ad_find(ad, name))
+                return true;
+        return ad_literal(ad, name, &v) && value_to_integer(&v, ret);
+}
+
+static bool bucket_before(const struct heap_node *x, const struct heap_node *y)
+{
+        const struct bucket *a = container_of(x, const struct bucket, node);
+        const struct bucket *b = container_of(y, const struct bucket, node);
+
+        if (a->priority != b->priority)
+                return a->priority > b->priority;
+        if (a->request->id != b->request->id)
+                return a->request->id < b->request->id;
+        return a->part < b->part;
+}
+
+struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct buf BUF_CLEANUP key = {0};
+        struct ad *ad = class_ad(c, r, p, member);
+        const struct attributes *a = &c->attr;
+        struct class *k;
+        bool cpus, memory, disk;
+
+        make_key(c, r, p, member, ad, &key);
+        k = map_get(c->classes, buf_view(&key));
+        if (k) {
+                ad_free(ad);
+                k->users++;
+                return k;
+        }
+        k = mem_new(struct class);
+        k->users = 1;
+        k->key = mem_dup(key.p, key.n);
+        k->ad = ad;
+        k->template = p->template;
+        k->template->refs++;
+        k->buckets.before = bucket_before;
+        k->owner = mem_dupz(r->owner);
+        k->has_rank = ad_find(ad, a->Rank) != NULL;
+        cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
+        memory = literal_integer(ad, a->RequestMemory, 0, &k->memory_mib);
+        disk = literal_integer(ad, a->RequestDisk, 0, &k->disk_kib);
+        k->fixed = cpus && memory && disk;
+        if (!literal_integer(ad, a->JobLeaseDuration, 0, &k->lease_ms) || k->lease_ms <= 0)
+                k->lease_ms = c->config.lease_ms;
+        else
+                k->lease_ms *= 1000;
+        map_put(c->classes, buf_view(&key), k);
+        return k;
+}
+
+void class_unref(struct core *c, struct class *k)
+{
+        if (!k || --k->users)
+                return;
+        assert(k->idle == 0 && k->ready_at == 0);
+        map_take(c->classes, str_of(k->key));
+        ad_free(k->ad);
+        template_unref(c, k->template);
+        heap_deinit(&k->buckets);
+        free(k->owner);
+        free(k->key);
+        free(k);
+}
+
+void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
+{
+        struct class *k = b->class;
+
+        if (!k || more == 0)
+                return;
+        if (b->node.place == 0)
+                heap_put(&k->buckets, &b->node);
+        else
+                heap_moved(&k->buckets, &b->node);
+        k->idle += more;
+        c->ready_sorted = false;
+        if (k->ready_at == 0) {
+                MEM_GROW(c->ready, c->ready_cap, c->ready_count + 1);
+                c->ready[c->ready_count++] = k;
+                k->ready_at = c->ready_count;
+                k->dirty = true;
+                c->match_wanted = true;
+        }
+}
+
+void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
+{
+        struct class *k = b->class;
+
+        if (!k || fewer == 0)
+                return;
+        assert(k->idle >= fewer);
+        k->idle -= fewer;
+        if (set_count(&b->idle) == 0) {
+                heap_take(&k->buckets, &b->node);
+                c->ready_sorted = false;
+        }
+        if (k->idle == 0) {
+                struct class *last = c->ready[--c->ready_count];
+
+                c->ready[k->ready_at - 1] = last;
+                last->ready_at = k->ready_at;
+                k->ready_at = 0;
+                c->ready_sorted = false;
+        }
+}
+
+static int by_order(const void *x, const void *y)
+{
+        const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
+        const struct heap_node *m = heap_first(&a->buckets), *n = heap_first(&b->buckets);
+
+        return bucket_before(m, n) ? -1 : bucket_before(n, m) ? 1 : 0;
+}
+
+void class_ready_sort(struct core *c)
+{
+        if (c->ready_sorted)
+                return;
+        if (c->ready_count > 1)
+                qsort(c->ready, c->ready_count, sizeof(struct class *), by_order);
+        for (size_t i = 0; i < c->ready_count; i++)
+                c->ready[i]->ready_at = i + 1;
+        c->ready_sorted = true;
+}
+
+void core_rekey(struct core *c)
+{
+        for (struct request *r = c->first; r; r = r->next)
+                if (!request_ended(r))
+                        request_split(c, r);
+}

@@ -1,0 +1,166 @@
+/* Items of a part, and the ad of one member: the template as parent, and the few attributes of its own. */
+#include <errno.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "core/state.h"
+
+size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max)
+{
+        struct str rest, line;
+        size_t n = 0;
+
+        if (!p->items || row >= p->rows)
+                return 0;
+        rest = str_make(p->items, p->items_n);
+        rest = str_skip(rest, p->row_at[row / ROW_STRIDE]);
+        for (uint64_t i = row - row % ROW_STRIDE; i < row; i++)
+                str_cut(&rest, '\n', &line);
+        str_cut(&rest, '\n', &line);
+        while (n < max && str_cut(&line, '\x1f', &values[n]))
+                n++;
+        return n;
+}
+
+struct expansion {
+        const struct request *request;
+        const struct part *part;
+        uint32_t member;
+        bool loaded;
+        struct str values[SUBMISSION_VARIABLES_MAX];
+        size_t count;
+};
+
+static enum macro_found number(struct buf *out, uint64_t v)
+{
+        buf_printf(out, "%llu", (unsigned long long)v);
+        return MACRO_FINAL;
+}
+
+static enum macro_found lookup(void *arg, struct str name, struct buf *out)
+{
+        struct expansion *x = arg;
+        uint32_t at = x->member - x->part->first;
+        const struct template *t = x->part->template;
+
+        if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
+                return number(out, x->member);
+        if (str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId"))
+                return number(out, x->request->id);
+        if (str_ieqz(name, "Step"))
+                return number(out, at % x->part->steps);
+        if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
+                return number(out, at / x->part->steps);
+        for (size_t i = 0; i < t->variable_count; i++) {
+                if (!str_ieqz(name, t->variables[i]))
+                        continue;
+                if (!x->loaded) {
+                        x->count =
+                                part_row(x->part, at / x->part->steps, x->values, SUBMISSION_VARIABLES_MAX);
+                        x->loaded = true;
+                }
+                if (i < x->count)
+                        buf_str(out, x->values[i]);
+                return MACRO_FINAL;
+        }
+        return MACRO_UNKNOWN;
+}
+
+int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
+                struct buf *out, struct err *err)
+{
+        struct expansion x = {.request = r, .part = p, .member = member};
+        uint64_t random = r->id * 0x9e3779b97f4a7c15u + member;
+        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
+
+        return macro_expand_expression(&w, text, out, NULL, err);
+}
+
+static void set_seconds(struct ad *ad, symbol name, int64_t ms)
+{
+        if (ms)
+                ad_set_integer(ad, name, ms / 1000);
+}
+
+static void set_queue(struct ad *ad, symbol name, const struct queue *q)
+{
+        struct buf BUF_CLEANUP b = {0};
+
+        if (!q)
+                return;
+        buf_printf(&b, "%s@%s", q->name, q->agent->name);
+        ad_set_string(ad, name, buf_view(&b));
+}
+
+static void set_record(struct core *c, struct ad *ad, const struct job *j)
+{
+        const struct attributes *a = &c->attr;
+
+        ad_set_integer(ad, a->NumJobStarts, j->starts);
+        ad_set_integer(ad, a->NumJobCompletions, j->completions);
+        ad_set_integer(ad, a->DroverFence, j->fence);
+        set_seconds(ad, a->JobStartDate, j->first_started_ms);
+        set_seconds(ad, a->JobCurrentStartDate, j->started_ms);
+        if (j->queue)
+                set_queue(ad, a->RemoteHost, j->queue);
+        set_queue(ad, a->LastRemoteHost, j->last_queue);
+        ad_set_real(ad, a->RemoteWallClockTime, (double)j->wall_ms / 1000);
+        ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
+        ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
+        if (j->memory_peak_bytes)
+                ad_set_integer(ad, a->MemoryUsage, (int64_t)((j->memory_peak_bytes + (1 << 20) - 1) >> 20));
+        if (j->ended) {
+                ad_set_boolean(ad, a->ExitBySignal, j->signaled);
+                ad_set_integer(ad, j->signaled ? a->ExitSignal : a->ExitCode, j->exit_code);
+        }
+}
+
+struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
+{
+        const struct attributes *a = &c->attr;
+        const struct part *p = request_part(r, member, NULL);
+        enum job_state state = j ? j->state : request_state(r, member);
+        struct ad *ad = ad_new(c->symbols);
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        struct str user = str_of(r->owner), name = user;
+
+        if (str_find(user, '@') >= 0)
+                name = str_head(user, (size_t)str_find(user, '@'));
+        if (p->template)
+                ad_set_parent(ad, p->template->ad);
+        ad_set_integer(ad, a->ClusterId, (int64_t)r->id);
+        ad_set_integer(ad, a->ProcId, member);
+        ad_set_string(ad, a->Owner, name);
+        ad_set_string(ad, a->User, user);
+        ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
+        for (size_t i = 0; p->template && i < p->template->late_count; i++) {
+                buf_reset(&text);
+                /* Both were tried at submit with the first member; what fails for another one is undefined.
+                 */
+                if (part_expand(r, p, member, p->template->late[i].text, &text, NULL) != 0 ||
+                    ad_set_text(ad, p->template->late[i].name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(ad, p->template->late[i].name);
+        }
+        ad_set_integer(ad, a->JobStatus, job_state_status(state));
+        ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));
+        set_seconds(ad, a->EnteredCurrentStatus, j ? j->entered_ms : r->submitted_ms);
+        if (j) {
+                set_record(c, ad, j);
+        } else {
+                ad_set_integer(ad, a->NumJobStarts, 0);
+                ad_set_integer(ad, a->NumJobCompletions, 0);
+        }
+        if (state == JOB_HELD) {
+                const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);
+
+                ad_set_string(ad, a->HoldReason, str_of(h ? h->reason : j ? j->hold_reason : ""));
+                ad_set_integer(ad, a->HoldReasonCode, h ? h->code : j ? j->hold_code : 0);
+                ad_set_integer(ad, a->HoldReasonSubCode, h ? h->subcode : j ? j->hold_subcode : 0);
+                if (h)
+                        set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
+        }
+        for (size_t i = 0; i < r->priority_count; i++)
+                if (set_has(&r->priorities[i].members, member))
+                        ad_set_integer(ad, a->JobPrio, r->priorities[i].priority);
+        return ad;
+}

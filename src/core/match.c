@@ -1,0 +1,280 @@
+/* Matching: classes of idle jobs in their order, against the offers that are parked.
+ *
+ * A pass looks at pairs of which at least one is new since the last pass: a class that has become ready
+ * against all offers, an offer that changed against all ready classes. For a pair both Requirements are
+ * evaluated, and what the job asks for must be free; then members are given one by one until the offer or the
+ * class is used up, the offer's ad telling what is left after each. Among several offers a class prefers by
+ * its Rank, then by what is free.
+ */
+#include <assert.h>
+
+#include "base/mem.h"
+#include "classad/match.h"
+#include "core/state.h"
+
+/* How many members are tried when a queue's expression looks at what differs from job to job. */
+#define LATE_TRIES 16u
+
+struct need {
+        int64_t cpus, memory_mib, disk_kib;
+};
+
+static void need_of(struct core *c, const struct class *k, const struct ad *job, const struct ad *place,
+                    struct need *ret)
+{
+        *ret = (struct need){k->cpus, k->memory_mib, k->disk_kib};
+        if (k->fixed)
+                return;
+        eval_integer(&c->eval, job, place, c->attr.RequestCpus, &ret->cpus);
+        eval_integer(&c->eval, job, place, c->attr.RequestMemory, &ret->memory_mib);
+        eval_integer(&c->eval, job, place, c->attr.RequestDisk, &ret->disk_kib);
+}
+
+static bool fits(const struct queue *q, const struct need *n)
+{
+        return n->cpus <= q->cpus && n->memory_mib <= q->memory_mib && n->disk_kib <= q->disk_kib &&
+               n->cpus >= 0 && n->memory_mib >= 0 && n->disk_kib >= 0;
+}
+
+static bool owner_allowed(const struct queue *q, const char *owner)
+{
+        for (size_t i = 0; i < q->owner_count; i++)
+                if (str_eqz(str_of(owner), q->owners[i]))
+                        return true;
+        return q->owner_count == 0;
+}
+
+static bool agree(struct core *c, const struct class *k, const struct queue *q)
+{
+        if (q->job_specific)
+                return match_one_way(&c->eval, k->ad, q->ad);
+        return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
+}
+
+static bool pair_fits(struct core *c, const struct class *k, const struct queue *q, struct need *need)
+{
+        if (q->jobs_left == 0 || !owner_allowed(q, k->owner))
+                return false;
+        need_of(c, k, k->ad, q->ad, need);
+        return fits(q, need) && agree(c, k, q);
+}
+
+/* The queue's word on one member, when its expressions look at more than the class. */
+static bool member_allowed(struct core *c, const struct queue *q, const struct request *r, uint32_t member)
+{
+        struct ad *ad;
+        bool yes;
+
+        if (!q->job_specific)
+                return true;
+        ad = member_ad(c, r, member, request_job(r, member));
+        yes = match_one_way(&c->eval, q->ad, ad);
+        ad_free(ad);
+        return yes;
+}
+
+static void take(struct core *c, struct queue *q, const struct need *n)
+{
+        q->cpus -= n->cpus;
+        q->memory_mib -= n->memory_mib;
+        q->disk_kib -= n->disk_kib;
+        q->jobs_left--;
+        ad_set_integer(q->ad, c->attr.Cpus, q->cpus);
+        ad_set_integer(q->ad, c->attr.Memory, q->memory_mib);
+        ad_set_integer(q->ad, c->attr.Disk, q->disk_kib);
+}
+
+static uint32_t next_fence(const struct request *r, uint32_t member)
+{
+        const struct job *j = request_job(r, member);
+
+        return j ? j->fence + 1 : 1;
+}
+
+/* Gives the queue as many members of one bucket with one fence as fit. Returns how many. */
+static uint64_t give_group(struct core *c, struct class *k, struct bucket *b, struct queue *q)
+{
+        struct event e = {.type = EVENT_MATCHED, .request = b->request->id};
+        struct need need, first = {0};
+        unsigned tries = 0;
+        uint64_t n;
+
+        SET_FOREACH (&b->idle, m) {
+                uint32_t fence = next_fence(b->request, (uint32_t)m);
+
+                if (set_count(&e.members) && fence != e.fence)
+                        break;
+                if (!pair_fits(c, k, q, &need))
+                        break;
+                if (set_count(&e.members) && memcmp(&need, &first, sizeof(need)) != 0)
+                        break;
+                if (!member_allowed(c, q, b->request, (uint32_t)m)) {
+                        if (++tries == LATE_TRIES)
+                                break;
+                        continue;
+                }
+                first = need;
+                e.fence = fence;
+                set_add(&e.members, (uint32_t)m);
+                take(c, q, &need);
+        }
+        eval_reset(&c->eval);
+        n = set_count(&e.members);
+        if (n) {
+                struct core_assignment a = {
+                        .agent = q->agent->name,
+                        .queue = q->name,
+                        .serial = q->serial,
+                        .request = b->request->id,
+                        .part = b->part,
+                        .fence = e.fence,
+                        .members = &e.members,
+                        .lease_ms = (uint64_t)k->lease_ms,
+                };
+                e.agent = str_of(q->agent->name);
+                e.queue = str_of(q->name);
+                e.cpus = (uint32_t)first.cpus;
+                e.memory_mib = (uint64_t)first.memory_mib;
+                e.disk_kib = (uint64_t)first.disk_kib;
+                e.lease_ms = (uint64_t)k->lease_ms;
+                core_emit(c, &e, NULL);
+                c->world.assign(c->world.arg, &a);
+        }
+        event_deinit(&e);
+        return n;
+}
+
+struct candidate {
+        struct queue *queue;
+        double rank;
+};
+
+static int by_rank(const void *x, const void *y)
+{
+        const struct candidate *a = x, *b = y;
+
+        if (a->rank != b->rank)
+                return a->rank > b->rank ? -1 : 1;
+        return (a->queue->cpus < b->queue->cpus) - (a->queue->cpus > b->queue->cpus);
+}
+
+/* Gives what it can of one class to the candidates, best first. */
+static void give(struct core *c, struct class *k, struct candidate *found, size_t count)
+{
+        if (count > 1)
+                qsort(found, count, sizeof(*found), by_rank);
+        for (size_t i = 0; i < count; i++)
+                while (k->idle > 0) {
+                        struct bucket *b = container_of(heap_first(&k->buckets), struct bucket, node);
+                        if (give_group(c, k, b, found[i].queue) == 0)
+                                break;
+                }
+}
+
+static void match_class(struct core *c, struct class *k, struct queue **offers, size_t count,
+                        struct candidate *found)
+{
+        size_t n = 0;
+        struct need need;
+
+        for (size_t i = 0; i < count; i++) {
+                struct queue *q = offers[i];
+
+                if ((!k->dirty && !q->dirty) || !pair_fits(c, k, q, &need))
+                        continue;
+                found[n++] = (struct candidate){q, k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0};
+        }
+        eval_reset(&c->eval);
+        k->dirty = false;
+        give(c, k, found, n);
+}
+
+static int64_t head_priority(const struct class *k)
+{
+        return container_of(heap_first(&k->buckets), const struct bucket, node)->priority;
+}
+
+/* An offer with a Rank chooses among classes of the same priority by it. */
+static void sort_for_rank(struct core *c, struct queue *q, struct class **classes, size_t count)
+{
+        double *rank = mem_array(NULL, count, sizeof(*rank));
+
+        for (size_t i = 0; i < count; i++)
+                rank[i] = match_rank(&c->eval, q->ad, classes[i]->ad);
+        for (size_t i = 1; i < count; i++) { /* insertion: stable, and mostly sorted already */
+                struct class *k = classes[i];
+                double r = rank[i];
+                size_t at = i;
+
+                while (at > 0 && head_priority(classes[at - 1]) == head_priority(k) && rank[at - 1] < r) {
+                        classes[at] = classes[at - 1];
+                        rank[at] = rank[at - 1];
+                        at--;
+                }
+                classes[at] = k;
+                rank[at] = r;
+        }
+        free(rank);
+}
+
+static size_t collect_offers(struct core *c, struct queue ***ret)
+{
+        struct queue **offers = NULL;
+        size_t count = 0, cap = 0;
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                for (struct queue *q = a->queues; q && a->connected; q = q->next)
+                        if (q->offers && q->jobs_left > 0) {
+                                MEM_GROW(offers, cap, count + 1);
+                                offers[count++] = q;
+                        }
+        }
+        *ret = offers;
+        return count;
+}
+
+void core_match(struct core *c)
+{
+        struct queue **offers = NULL;
+        struct class **classes = NULL;
+        struct candidate *found;
+        size_t offer_count, class_count;
+
+        if (!c->match_wanted || c->config.shadow)
+                return;
+        c->match_wanted = false;
+        offer_count = collect_offers(c, &offers);
+        class_ready_sort(c);
+        class_count = c->ready_count;
+        if (class_count)
+                classes = mem_array(NULL, class_count, sizeof(struct class *));
+        found = mem_array(NULL, offer_count ? offer_count : 1, sizeof(*found));
+        for (size_t i = 0; i < offer_count && class_count; i++) {
+                if (!offers[i]->has_rank || !offers[i]->dirty)
+                        continue;
+                memcpy(classes, c->ready, class_count * sizeof(struct class *));
+                sort_for_rank(c, offers[i], classes, class_count);
+                for (size_t k = 0; k < class_count && offers[i]->jobs_left; k++) {
+                        struct need need;
+                        if (classes[k]->idle && pair_fits(c, classes[k], offers[i], &need)) {
+                                *found = (struct candidate){offers[i], 0};
+                                give(c, classes[k], found, 1);
+                        }
+                }
+                class_ready_sort(c);
+                class_count = c->ready_count;
+        }
+        if (class_count)
+                memcpy(classes, c->ready, class_count * sizeof(struct class *));
+        for (size_t i = 0; i < class_count; i++)
+                if (classes[i]->idle)
+                        match_class(c, classes[i], offers, offer_count, found);
+        for (size_t i = 0; i < offer_count; i++)
+                offers[i]->dirty = false;
+        free(found);
+        free(classes);
+        free(offers);
+}

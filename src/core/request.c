@@ -1,0 +1,448 @@
+/* Requests: members in sets, records only for those that were given to an agent. */
+#include "core/state.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/mem.h"
+
+struct request *request_find(const struct core *c, uint64_t id)
+{
+        return idmap_get(c->requests, id);
+}
+
+struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count)
+{
+        struct request *r = mem_new(struct request);
+
+        r->id = id;
+        r->submitted_ms = at_ms;
+        r->count = count;
+        idmap_put(c->requests, id, r);
+        r->prev = c->last;
+        if (c->last)
+                c->last->next = r;
+        else
+                c->first = r;
+        c->last = r;
+        return r;
+}
+
+static void part_load_items(struct part *p, struct str items)
+{
+        uint64_t row = 0;
+        const char *at, *end;
+
+        if (items.n == 0)
+                return;
+        p->items = mem_dup(items.p, items.n);
+        p->items_n = items.n;
+        p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
+        for (at = p->items, end = at + items.n; at < end; row++) {
+                if (row % ROW_STRIDE == 0)
+                        p->row_at[row / ROW_STRIDE] = (uint32_t)(at - p->items);
+                at = memchr(at, '\n', (size_t)(end - at));
+                assert(at);
+                at++;
+        }
+}
+
+static void load_spooled(struct request *r, const struct submission *s)
+{
+        struct buf names = {0};
+
+        if (s->spooled_count == 0)
+                return;
+        r->spooled = mem_array(NULL, s->spooled_count, sizeof(*r->spooled));
+        r->spooled_count = s->spooled_count;
+        for (size_t i = 0; i < s->spooled_count; i++) {
+                r->spooled[i] = s->spooled[i];
+                buf_str(&names, s->spooled[i].name);
+        }
+        r->spooled_names = buf_take(&names);
+        for (size_t i = 0, at = 0; i < r->spooled_count; at += r->spooled[i++].name.n)
+                r->spooled[i].name.p = r->spooled_names + at;
+}
+
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
+{
+        uint64_t first = 0;
+
+        memcpy(r->uuid, s->uuid, sizeof(r->uuid));
+        r->owner = str_dupz(s->owner);
+        if (submission_members(s) != r->count)
+                return err_set(
+                        err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
+                        (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
+        map_put(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid)), r);
+        load_spooled(r, s);
+        r->parts = mem_zalloc(s->part_count * sizeof(*r->parts));
+        for (; r->part_count < s->part_count; r->part_count++) {
+                const struct submission_part *from = &s->parts[r->part_count];
+                struct part *p = &r->parts[r->part_count];
+                int e;
+
+                e = template_get(c, from, &p->template, err);
+                if (e)
+                        return e;
+                p->first = (uint32_t)first;
+                p->count = (uint32_t)(from->rows * from->steps);
+                p->rows = from->rows;
+                p->steps = (uint32_t)from->steps;
+                part_load_items(p, from->items);
+                p->template->late_class = class_is_per_member(c, p->template);
+                r->periodic |= p->template->periodic_policy;
+                first += p->count;
+        }
+        return 0;
+}
+
+static void job_free(struct job *j)
+{
+        free(j->hold_reason);
+        free(j->outputs);
+        log_deinit(&j->log);
+        free(j);
+}
+
+static void drop_buckets(struct core *c, struct request *r)
+{
+        for (size_t i = 0; i < r->bucket_count; i++) {
+                struct bucket *b = r->buckets[i];
+                uint64_t had = set_count(&b->idle);
+
+                set_deinit(&b->idle);
+                class_bucket_drained(c, b, had);
+                set_deinit(&b->members);
+                class_unref(c, b->class);
+                free(b);
+        }
+        r->bucket_count = 0;
+}
+
+void request_free(struct core *c, struct request *r)
+{
+        void *value;
+
+        drop_buckets(c, r);
+        free(r->buckets);
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                job_free(value);
+        idmap_free(r->jobs);
+        for (size_t i = 0; i < r->part_count; i++) {
+                template_unref(c, r->parts[i].template);
+                free(r->parts[i].items);
+                free(r->parts[i].row_at);
+        }
+        free(r->parts);
+        for (size_t i = 0; i < r->hold_count; i++) {
+                set_deinit(&r->holds[i].members);
+                free(r->holds[i].reason);
+        }
+        free(r->holds);
+        for (size_t i = 0; i < r->log_count; i++) {
+                set_deinit(&r->log[i].members);
+                free(r->log[i].entry.text);
+        }
+        free(r->log);
+        for (size_t i = 0; i < r->priority_count; i++)
+                set_deinit(&r->priorities[i].members);
+        free(r->priorities);
+        set_deinit(&r->held);
+        set_deinit(&r->completed);
+        set_deinit(&r->removed);
+        set_deinit(&r->failed);
+        set_deinit(&r->unfiled);
+        free(r->spooled);
+        free(r->spooled_names);
+        if (map_get(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid))) == r)
+                map_take(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid)));
+        idmap_take(c->requests, r->id);
+        if (r->next)
+                r->next->prev = r->prev;
+        else
+                c->last = r->prev;
+        if (r->prev)
+                r->prev->next = r->next;
+        else
+                c->first = r->next;
+        free(r->owner);
+        free(r);
+}
+
+struct job *request_job(const struct request *r, uint32_t member)
+{
+        return r->jobs ? idmap_get(r->jobs, member) : NULL;
+}
+
+struct job *request_job_make(struct core *c, struct request *r, uint32_t member)
+{
+        struct job *j = request_job(r, member);
+
+        if (j)
+                return j;
+        if (!r->jobs)
+                r->jobs = idmap_new();
+        j = mem_new(struct job);
+        j->request = r;
+        j->member = member;
+        j->state = JOB_IDLE;
+        j->entered_ms = c->now_ms;
+        idmap_put(r->jobs, member, j);
+        return j;
+}
+
+void request_job_drop(struct request *r, struct job *j)
+{
+        assert(!j->queue);
+        idmap_take(r->jobs, j->member);
+        if (idmap_count(r->jobs) == 0) {
+                idmap_free(r->jobs);
+                r->jobs = NULL;
+        }
+        job_free(j);
+}
+
+struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part)
+{
+        uint32_t i = 0;
+
+        while (i + 1 < r->part_count && member >= r->parts[i + 1].first)
+                i++;
+        if (ret_part)
+                *ret_part = i;
+        return &r->parts[i];
+}
+
+bool request_idle_has(const struct request *r, uint32_t member)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                if (set_has(&r->buckets[i]->idle, member))
+                        return true;
+        return false;
+}
+
+enum job_state request_state(const struct request *r, uint32_t member)
+{
+        struct job *j = request_job(r, member);
+
+        if (j)
+                return j->state;
+        if (set_has(&r->completed, member))
+                return JOB_COMPLETED;
+        if (set_has(&r->removed, member))
+                return JOB_REMOVED;
+        if (set_has(&r->held, member))
+                return JOB_HELD;
+        return JOB_IDLE;
+}
+
+struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member)
+{
+        (void)c;
+        for (size_t i = 0; i < r->bucket_count; i++)
+                if (r->buckets[i]->whole || set_has(&r->buckets[i]->members, member))
+                        return r->buckets[i];
+        return NULL;
+}
+
+const struct hold_group *request_hold(const struct request *r, uint32_t member)
+{
+        for (size_t i = 0; i < r->hold_count; i++)
+                if (set_has(&r->holds[i].members, member))
+                        return &r->holds[i];
+        return NULL;
+}
+
+void request_hold_drop(struct request *r, const struct set *members)
+{
+        for (size_t i = 0; i < r->hold_count;) {
+                struct hold_group *h = &r->holds[i];
+
+                set_remove_all(&h->members, members);
+                if (set_count(&h->members) > 0) {
+                        i++;
+                        continue;
+                }
+                set_deinit(&h->members);
+                free(h->reason);
+                *h = r->holds[--r->hold_count];
+        }
+}
+
+void request_idle_all(const struct request *r, struct set *to)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                set_add_all(to, &r->buckets[i]->idle);
+}
+
+static void bucket_change(struct core *c, struct request *r, struct bucket *b, const struct set *members,
+                          bool add)
+{
+        uint64_t had = set_count(&b->idle), has;
+        struct set mine = {0};
+
+        if (b->whole) {
+                set_copy(&mine, members);
+        } else {
+                set_copy(&mine, members);
+                set_keep_all(&mine, &b->members);
+        }
+        if (add)
+                set_add_all(&b->idle, &mine);
+        else
+                set_remove_all(&b->idle, &mine);
+        set_deinit(&mine);
+        has = set_count(&b->idle);
+        if (has > had) {
+                r->idle += has - had;
+                class_bucket_filled(c, b, has - had);
+        } else if (has < had) {
+                r->idle -= had - has;
+                class_bucket_drained(c, b, had - has);
+        }
+}
+
+void request_idle_add(struct core *c, struct request *r, const struct set *members)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                bucket_change(c, r, r->buckets[i], members, true);
+}
+
+void request_idle_remove(struct core *c, struct request *r, const struct set *members)
+{
+        for (size_t i = 0; i < r->bucket_count; i++)
+                bucket_change(c, r, r->buckets[i], members, false);
+}
+
+static struct bucket *add_bucket(struct request *r, struct class *k, uint32_t part, int64_t priority)
+{
+        struct bucket *b = mem_new(struct bucket);
+
+        b->request = r;
+        b->class = k;
+        b->part = part;
+        b->priority = priority;
+        MEM_GROW(r->buckets, r->bucket_cap, r->bucket_count + 1);
+        r->buckets[r->bucket_count++] = b;
+        return b;
+}
+
+static int64_t member_priority(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct ad *ad = NULL;
+        int64_t priority = 0;
+
+        for (size_t i = 0; i < p->template->late_count && !ad; i++)
+                if (p->template->late[i].name == c->attr.JobPrio)
+                        ad = member_ad(c, r, member, NULL);
+        eval_integer(&c->eval, ad ? ad : p->template->ad, NULL, c->attr.JobPrio, &priority);
+        eval_reset(&c->eval);
+        ad_free(ad);
+        return priority;
+}
+
+static void split_part(struct core *c, struct request *r, uint32_t index)
+{
+        struct part *p = &r->parts[index];
+        size_t from = r->bucket_count;
+        bool late_priority = false;
+
+        p->template->late_class = class_is_per_member(c, p->template);
+        for (size_t i = 0; i < p->template->late_count; i++)
+                late_priority |= p->template->late[i].name == c->attr.JobPrio;
+        if (p->count == 0)
+                return;
+        if (!p->template->late_class && !late_priority) {
+                struct bucket *b = add_bucket(r, class_get(c, r, p, p->first), index,
+                                              member_priority(c, r, p, p->first));
+
+                b->whole = r->part_count == 1;
+                if (!b->whole)
+                        set_add_range(&b->members, p->first, (uint64_t)p->first + p->count);
+                return;
+        }
+        for (uint32_t m = p->first; m < p->first + p->count; m++) {
+                struct class *k = class_get(c, r, p, m);
+                int64_t priority = member_priority(c, r, p, m);
+                struct bucket *b = NULL;
+
+                for (size_t i = from; i < r->bucket_count && !b; i++)
+                        if (r->buckets[i]->class == k && r->buckets[i]->priority == priority)
+                                b = r->buckets[i];
+                if (b)
+                        class_unref(c, k);
+                else
+                        b = add_bucket(r, k, index, priority);
+                set_add(&b->members, m);
+        }
+}
+
+void request_split(struct core *c, struct request *r)
+{
+        struct set idle = {0};
+
+        request_idle_all(r, &idle);
+        r->idle = 0;
+        drop_buckets(c, r);
+        if (c->config.shadow) {
+                add_bucket(r, NULL, 0, 0)->whole = true;
+        } else {
+                for (uint32_t i = 0; i < r->part_count; i++)
+                        split_part(c, r, i);
+                for (size_t i = 0; i < r->priority_count; i++)
+                        request_set_priority(c, r, &r->priorities[i].members, r->priorities[i].priority);
+        }
+        request_idle_add(c, r, &idle);
+        set_deinit(&idle);
+}
+
+void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority)
+{
+        size_t count = r->bucket_count;
+
+        for (size_t i = 0; i < count; i++) {
+                struct bucket *b = r->buckets[i], *other;
+                struct set mine = {0};
+                uint64_t all = b->whole ? r->count : set_count(&b->members);
+
+                set_copy(&mine, members);
+                if (!b->whole)
+                        set_keep_all(&mine, &b->members);
+                if (b->priority == priority || set_count(&mine) == 0) {
+                        set_deinit(&mine);
+                        continue;
+                }
+                if (set_count(&mine) == all) {
+                        b->priority = priority;
+                        if (b->node.place)
+                                heap_moved(&b->class->buckets, &b->node);
+                        set_deinit(&mine);
+                        continue;
+                }
+                if (b->class)
+                        b->class->users++;
+                other = add_bucket(r, b->class, b->part, priority);
+                if (b->whole) {
+                        set_add_range(&b->members, 0, r->count);
+                        b->whole = false;
+                }
+                set_remove_all(&b->members, &mine);
+                other->members = mine;
+                /* What is idle of them moves along. */
+                struct set idle = {0};
+                set_copy(&idle, &b->idle);
+                set_keep_all(&idle, &other->members);
+                uint64_t moved = set_count(&idle);
+                set_remove_all(&b->idle, &idle);
+                class_bucket_drained(c, b, moved);
+                other->idle = idle;
+                class_bucket_filled(c, other, moved);
+        }
+        c->ready_sorted = false;
+}
+
+bool request_ended(const struct request *r)
+{
+        return set_count(&r->completed) + set_count(&r->removed) == r->count;
+}

@@ -1,0 +1,379 @@
+/* What agents say: connections, offers, and the life of their attempts. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+void core_agent_connected(struct core *c, const char *agent)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+
+        a->connected = true;
+        core_renew(c, agent);
+}
+
+void core_agent_away(struct core *c, const char *agent)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        if (!a)
+                return;
+        a->connected = false;
+        for (struct queue *q = a->queues; q; q = q->next)
+                q->offers = false;
+}
+
+void core_renew(struct core *c, const char *agent)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        if (a) {
+                a->renewed_steady_ms = c->steady_ms;
+                a->renewed_wall_ms = c->now_ms;
+        }
+}
+
+/* Those of `a` that are this agent's attempts under that fence; the others go to *ret_stale (may be NULL). */
+static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
+                 struct set *ret_stale)
+{
+        struct request *r = request_find(c, a->request);
+
+        SET_FOREACH (a->members, m) {
+                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+
+                if (j && j->queue && j->fence == a->fence && str_eqz(str_of(agent), j->queue->agent->name))
+                        set_add(ret_mine, (uint32_t)m);
+                else if (ret_stale)
+                        set_add(ret_stale, (uint32_t)m);
+        }
+}
+
+static void emit_attempts(struct core *c, const struct core_attempts *a, struct event *e)
+{
+        if (set_count(&e->members)) {
+                e->request = a->request;
+                e->fence = a->fence;
+                core_emit(c, e, NULL);
+        }
+        event_deinit(e);
+}
+
+static enum job_state after_loss(const struct job *j)
+{
+        return j->state == JOB_VACATING ? j->goal : JOB_IDLE;
+}
+
+/* One attempt is lost. */
+static void lose(struct core *c, struct job *j, const char *why)
+{
+        struct event e = {.type = EVENT_LOST,
+                          .request = j->request->id,
+                          .fence = j->fence,
+                          .next = after_loss(j),
+                          .code = j->state == JOB_VACATING ? j->hold_code : 0,
+                          .reason = str_of(why)};
+        char *reason = j->state == JOB_VACATING ? mem_dupz(j->hold_reason) : NULL;
+
+        if (reason)
+                e.reason = str_of(reason);
+        set_add(&e.members, j->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        free(reason);
+}
+
+void core_inventory(struct core *c, const char *agent, const struct core_attempts *has, size_t count,
+                    void (*stale)(void *arg, uint64_t request, uint32_t fence, const struct set *members),
+                    void *arg)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+        struct job **gone = NULL;
+        size_t gone_count = 0, gone_cap = 0;
+
+        core_renew(c, agent);
+        for (size_t i = 0; i < count; i++) {
+                struct set mine = {0}, other = {0};
+
+                sift(c, agent, &has[i], &mine, &other);
+                if (set_count(&other))
+                        stale(arg, has[i].request, has[i].fence, &other);
+                set_deinit(&mine);
+                set_deinit(&other);
+        }
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts; j; j = j->next) {
+                        bool there = false;
+
+                        for (size_t i = 0; i < count && !there; i++)
+                                there = has[i].request == j->request->id && has[i].fence == j->fence &&
+                                        set_has(has[i].members, j->member);
+                        if (!there) {
+                                MEM_GROW(gone, gone_cap, gone_count + 1);
+                                gone[gone_count++] = j;
+                        }
+                }
+        for (size_t i = 0; i < gone_count; i++)
+                lose(c, gone[i], "the agent does not know this attempt");
+        free(gone);
+        /* What it has, it must not be told again; what was stopped meanwhile, it must. */
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts; j; j = j->next)
+                        if (j->state == JOB_VACATING) {
+                                struct set one = {0};
+
+                                set_add(&one, j->member);
+                                c->world.control(c->world.arg, a->name,
+                                                 j->goal == JOB_REMOVED ? CORE_REMOVE
+                                                 : j->goal == JOB_HELD  ? CORE_HOLD
+                                                                        : CORE_VACATE,
+                                                 j->request->id, j->fence, &one);
+                                set_deinit(&one);
+                        }
+}
+
+/* ---- offers ---- */
+
+static void on_target(void *arg, symbol name, bool target)
+{
+        struct core *c = arg;
+
+        if (!target)
+                return;
+        for (size_t i = 0; i < c->significant_count; i++)
+                if (c->significant[i] == name)
+                        return;
+        MEM_GROW(c->significant, c->significant_cap, c->significant_count + 1);
+        c->significant[c->significant_count++] = name;
+}
+
+struct job_specific {
+        const struct attributes *attr;
+        bool found;
+};
+
+static void on_job_specific(void *arg, symbol name, bool target)
+{
+        struct job_specific *s = arg;
+        const struct attributes *a = s->attr;
+
+        if (target &&
+            (name == a->ProcId || name == a->ClusterId || name == a->QDate || name == a->GlobalJobId ||
+             name == a->NumJobStarts || name == a->JobPrio || name == a->JobStatus))
+                s->found = true;
+}
+
+/* Names in jobs' ads that this queue looks at become significant; those that differ from job to job do not,
+ * they are looked at when a job is about to be given. */
+static void learn_references(struct core *c, struct queue *q)
+{
+        const symbol conditions[] = {c->attr.Requirements, c->attr.Rank};
+        size_t before = c->significant_count;
+        struct job_specific specific = {.attr = &c->attr};
+
+        q->has_rank = ad_find(q->ad, c->attr.Rank) != NULL;
+        for (size_t i = 0; i < 2; i++) {
+                const struct expr *e = ad_find(q->ad, conditions[i]);
+
+                if (!e)
+                        continue;
+                expr_references(e, q->ad, on_job_specific, &specific, NULL);
+                if (!specific.found)
+                        expr_references(e, q->ad, on_target, c, NULL);
+        }
+        q->job_specific = specific.found;
+        if (c->significant_count != before)
+                core_rekey(c);
+}
+
+static void default_string(struct core *c, struct ad *ad, symbol name, struct str value)
+{
+        (void)c;
+        if (value.n && !ad_find(ad, name))
+                ad_set_string(ad, name, value);
+}
+
+static int64_t number_of(struct core *c, const struct ad *ad, symbol name)
+{
+        int64_t v = 0;
+
+        eval_integer(&c->eval, ad, NULL, name, &v);
+        return v > 0 ? v : 0;
+}
+
+static void set_owners(struct queue *q, const struct core_offer *o)
+{
+        for (size_t i = 0; i < q->owner_count; i++)
+                free(q->owners[i]);
+        q->owners = mem_array(q->owners, o->owner_count, sizeof(*q->owners));
+        q->owner_count = o->owner_count;
+        for (size_t i = 0; i < o->owner_count; i++)
+                q->owners[i] = str_dupz(o->owners[i]);
+}
+
+int core_offer(struct core *c, const struct core_offer *o, struct err *err)
+{
+        struct core_agent *a = agent_get(c, str_of(o->agent));
+        struct queue *q = queue_get(c, a, str_of(o->queue));
+        const struct attributes *at = &c->attr;
+        const struct expr *requirements;
+        struct ad *ad;
+
+        if (ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
+                return CORE_INVALID;
+        default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);
+        default_string(c, ad, at->Machine, o->hostname);
+        default_string(c, ad, at->Name, str_of(a->name));
+        default_string(c, ad, at->QueueName, str_of(q->name));
+        default_string(c, ad, at->MyType, STR("Machine"));
+        requirements = ad_find(ad, at->Requirements);
+        if (!requirements)
+                ad_set_boolean(ad, at->Requirements, true);
+        ad_free(q->ad);
+        q->ad = ad;
+        q->serial = o->serial;
+        set_owners(q, o);
+        learn_references(c, q);
+        /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
+        q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
+        q->memory_mib = number_of(c, ad, at->Memory) - q->taken_memory_mib;
+        q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
+        if (q->taken_jobs) {
+                ad_set_integer(ad, at->Cpus, q->cpus);
+                ad_set_integer(ad, at->Memory, q->memory_mib);
+                ad_set_integer(ad, at->Disk, q->disk_kib);
+        }
+        eval_reset(&c->eval);
+        q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
+        q->offers = a->connected && o->jobs_max > 0;
+        q->dirty = q->offers && q->jobs_left > 0;
+        c->match_wanted |= q->dirty;
+        return 0;
+}
+
+void core_withdraw(struct core *c, const char *agent, const char *queue)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                if (str_eqz(str_of(queue), q->name))
+                        q->offers = false;
+}
+
+/* ---- attempts ---- */
+
+void core_accepted(struct core *c, const char *agent, const struct core_attempts *a)
+{
+        struct event e = {.type = EVENT_ACCEPTED};
+        struct request *r = request_find(c, a->request);
+
+        sift(c, agent, a, &e.members, NULL);
+        SET_FOREACH (a->members, m) {
+                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+                if (j && j->state != JOB_MATCHED)
+                        set_remove(&e.members, (uint32_t)m);
+        }
+        emit_attempts(c, a, &e);
+}
+
+void core_refused(struct core *c, const char *agent, const struct core_attempts *a, struct str reason,
+                  int hold_code)
+{
+        struct set mine = {0};
+        struct request *r = request_find(c, a->request);
+
+        sift(c, agent, a, &mine, NULL);
+        SET_FOREACH (&mine, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+                struct event e = {.type = EVENT_REFUSED, .code = hold_code, .reason = reason};
+                char *why = NULL;
+
+                e.next = hold_code ? JOB_HELD : JOB_IDLE;
+                if (j->state == JOB_VACATING) {
+                        e.next = j->goal;
+                        e.code = j->hold_code;
+                        why = mem_dupz(j->hold_reason);
+                        e.reason = str_of(why);
+                }
+                set_add(&e.members, (uint32_t)m);
+                emit_attempts(c, a, &e);
+                free(why);
+        }
+        set_deinit(&mine);
+}
+
+void core_started(struct core *c, const char *agent, const struct core_attempts *a, int64_t at_ms)
+{
+        struct event e = {.type = EVENT_STARTED, .value = at_ms};
+        struct request *r = request_find(c, a->request);
+
+        sift(c, agent, a, &e.members, NULL);
+        SET_FOREACH (a->members, m) {
+                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+                if (j && j->state != JOB_MATCHED && j->state != JOB_STAGING)
+                        set_remove(&e.members, (uint32_t)m);
+        }
+        emit_attempts(c, a, &e);
+}
+
+bool core_result(struct core *c, const char *agent, const struct core_result *res)
+{
+        struct request *r = request_find(c, res->request);
+        struct job *j = r ? request_job(r, res->member) : NULL;
+        struct exit_decision d;
+        struct event e = {
+                .type = EVENT_EXITED,
+                .request = res->request,
+                .fence = res->fence,
+                .outcome = res->outcome,
+                .signaled = res->signaled,
+                .exit_code = res->exit_code,
+                .started_ms = res->started_ms,
+                .ended_ms = res->ended_ms,
+                .cpu_user_ms = res->cpu_user_ms,
+                .cpu_system_ms = res->cpu_system_ms,
+                .memory_peak_bytes = res->memory_peak_bytes,
+                .outputs = res->outputs,
+        };
+
+        if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
+                return false;
+        if (res->outcome == CORE_OUTCOME_LOST) {
+                lose(c, j, "the agent lost the attempt");
+                return true;
+        }
+        policy_exit(c, r, j, res, &d);
+        e.next = d.next;
+        e.code = d.code;
+        e.subcode = d.subcode;
+        e.reason = str_of(d.reason);
+        set_add(&e.members, res->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        return true;
+}
+
+/* ---- leases ---- */
+
+int64_t leases_end(struct core *c)
+{
+        int64_t next = INT64_MAX;
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct core_agent *a = value;
+
+                for (struct queue *q = a->queues; q; q = q->next)
+                        for (struct job *j = q->attempts, *after; j; j = after) {
+                                int64_t end = a->renewed_steady_ms + (int64_t)j->lease_ms +
+                                              c->config.lease_margin_ms;
+
+                                after = j->next;
+                                if (end <= c->steady_ms)
+                                        lose(c, j, "the lease ended: nothing was heard of the agent");
+                                else if (end < next)
+                                        next = end;
+                        }
+        }
+        return next == INT64_MAX ? INT64_MAX : next - c->steady_ms;
+}

@@ -1,0 +1,371 @@
+/* Snapshots: the state after a record of the log, without what the requests' records hold.
+ *
+ * Made by a shadow core on another thread from the last snapshot and the log, so that the live one never
+ * waits. The shadow has no templates and no classes, and its snapshot is the same as the live one's would be:
+ * a test compares.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/pack.h"
+#include "core/state.h"
+
+#define SNAPSHOT_VERSION 1
+
+/* ---- writing ---- */
+
+struct writer {
+        struct buf *out;
+        struct idmap *queues; /* from pointer to number */
+};
+
+static void put_queue(struct writer *w, const struct queue *q)
+{
+        pack_u64(w->out, q ? (uint64_t)(uintptr_t)idmap_get(w->queues, (uintptr_t)q) : 0);
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+        pack_u64(w->out, text != NULL);
+        if (text)
+                pack_str(w->out, str_of(text));
+}
+
+static void put_entry(struct writer *w, const struct log_entry *e)
+{
+        pack_i64(w->out, e->at_ms);
+        pack_u64(w->out, e->type);
+        pack_u64(w->out, e->fence);
+        pack_i64(w->out, e->code);
+        put_queue(w, e->queue);
+        put_text(w, e->text);
+}
+
+static void put_job(struct writer *w, const struct job *j)
+{
+        const uint64_t numbers[] = {j->member,           j->state, j->goal,       j->fence,    j->starts,
+                                    j->completions,      j->cpus,  j->memory_mib, j->disk_kib, j->lease_ms,
+                                    j->memory_peak_bytes};
+        const int64_t times[] = {j->entered_ms, j->started_ms,  j->first_started_ms, j->ended_ms,
+                                 j->wall_ms,    j->cpu_user_ms, j->cpu_system_ms};
+
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+                pack_u64(w->out, numbers[i]);
+        for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+                pack_i64(w->out, times[i]);
+        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u));
+        pack_i64(w->out, j->exit_code);
+        pack_i64(w->out, j->hold_code);
+        pack_i64(w->out, j->hold_subcode);
+        put_text(w, j->hold_reason);
+        put_queue(w, j->queue);
+        put_queue(w, j->last_queue);
+        pack_str(w->out, str_make(j->outputs, j->outputs_n));
+        pack_u64(w->out, j->log.dropped);
+        pack_u64(w->out, j->log.count);
+        for (uint32_t i = 0; i < j->log.count; i++)
+                put_entry(w, &j->log.entries[i]);
+}
+
+static void put_request(struct writer *w, const struct request *r)
+{
+        struct set idle = {0}, recorded = {0};
+        void *value;
+
+        request_idle_all(r, &idle);
+        pack_u64(w->out, r->id);
+        pack_i64(w->out, r->submitted_ms);
+        pack_i64(w->out, r->finished_ms);
+        pack_u64(w->out, r->count);
+        set_pack(w->out, &idle);
+        set_pack(w->out, &r->held);
+        set_pack(w->out, &r->completed);
+        set_pack(w->out, &r->removed);
+        set_pack(w->out, &r->failed);
+        set_pack(w->out, &r->unfiled);
+        pack_u64(w->out, r->hold_count);
+        for (size_t i = 0; i < r->hold_count; i++) {
+                const struct hold_group *h = &r->holds[i];
+
+                set_pack(w->out, &h->members);
+                pack_i64(w->out, h->at_ms);
+                pack_i64(w->out, h->code);
+                pack_i64(w->out, h->subcode);
+                put_text(w, h->reason);
+        }
+        pack_u64(w->out, r->log_count);
+        for (size_t i = 0; i < r->log_count; i++) {
+                set_pack(w->out, &r->log[i].members);
+                put_entry(w, &r->log[i].entry);
+        }
+        pack_u64(w->out, r->priority_count);
+        for (size_t i = 0; i < r->priority_count; i++) {
+                set_pack(w->out, &r->priorities[i].members);
+                pack_i64(w->out, r->priorities[i].priority);
+        }
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                set_add(&recorded, ((struct job *)value)->member);
+        pack_u64(w->out, set_count(&recorded));
+        SET_FOREACH (&recorded, m) {
+                put_job(w, request_job(r, (uint32_t)m));
+        }
+        set_deinit(&idle);
+        set_deinit(&recorded);
+}
+
+void core_snapshot(struct core *c, struct buf *out)
+{
+        struct writer w = {out, idmap_new()};
+        size_t n, number = 0;
+        struct core_agent **agents = agents_sorted(c, &n);
+
+        pack_u64(out, SNAPSHOT_VERSION);
+        pack_u64(out, c->last_id);
+        for (size_t i = 0; i < n; i++)
+                for (struct queue *q = agents[i]->queues; q; q = q->next)
+                        idmap_put(w.queues, (uintptr_t)q, (void *)(uintptr_t)++number);
+        pack_u64(out, number);
+        for (size_t i = 0; i < n; i++)
+                for (struct queue *q = agents[i]->queues; q; q = q->next) {
+                        pack_str(out, str_of(agents[i]->name));
+                        pack_str(out, str_of(q->name));
+                }
+        free(agents);
+        pack_u64(out, idmap_count(c->requests));
+        for (struct request *r = c->first; r; r = r->next)
+                put_request(&w, r);
+        pack_u64(out, c->finished_count);
+        for (size_t i = 0; i < c->finished_count; i++)
+                pack_u64(out, c->finished[i]);
+        idmap_free(w.queues);
+}
+
+/* ---- reading ---- */
+
+struct reader {
+        struct core *core;
+        struct unpack in;
+        struct queue **queues;
+        uint64_t queue_count;
+};
+
+static struct queue *get_queue(struct reader *r)
+{
+        uint64_t n = unpack_max(&r->in, r->queue_count);
+
+        return n && !r->in.bad ? r->queues[n - 1] : NULL;
+}
+
+static char *get_text(struct reader *r)
+{
+        return unpack_max(&r->in, 1) ? str_dupz(unpack_str(&r->in)) : NULL;
+}
+
+static struct log_entry get_entry(struct reader *r)
+{
+        struct log_entry e = {0};
+
+        e.at_ms = unpack_i64(&r->in);
+        e.type = (enum event_type)unpack_max(&r->in, EVENT_TYPES - 1);
+        e.fence = (uint32_t)unpack_max(&r->in, UINT32_MAX);
+        e.code = (int32_t)unpack_i64(&r->in);
+        e.queue = get_queue(r);
+        e.text = get_text(r);
+        return e;
+}
+
+static void get_attempt(struct reader *r, struct job *j)
+{
+        struct queue *q = get_queue(r);
+
+        if (job_state_has_attempt(j->state) != (q != NULL)) {
+                r->in.bad = true;
+                j->state = JOB_IDLE;
+                return;
+        }
+        if (!q)
+                return;
+        queue_attach(q, j);
+        j->request->active++;
+        if (j->state == JOB_MATCHED) {
+                q->taken_cpus += j->cpus;
+                q->taken_memory_mib += (int64_t)j->memory_mib;
+                q->taken_disk_kib += (int64_t)j->disk_kib;
+                q->taken_jobs++;
+        }
+}
+
+static void get_job(struct reader *r, struct request *req)
+{
+        struct unpack *u = &r->in;
+        uint32_t member = (uint32_t)unpack_max(u, req->count - 1);
+        struct job *j;
+        struct str outputs;
+        uint64_t flags;
+
+        if (u->bad || request_job(req, member)) {
+                u->bad = true;
+                return;
+        }
+        j = request_job_make(r->core, req, member);
+        j->state = (enum job_state)unpack_max(u, JOB_STATES - 1);
+        j->goal = (enum job_state)unpack_max(u, JOB_STATES - 1);
+        j->fence = (uint32_t)unpack_max(u, UINT32_MAX);
+        j->starts = (uint32_t)unpack_max(u, UINT32_MAX);
+        j->completions = (uint32_t)unpack_max(u, UINT32_MAX);
+        j->cpus = (uint32_t)unpack_max(u, UINT32_MAX);
+        j->memory_mib = unpack_u64(u);
+        j->disk_kib = unpack_u64(u);
+        j->lease_ms = unpack_u64(u);
+        j->memory_peak_bytes = unpack_u64(u);
+        j->entered_ms = unpack_i64(u);
+        j->started_ms = unpack_i64(u);
+        j->first_started_ms = unpack_i64(u);
+        j->ended_ms = unpack_i64(u);
+        j->wall_ms = unpack_i64(u);
+        j->cpu_user_ms = unpack_i64(u);
+        j->cpu_system_ms = unpack_i64(u);
+        flags = unpack_max(u, 3);
+        j->ended = flags & 1;
+        j->signaled = flags & 2;
+        j->exit_code = (int32_t)unpack_i64(u);
+        j->hold_code = (int32_t)unpack_i64(u);
+        j->hold_subcode = (int32_t)unpack_i64(u);
+        j->hold_reason = get_text(r);
+        get_attempt(r, j);
+        j->last_queue = get_queue(r);
+        outputs = unpack_str(u);
+        if (outputs.n) {
+                j->outputs = mem_dup(outputs.p, outputs.n);
+                j->outputs_n = outputs.n;
+        }
+        j->log.dropped = (uint32_t)unpack_max(u, UINT32_MAX);
+        for (uint64_t n = unpack_max(u, LOG_ENTRIES_MAX); n > 0 && !u->bad; n--)
+                log_push(&j->log, get_entry(r));
+}
+
+static void get_groups(struct reader *r, struct request *req)
+{
+        struct unpack *u = &r->in;
+
+        for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
+                struct hold_group *h;
+
+                MEM_GROW(req->holds, req->hold_cap, req->hold_count + 1);
+                h = &req->holds[req->hold_count++];
+                *h = (struct hold_group){0};
+                set_unpack(&h->members, u);
+                h->at_ms = unpack_i64(u);
+                h->code = (int32_t)unpack_i64(u);
+                h->subcode = (int32_t)unpack_i64(u);
+                h->reason = get_text(r);
+        }
+        for (uint64_t n = unpack_max(u, 256); n > 0 && !u->bad; n--) {
+                struct range_log *l;
+
+                MEM_GROW(req->log, req->log_cap, req->log_count + 1);
+                l = &req->log[req->log_count++];
+                *l = (struct range_log){0};
+                set_unpack(&l->members, u);
+                l->entry = get_entry(r);
+        }
+        for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
+                struct priority_group *g;
+
+                MEM_GROW(req->priorities, req->priority_cap, req->priority_count + 1);
+                g = &req->priorities[req->priority_count++];
+                *g = (struct priority_group){0};
+                set_unpack(&g->members, u);
+                g->priority = unpack_i64(u);
+        }
+}
+
+static int load_record(struct core *c, struct request *r, struct err *err)
+{
+        struct buf BUF_CLEANUP record = {0};
+        struct submission s = {0};
+        int e;
+
+        if (c->config.shadow)
+                return 0;
+        e = c->world.load(c->world.arg, r->id, &record, err);
+        if (!e)
+                e = submission_unpack(&s, buf_view(&record), err);
+        if (!e)
+                e = request_load(c, r, &s, err);
+        submission_deinit(&s);
+        return e;
+}
+
+static int get_request(struct reader *rd, struct err *err)
+{
+        struct core *c = rd->core;
+        struct unpack *u = &rd->in;
+        uint64_t id = unpack_max(u, c->last_id);
+        int64_t submitted_ms = unpack_i64(u), finished_ms = unpack_i64(u);
+        uint64_t count = unpack_max(u, SUBMISSION_MEMBERS_MAX);
+        struct set idle = {0};
+        struct request *r;
+        int e;
+
+        if (u->bad || count == 0 || (c->last && id <= c->last->id))
+                return err_set(err, CORE_DAMAGED, "the snapshot is damaged");
+        r = request_new(c, id, submitted_ms, (uint32_t)count);
+        r->finished_ms = finished_ms;
+        set_unpack(&idle, u);
+        set_unpack(&r->held, u);
+        set_unpack(&r->completed, u);
+        set_unpack(&r->removed, u);
+        set_unpack(&r->failed, u);
+        set_unpack(&r->unfiled, u);
+        get_groups(rd, r);
+        e = load_record(c, r, err);
+        for (uint64_t n = unpack_max(u, count); n > 0 && !u->bad && !e; n--)
+                get_job(rd, r);
+        if (!e && u->bad)
+                e = err_set(err, CORE_DAMAGED, "request %llu of the snapshot is damaged",
+                            (unsigned long long)id);
+        if (!e) {
+                if (request_ended(r)) {
+                        /* Nothing waits: it needs no classes. */
+                } else {
+                        request_split(c, r);
+                        request_idle_add(c, r, &idle);
+                }
+        }
+        set_deinit(&idle);
+        return e;
+}
+
+int core_restore(struct core *c, struct str snapshot, struct err *err)
+{
+        struct reader r = {.core = c, .in = unpack_from(snapshot)};
+        uint64_t n;
+        int e = 0;
+
+        if (unpack_u64(&r.in) != SNAPSHOT_VERSION)
+                return err_set(err, CORE_DAMAGED, "the snapshot has a version that is not known here");
+        c->last_id = unpack_u64(&r.in);
+        r.queue_count = unpack_max(&r.in, 1u << 20);
+        r.queues = mem_array(NULL, r.queue_count + 1, sizeof(struct queue *));
+        for (uint64_t i = 0; i < r.queue_count; i++) {
+                struct str agent = unpack_str(&r.in), queue = unpack_str(&r.in);
+                r.queues[i] = queue_get(c, agent_get(c, agent), queue);
+        }
+        for (n = unpack_u64(&r.in); n > 0 && !r.in.bad && !e; n--)
+                e = get_request(&r, err);
+        for (n = e ? 0 : unpack_u64(&r.in); n > 0 && !r.in.bad; n--) {
+                uint64_t id = unpack_u64(&r.in);
+
+                if (!request_find(c, id)) {
+                        r.in.bad = true;
+                        break;
+                }
+                MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
+                c->finished[c->finished_count++] = id;
+        }
+        free(r.queues);
+        if (!e && !unpack_done(&r.in))
+                e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");
+        return e;
+}

@@ -1,0 +1,268 @@
+/* state: what the core keeps, for the files of core/ only.
+ *
+ *   core --- requests (by id, in order) --- parts --- template
+ *     |         |                             |
+ *     |         +-- buckets: the idle members of one class with one priority ---> class
+ *     |         +-- jobs: a record for each member that ever had an attempt and has not ended
+ *     |         +-- sets: held, completed, removed, failed, unfiled
+ *     +--- classes: jobs alike in all that matters for matching; `ready` ones have idle members
+ *     +--- agents --- queues: the offer that is parked, and the attempts that it has
+ *
+ * Requests, buckets, jobs, holds and logs change only in apply.c, by an event. Offers, leases' clocks and
+ * classes are not events: they are made again after a restart.
+ */
+#pragma once
+#include "base/heap.h"
+#include "base/map.h"
+#include "core/attributes.h"
+#include "core/core.h"
+#include "core/template.h"
+
+struct core_agent;
+struct queue;
+struct request;
+struct bucket;
+
+struct log_entry {
+        int64_t at_ms;
+        struct queue *queue; /* NULL: none */
+        char *text;          /* NULL: none; owned */
+        uint32_t fence;
+        int32_t code;
+        enum event_type type;
+};
+struct log {
+        struct log_entry *entries;
+        uint32_t count, cap;
+        uint32_t dropped; /* entries left out of the middle */
+};
+#define LOG_ENTRIES_MAX 64u /* of one job; the first half and the newest are kept */
+
+struct job {
+        uint32_t member, fence;
+        enum job_state state, goal; /* goal: where a vacating job goes */
+        uint32_t starts, completions;
+        struct request *request;
+        struct queue *queue;     /* while it has an attempt */
+        struct job *next, *prev; /* attempts of the queue */
+        uint32_t cpus;           /* what the attempt takes */
+        uint64_t memory_mib, disk_kib, lease_ms;
+        int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
+        uint64_t memory_peak_bytes;
+        struct queue *last_queue;
+        bool ended, signaled;
+        int32_t exit_code;
+        int32_t hold_code, hold_subcode;
+        char *hold_reason; /* owned; kept for the log after release */
+        char *outputs;     /* packed, of the last result; owned */
+        size_t outputs_n;
+        struct log log;
+};
+
+struct bucket {
+        struct heap_node node; /* in its class while it has idle members */
+        struct request *request;
+        struct class *class;
+        int64_t priority;
+        struct set idle;
+        struct set members; /* empty when it has all of the request */
+        uint32_t part;
+        bool whole; /* all members of the request */
+};
+
+struct part {
+        struct template *template;
+        uint32_t first, count, steps;
+        uint64_t rows;
+        char *items; /* owned, rows of values */
+        size_t items_n;
+        uint32_t *row_at; /* byte offset of every ROW_STRIDEth row */
+};
+#define ROW_STRIDE 32u
+
+/* Members that were held, released or removed without a record of their own. */
+struct hold_group {
+        struct set members;
+        int64_t at_ms;
+        int32_t code, subcode;
+        char *reason;
+};
+struct range_log {
+        struct set members;
+        struct log_entry entry;
+};
+struct priority_group {
+        struct set members;
+        int64_t priority;
+};
+
+struct request {
+        uint64_t id;
+        unsigned char uuid[16];
+        char *owner;
+        int64_t submitted_ms, finished_ms;
+        uint32_t count, active; /* members; members with an attempt */
+        struct part *parts;
+        size_t part_count;
+        struct bucket **buckets;
+        size_t bucket_count, bucket_cap;
+        uint64_t idle;
+        struct set held, completed, removed, failed, unfiled;
+        struct idmap *jobs; /* NULL until there is one */
+        struct hold_group *holds;
+        size_t hold_count, hold_cap;
+        struct range_log *log;
+        size_t log_count, log_cap;
+        struct priority_group *priorities;
+        size_t priority_count, priority_cap;
+        struct submission_file *spooled;
+        size_t spooled_count;
+        char *spooled_names;
+        struct request *next, *prev; /* by id */
+        bool periodic;
+};
+
+struct class
+{
+        char *key;
+        struct template *template; /* its ad's parent */
+        struct ad *ad;
+        struct heap buckets; /* those with idle members, the first to go on top */
+        uint64_t idle;
+        unsigned users;  /* buckets that refer to it */
+        size_t ready_at; /* 1-based place in core.ready; 0: not there */
+        bool dirty;      /* new since it was last matched against every offer */
+        bool has_rank;
+        bool fixed; /* cpus, memory_mib and disk_kib are literals */
+        int64_t cpus, memory_mib, disk_kib, lease_ms;
+        char *owner;
+};
+
+struct queue {
+        char *name;
+        struct core_agent *agent;
+        struct ad *ad; /* NULL until the first offer */
+        uint64_t serial;
+        bool offers, dirty, job_specific, has_rank;
+        uint32_t jobs_left;
+        int64_t cpus, memory_mib, disk_kib; /* free */
+        int64_t taken_cpus, taken_memory_mib,
+                taken_disk_kib; /* by attempts that the agent has not accepted yet */
+        uint32_t taken_jobs;
+        char **owners;
+        size_t owner_count;
+        struct job *attempts;
+        uint32_t attempt_count;
+        uint64_t finished;
+        struct queue *next; /* of the agent */
+};
+
+struct core_agent {
+        char *name;
+        struct queue *queues;
+        bool connected;
+        int64_t renewed_steady_ms, renewed_wall_ms;
+};
+
+struct core {
+        uint32_t magic;
+        struct core_config config;
+        struct core_world world;
+        struct symbols *symbols;
+        struct attributes attr;
+        struct eval eval;
+        int64_t now_ms, steady_ms;
+
+        struct idmap *requests;
+        struct map *uuids;
+        struct request *first, *last;
+        uint64_t last_id;
+        uint64_t *finished; /* ids in the order in which they finished */
+        size_t finished_count, finished_cap;
+
+        struct map *templates, *classes, *agents;
+        struct class **ready;
+        size_t ready_count, ready_cap;
+        bool ready_sorted, match_wanted;
+
+        symbol *significant; /* job attributes that agents' expressions look at */
+        size_t significant_count, significant_cap;
+
+        int64_t periodic_due_ms;
+        uint64_t periodic_request;           /* where the slice goes on; 0: not under way */
+        const struct submission *submitting; /* during core_submit: spares loading the record */
+        bool replaying;
+};
+#define CORE_MAGIC 0x44726f76u
+
+/* apply.c: the only way to change what events change. Emits to the world unless replaying. */
+int core_emit(struct core *c, struct event *e, struct err *err);
+
+/* request.c */
+struct request *request_find(const struct core *c, uint64_t id);
+struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
+void request_free(struct core *c, struct request *r);
+struct job *request_job(const struct request *r, uint32_t member); /* NULL: it has no record */
+struct job *request_job_make(struct core *c, struct request *r, uint32_t member);
+void request_job_drop(struct request *r, struct job *j);
+struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part);
+enum job_state request_state(const struct request *r, uint32_t member);
+struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
+const struct hold_group *request_hold(const struct request *r, uint32_t member);
+void request_hold_drop(struct request *r, const struct set *members);
+void request_idle_add(struct core *c, struct request *r, const struct set *members);
+void request_idle_remove(struct core *c, struct request *r, const struct set *members);
+void request_idle_all(const struct request *r, struct set *to);
+bool request_idle_has(const struct request *r, uint32_t member);
+void request_split(struct core *c,
+                   struct request *r); /* makes its buckets, every member in the one of its class */
+void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority);
+bool request_ended(const struct request *r);
+
+/* item.c: rows of a part, and a member's own ad */
+size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);
+int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
+                struct buf *out, struct err *err);
+struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j);
+
+/* class.c */
+bool class_is_per_member(struct core *c, const struct template *t);
+struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member);
+void class_unref(struct core *c, struct class *k);
+void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more);
+void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer);
+void class_ready_sort(struct core *c);
+void core_rekey(struct core *c);
+
+/* agent.c */
+struct core_agent *agent_get(struct core *c, struct str name); /* makes it */
+struct core_agent *agent_find(const struct core *c, const char *name);
+struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
+void queue_attach(struct queue *q, struct job *j);
+void queue_detach(struct queue *q, struct job *j);
+void agents_free(struct core *c);
+struct core_agent **agents_sorted(struct core *c,
+                                  size_t *ret_count); /* by name; the caller frees the array */
+
+/* session.c: ends the leases whose time has come; milliseconds to the next end, INT64_MAX when there is none
+ */
+int64_t leases_end(struct core *c);
+
+/* log.c */
+void log_push(struct log *log, struct log_entry e); /* takes e.text */
+void log_deinit(struct log *log);
+
+/* policy.c */
+struct exit_decision {
+        enum job_state next;
+        int32_t code, subcode;
+        char reason[256];
+};
+void policy_exit(struct core *c, struct request *r, struct job *j, const struct core_result *result,
+                 struct exit_decision *ret);
+bool policy_periodic_step(struct core *c, unsigned budget); /* true: more to do in this round */
+
+/* history.c */
+void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,
+                  const struct job *j, int32_t exit_code);

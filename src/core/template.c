@@ -1,0 +1,124 @@
+#include "core/template.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+static void make_key(struct buf *out, const struct submission_part *p)
+{
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                buf_str(out, p->attributes[i].name);
+                buf_char(out, p->attributes[i].late ? '~' : '=');
+                buf_str(out, p->attributes[i].text);
+                buf_char(out, '\0');
+        }
+        for (size_t i = 0; i < p->variable_count; i++) {
+                buf_char(out, '\1');
+                buf_str(out, p->variables[i]);
+        }
+}
+
+static bool name_ok(struct str s)
+{
+        if (s.n == 0 || s.n > 256 || (s.p[0] >= '0' && s.p[0] <= '9'))
+                return false;
+        for (size_t i = 0; i < s.n; i++)
+                if (!(s.p[i] == '_' || s.p[i] == '.' || (s.p[i] >= '0' && s.p[i] <= '9') ||
+                      ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z')))
+                        return false;
+        return true;
+}
+
+static bool literal_is(const struct ad *ad, symbol name, bool want)
+{
+        struct value v;
+
+        if (!ad_find(ad, name))
+                return true;
+        return ad_literal(ad, name, &v) && v.type == VALUE_BOOLEAN && v.boolean == want;
+}
+
+static bool is_late(const struct template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return true;
+        return false;
+}
+
+static void look_at_policies(struct core *c, struct template *t)
+{
+        const struct attributes *a = &c->attr;
+
+        t->exit_policy = !literal_is(t->ad, a->OnExitHold, false) ||
+                         !literal_is(t->ad, a->OnExitRemove, true) || is_late(t, a->OnExitHold) ||
+                         is_late(t, a->OnExitRemove);
+        t->periodic_policy = !literal_is(t->ad, a->PeriodicHold, false) ||
+                             !literal_is(t->ad, a->PeriodicRelease, false) ||
+                             !literal_is(t->ad, a->PeriodicRemove, false) || is_late(t, a->PeriodicHold) ||
+                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove);
+}
+
+int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)
+{
+        struct buf BUF_CLEANUP key = {0};
+        struct template *t;
+
+        make_key(&key, p);
+        t = map_get(c->templates, buf_view(&key));
+        if (t) {
+                t->refs++;
+                *ret = t;
+                return 0;
+        }
+        t = mem_new(struct template);
+        t->refs = 1;
+        t->ad = ad_new(c->symbols);
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                const struct submission_attribute *a = &p->attributes[i];
+                struct err why;
+                symbol name;
+
+                if (!name_ok(a->name)) {
+                        template_unref(c, t);
+                        return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name",
+                                       STR_ARG(a->name));
+                }
+                name = symbols_intern(c->symbols, a->name);
+                if (a->late) {
+                        t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
+                        t->late[t->late_count++] = (struct template_late){
+                                name, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
+                } else if (ad_set_text(t->ad, name, a->text, &why)) {
+                        template_unref(c, t);
+                        return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
+                }
+        }
+        if (p->variable_count)
+                t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
+        for (; t->variable_count < p->variable_count; t->variable_count++)
+                t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
+        look_at_policies(c, t);
+        t->key = str_make(mem_dup(key.p, key.n), key.n);
+        map_put(c->templates, t->key, t);
+        *ret = t;
+        return 0;
+}
+
+void template_unref(struct core *c, struct template *t)
+{
+        if (!t || --t->refs)
+                return;
+        if (t->key.p)
+                map_take(c->templates, t->key);
+        for (size_t i = 0; i < t->late_count; i++)
+                free((char *)t->late[i].text.p);
+        free(t->late);
+        for (size_t i = 0; i < t->variable_count; i++)
+                free(t->variables[i]);
+        free(t->variables);
+        ad_free(t->ad);
+        free((char *)t->key.p);
+        free(t);
+}

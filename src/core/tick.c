@@ -1,0 +1,73 @@
+/* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
+ */
+#include "core/state.h"
+
+#define FILE_SLICE     2000u /* history rows in one call */
+#define PERIODIC_SLICE 500u  /* evaluations in one call */
+
+/* Removed members without a record get their rows in slices. True: there is more. */
+static bool file_slice(struct core *c)
+{
+        uint64_t budget = FILE_SLICE;
+
+        for (struct request *r = c->first; r; r = r->next) {
+                struct event e = {.type = EVENT_FILED, .request = r->id};
+                uint64_t first, end;
+
+                if (set_count(&r->unfiled) == 0)
+                        continue;
+                for (uint64_t at = 0; budget && set_run(&r->unfiled, at, &first, &end); at = end) {
+                        if (end - first > budget)
+                                end = first + budget;
+                        set_add_range(&e.members, first, end);
+                        budget -= end - first;
+                }
+                core_emit(c, &e, NULL);
+                event_deinit(&e);
+                if (budget == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void forget_old(struct core *c)
+{
+        while (c->finished_count) {
+                uint64_t id = c->finished[0];
+                struct request *r = request_find(c, id);
+                struct event e = {.type = EVENT_PURGED, .request = id};
+
+                if (c->finished_count <= c->config.keep_finished &&
+                    c->now_ms - r->finished_ms < c->config.keep_finished_ms)
+                        break;
+                core_emit(c, &e, NULL);
+                c->world.forget(c->world.arg, id);
+        }
+}
+
+int64_t core_tick(struct core *c)
+{
+        int64_t wait = leases_end(c);
+
+        if (file_slice(c))
+                wait = 0;
+        forget_old(c);
+        if (c->now_ms >= c->periodic_due_ms || c->periodic_request) {
+                if (policy_periodic_step(c, PERIODIC_SLICE))
+                        wait = 0;
+                else
+                        c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
+        }
+        if (c->periodic_due_ms - c->now_ms < wait)
+                wait = c->periodic_due_ms - c->now_ms;
+        return wait < 0 ? 0 : wait > 1000 ? 1000 : wait;
+}
+
+void core_ready(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
+        c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
+}

@@ -1,0 +1,131 @@
+/* Why an idle job is not running: every queue is asked as the match would ask it, first as it is now, then as
+ * if it had nothing else to do. */
+#include "base/mem.h"
+#include "classad/match.h"
+#include "classad/print.h"
+#include "core/state.h"
+
+/* The queue's ad with all that it has free. */
+static struct ad *whole_ad(struct core *c, const struct queue *q)
+{
+        const symbol free_names[] = {c->attr.Cpus, c->attr.Memory, c->attr.Disk};
+        const symbol total_names[] = {c->attr.TotalCpus, c->attr.TotalMemory, c->attr.TotalDisk};
+        struct ad *ad = ad_dup(q->ad);
+
+        for (int i = 0; i < 3; i++) {
+                int64_t v;
+                if (eval_integer(&c->eval, ad, NULL, total_names[i], &v))
+                        ad_set_integer(ad, free_names[i], v);
+        }
+        return ad;
+}
+
+static bool short_of(struct core *c, const struct ad *job, const struct ad *place, symbol request,
+                     symbol have, int64_t missing, struct buf *clause, struct buf *value)
+{
+        int64_t want = missing, has = 0;
+
+        eval_integer(&c->eval, job, place, request, &want);
+        eval_integer(&c->eval, place, job, have, &has);
+        if (want <= has)
+                return false;
+        buf_printf(clause, "TARGET." STR_FMT " >= " STR_FMT, STR_ARG(symbols_name(c->symbols, have)),
+                   STR_ARG(symbols_name(c->symbols, request)));
+        buf_printf(value, "%lld >= %lld", (long long)has, (long long)want);
+        return true;
+}
+
+/* The first clause of `my` that is not true against `other`; false when there is none. */
+static bool refusal(struct core *c, const struct ad *my, const struct ad *other, struct buf *clause,
+                    struct buf *value)
+{
+        unsigned clauses = 0;
+        struct value v;
+        int n = match_first_refusal(&c->eval, my, other, &clauses, &v);
+
+        if (n < 0)
+                return false;
+        if (clauses == 0) {
+                buf_addz(clause, "Requirements");
+                buf_addz(value, "missing");
+                return true;
+        }
+        expr_print_clause(clause, ad_find(my, c->attr.Requirements), (unsigned)n, c->symbols);
+        value_print(value, &v);
+        return true;
+}
+
+/* Does this pair of ads agree? If not, clause and value say what stands against it. */
+static enum core_verdict ask(struct core *c, const struct ad *job, const struct ad *place, struct buf *clause,
+                             struct buf *value)
+{
+        const struct attributes *a = &c->attr;
+
+        if (refusal(c, job, place, clause, value))
+                return CORE_JOB_REFUSES;
+        if (short_of(c, job, place, a->RequestCpus, a->Cpus, 1, clause, value) ||
+            short_of(c, job, place, a->RequestMemory, a->Memory, 0, clause, value) ||
+            short_of(c, job, place, a->RequestDisk, a->Disk, 0, clause, value))
+                return CORE_JOB_REFUSES;
+        if (refusal(c, place, job, clause, value))
+                return CORE_QUEUE_REFUSES;
+        return CORE_FITS;
+}
+
+static bool owner_refused(const struct queue *q, const char *owner)
+{
+        for (size_t i = 0; i < q->owner_count; i++)
+                if (str_eqz(str_of(owner), q->owners[i]))
+                        return false;
+        return q->owner_count > 0;
+}
+
+static void ask_queue(struct core *c, const struct request *r, const struct ad *job, const struct queue *q,
+                      struct core_why *w, struct buf *clause, struct buf *value)
+{
+        struct ad *whole;
+
+        w->verdict = CORE_AWAY;
+        if (!q->agent->connected || !q->ad)
+                return;
+        w->verdict = CORE_OWNER_REFUSED;
+        if (owner_refused(q, r->owner))
+                return;
+        whole = whole_ad(c, q);
+        w->verdict = ask(c, job, whole, clause, value);
+        ad_free(whole);
+        if (w->verdict != CORE_FITS)
+                return;
+        if (!q->offers && q->attempt_count == 0)
+                w->verdict = CORE_NOT_OFFERING;
+        else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)
+                w->verdict = CORE_BUSY;
+}
+
+int core_why(struct core *c, uint64_t request, uint32_t member,
+             void (*fn)(void *arg, const struct core_why *w), void *arg)
+{
+        struct request *r = request_find(c, request);
+        struct core_agent **all;
+        struct ad *job;
+        size_t n;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        job = member_ad(c, r, member, request_job(r, member));
+        all = agents_sorted(c, &n);
+        for (size_t i = 0; i < n; i++)
+                for (struct queue *q = all[i]->queues; q; q = q->next) {
+                        struct buf BUF_CLEANUP clause = {0}, text = {0};
+                        struct core_why w = {.agent = all[i]->name, .queue = q->name};
+
+                        ask_queue(c, r, job, q, &w, &clause, &text);
+                        w.clause = buf_view(&clause);
+                        w.value = buf_view(&text);
+                        fn(arg, &w);
+                        eval_reset(&c->eval);
+                }
+        free(all);
+        ad_free(job);
+        return 0;
+}
