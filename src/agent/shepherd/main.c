@@ -1,0 +1,224 @@
+/* drover-shepherd --dir STATE --instance UUID [--users FILE --min-uid N] [--ready-fd N]
+ *
+ * Started by the agent, away from its session, and lives on when the agent dies. The lock file is held for life: a
+ * second shepherd on the same folder ends at once and says so by its exit code (3). SIGTERM kills all children and
+ * ends. When its agent is gone and nothing runs it ends by itself, after the lease of what it has still to tell. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/shepherd/shepherd.h"
+
+static int64_t clock_ms(clockid_t id)
+{
+        struct timespec t;
+        clock_gettime(id, &t);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t boot_ms(void)
+{
+        return clock_ms(CLOCK_BOOTTIME);
+}
+
+int64_t wall_ms(void)
+{
+        return clock_ms(CLOCK_REALTIME);
+}
+
+void *must(void *p)
+{
+        if (!p) {
+                complain("out of memory");
+                abort();
+        }
+        return p;
+}
+
+void complain(const char *fmt, ...)
+{
+        char line[1024];
+        struct tm tm;
+        time_t now = time(NULL);
+        gmtime_r(&now, &tm);
+        size_t n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ warn drover-shepherd ", &tm);
+        va_list ap;
+        va_start(ap, fmt);
+        int more = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+        va_end(ap);
+        n += more < 0 ? 0 : (size_t)more < sizeof(line) - n - 1 ? (size_t)more : sizeof(line) - n - 2;
+        line[n++] = '\n';
+        (void)!write(2, line, n);
+}
+
+/* A path may be longer than a socket's address: it is named through the folder's descriptor. */
+static int listen_in(int dir)
+{
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHEPHERD_SOCKET, dir);
+        unlinkat(dir, SHEPHERD_SOCKET, 0);
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        mode_t old = umask(0177);
+        int r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 8) < 0 ? -errno : 0;
+        umask(old);
+        if (r < 0)
+                close(fd);
+        return r < 0 ? r : fd;
+}
+
+static int signals_open(void)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGCHLD);
+        sigaddset(&set, SIGTERM);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void on_signal(struct shepherd *s)
+{
+        struct signalfd_siginfo info;
+        while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+                if (info.ssi_signo == SIGTERM)
+                        s->quit = true;
+}
+
+/* With nobody to tell and nothing running: may we end? Exits that were not told wait for the end of the lease. */
+static bool finished(struct shepherd *s, int64_t now, int64_t *timeout)
+{
+        if (s->agent >= 0 || s->running_count > 0) {
+                s->idle_since = 0;
+                return false;
+        }
+        if (!s->idle_since)
+                s->idle_since = now;
+        int64_t until = s->idle_since + LINGER_MS;
+        if (s->child_count > 0)
+                until = s->lease_until ? s->lease_until + 60000 : INT64_MAX;
+        if (now >= until)
+                return true;
+        if (until != INT64_MAX && (*timeout < 0 || *timeout > until - now))
+                *timeout = until - now;
+        return false;
+}
+
+static void run(struct shepherd *s)
+{
+        while (!s->quit) {
+                tree_reap(s);
+                int64_t now = boot_ms(), timeout = tree_timers(s, now);
+                serve_flush(s);
+                if (finished(s, now, &timeout))
+                        return;
+                struct pollfd fds[3] = {
+                        {.fd = s->signals, .events = POLLIN},
+                        {.fd = s->listener, .events = POLLIN},
+                        {.fd = s->agent, .events = (short)(POLLIN | (s->dirty_first ? POLLOUT : 0))},
+                };
+                if (poll(fds, 3, timeout > 60000 ? 60000 : (int)timeout) < 0 && errno != EINTR)
+                        break;
+                if (fds[0].revents)
+                        on_signal(s);
+                if (fds[2].revents & (POLLIN | POLLHUP | POLLERR))
+                        serve_agent(s);
+                if (fds[1].revents)
+                        serve_accept(s);
+        }
+        /* told to end: all children first */
+        int64_t until = boot_ms() + 10000;
+        for (struct child *c = s->running; c; c = c->run_next)
+                tree_kill(s, c, SHEPHERD_KILLED, 0);
+        while (s->running && boot_ms() < until) {
+                poll(&(struct pollfd){.fd = s->signals, .events = POLLIN}, 1, 2);
+                on_signal(s);
+                tree_reap(s);
+                tree_timers(s, boot_ms());
+        }
+        serve_flush(s);
+}
+
+static int usage(void)
+{
+        static const char text[] = "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
+                                   "Started by drover-agent; see drover-shepherd(8).\n";
+        (void)!write(2, text, sizeof(text) - 1);
+        return 2;
+}
+
+int main(int argc, char **argv)
+{
+        static struct shepherd s = {.agent = -1, .min_uid = 1000};
+        const char *dir = NULL;
+        int ready = -1;
+        for (int i = 1; i < argc; i++) {
+                const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+                if (!strcmp(argv[i], "--version")) {
+                        static const char text[] = "drover-shepherd " DROVER_VERSION "\n";
+                        (void)!write(1, text, sizeof(text) - 1);
+                        return 0;
+                }
+                if (!value || strncmp(argv[i], "--", 2) != 0)
+                        return usage();
+                if (!strcmp(argv[i], "--dir"))
+                        dir = value;
+                else if (!strcmp(argv[i], "--instance"))
+                        s.instance = value;
+                else if (!strcmp(argv[i], "--users"))
+                        s.users_path = value;
+                else if (!strcmp(argv[i], "--min-uid"))
+                        s.min_uid = (uid_t)strtoul(value, NULL, 10);
+                else if (!strcmp(argv[i], "--ready-fd"))
+                        ready = (int)strtol(value, NULL, 10);
+                else
+                        return usage();
+                i++;
+        }
+        if (!dir || !s.instance || !*s.instance)
+                return usage();
+        s.uid = getuid();
+        s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (lock < 0) {
+                complain("msg=\"cannot open the state folder\" dir=%s error=\"%s\"", dir, strerror(errno));
+                return 1;
+        }
+        if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+                return 3;
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        s.signals = signals_open();
+        s.dirty_last = &s.dirty_first;
+        s.message = must(malloc(SHEPHERD_BATCH_MAX));
+        int r = table_open(&s);
+        s.listener = r < 0 ? r : listen_in(s.dir);
+        if (s.listener < 0 || s.signals < 0) {
+                complain("msg=\"cannot start\" dir=%s error=\"%s\"", dir, strerror(-s.listener));
+                return 1;
+        }
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
+        if (ready >= 0) {
+                (void)!write(ready, "ready", 5);
+                close(ready);
+        }
+        run(&s);
+        unlinkat(s.dir, SHEPHERD_SOCKET, 0);
+        return 0;
+}

@@ -1,0 +1,115 @@
+/* shepherd: owns the running children of one agent, so that the agent may be killed and started again.
+ *
+ * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's messages),
+ * start (one child), tree (killing all that a child left), table (pids on disk, for the next shepherd), users (whom
+ * may a job become).
+ *
+ * The states of a child:
+ *
+ *      start.c            reap                     tree.c finds nothing left
+ *   ----------> RUNNING -----> ENDING ------------------------------------> EXITED or FAILED ---FORGET---> gone
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "run/shepherd_protocol.h"
+
+#define TABLE_MAX  8192 /* children that run at once */
+#define BUCKETS    4096
+#define SLOTS_MAX  4096
+#define LINGER_MS  5000 /* without agent and children */
+
+enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
+
+struct child {
+        struct child *id_next, *pid_next;    /* hash chains */
+        struct child *run_next, **run_link;  /* the list of those that are not DONE */
+        struct child *dirty_next;            /* to be told to the agent */
+        bool dirty, suspended, failed;
+        enum child_state state;
+        struct shepherd_child tell;          /* as it is told */
+        unsigned entry;                      /* in the table */
+        char *marker;                        /* SHEPHERD_MARKER and value, or NULL */
+        int64_t kill_at, ending_since, again_at, walltime_at; /* CLOCK_BOOTTIME ms; 0: never */
+};
+
+/* The descriptors of one control group, kept while the slot's directories are the same. */
+struct slot {
+        char *dirs; /* the strings of the request, count of them */
+        size_t dirs_size;
+        unsigned count;
+        int procs[SHEPHERD_CGROUPS_MAX];
+        int kill, freeze; /* -1: none */
+        bool freeze_v2;
+};
+
+struct table_entry { /* shared with the child until it has executed its program */
+        int32_t pid;
+        uint32_t error, where;
+        uint32_t zero;
+        int64_t start_boot_ms;
+};
+struct table {
+        uint64_t magic;
+        char boot_id[40];
+        struct table_entry entries[TABLE_MAX];
+};
+
+struct shepherd {
+        int dir, listener, agent, signals; /* descriptors; agent -1: none */
+        bool greeted;                      /* the agent has said HELLO */
+        bool quit;
+        uid_t uid;
+        const char *instance;
+        const char *users_path; /* NULL: children run as we do */
+        uid_t min_uid;
+        struct table *table;
+        struct child *by_id[BUCKETS], *by_pid[BUCKETS];
+        struct child *running;
+        struct child *dirty_first, **dirty_last;
+        size_t child_count, running_count;
+        struct slot *slots[SLOTS_MAX];
+        int64_t lease_until; /* boot ms; 0: none */
+        int64_t idle_since;
+        char *message; /* room for one batch */
+};
+
+int64_t boot_ms(void);
+int64_t wall_ms(void);
+void *must(void *p); /* p, or abort */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* serve.c */
+void serve_accept(struct shepherd *s);
+void serve_agent(struct shepherd *s);    /* the socket is readable */
+void serve_flush(struct shepherd *s);    /* tells what is dirty; what the socket does not take stays so */
+void serve_dirty(struct shepherd *s, struct child *c);
+struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);
+struct child *child_by_pid(struct shepherd *s, pid_t pid);
+void child_done(struct shepherd *s, struct child *c); /* no process of it is left */
+/* start.c: reads and checks the strings of a request; a bad one makes a FAILED child */
+void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size);
+/* tree.c */
+void tree_reap(struct shepherd *s);
+void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);
+void tree_suspend(struct shepherd *s, struct child *c, bool on);
+int64_t tree_timers(struct shepherd *s, int64_t now); /* acts on what is due; ms until the next, or -1 */
+void tree_kill_strays(const char *marker, size_t length); /* any process whose environment has a string that begins so */
+/* table.c */
+int table_open(struct shepherd *s); /* kills what the last shepherd left; 0 or -errno */
+unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */
+void table_give(struct shepherd *s, unsigned entry);
+/* users.c */
+struct user {
+        uid_t uid;
+        gid_t gid;
+        int group_count;
+        gid_t groups[64];
+        char *home;
+};
+/* Whom the owner's jobs run as, by the file of maps; false when the file doesn't say `user`, or it may not be. */
+bool users_find(const struct shepherd *s, const char *owner, const char *user, struct user *ret);

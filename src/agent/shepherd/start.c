@@ -1,0 +1,332 @@
+/* Starting one child.
+ *
+ * The child is made with clone(CLONE_VM | CLONE_VFORK): nothing is copied, and it is in its program when clone comes
+ * back. It uses system calls only and its own small stack. When it must become another user it is forked instead:
+ * a process of that user must not be able to stop the shepherd, nor to share its memory. Either way what goes wrong
+ * before execve is written to the shared table, and the exit code is 127.
+ *
+ * Order in the child: session, control groups, limits, user, death signal, folder, streams, program. The death signal
+ * is set after the change of user, because that change clears it (prctl(2)); then whether the shepherd still lives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/shepherd/shepherd.h"
+
+struct plan {
+        struct shepherd *s;
+        const struct shepherd_start *r;
+        struct table_entry *entry;
+        const struct slot *slot;
+        const struct user *user;
+        pid_t parent;
+        const char *sandbox, *cwd, *in, *out, *err, *path;
+        char *const *argv, *const *envp;
+};
+
+/* ---- in the child */
+
+/* Its stack is used again by the next child: a checker that marks frames as they are entered would never see them left. */
+#define IN_CHILD __attribute__((no_sanitize("address", "undefined")))
+
+IN_CHILD static void __attribute__((noreturn)) fail(const struct plan *p, enum shepherd_where where, int error)
+{
+        p->entry->where = where;
+        p->entry->error = (uint32_t)error;
+        _exit(127);
+}
+
+IN_CHILD static int open_stream(int sandbox, const char *path, int flags)
+{
+        if (!*path)
+                return open("/dev/null", flags & (O_ACCMODE | O_CLOEXEC));
+        if (*path == '/')
+                return open(path, flags, 0666);
+        struct open_how how = {.flags = (uint64_t)flags,
+                               .mode = flags & O_CREAT ? 0644 : 0,
+                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+        return (int)syscall(SYS_openat2, sandbox, path, &how, sizeof(how));
+}
+
+IN_CHILD static void take_stream(const struct plan *p, int sandbox, const char *path, int flags, int as,
+                        enum shepherd_where where)
+{
+        /* not to wait for the other end of a pipe */
+        int fd = open_stream(sandbox, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct stat st;
+        if (fd < 0)
+                fail(p, where, errno);
+        if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
+                fail(p, where, S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
+        if (S_ISCHR(st.st_mode))
+                fcntl(fd, F_SETFL, flags & O_APPEND);
+        if (dup2(fd, as) < 0)
+                fail(p, where, errno);
+}
+
+IN_CHILD static void become(const struct plan *p)
+{
+        const struct user *u = p->user;
+        if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
+            syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 || syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+                fail(p, SHEPHERD_AT_USER, errno);
+}
+
+IN_CHILD static int in_child(void *arg)
+{
+        const struct plan *p = arg;
+        const struct shepherd_start *r = p->r;
+        setsid();
+        for (unsigned i = 0; p->slot && i < p->slot->count; i++)
+                if (write(p->slot->procs[i], "0", 1) != 1)
+                        fail(p, SHEPHERD_AT_CGROUP, errno);
+        for (unsigned i = 0; i < r->rlimit_count; i++) {
+                struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
+                if (p->user == NULL && getrlimit((int)r->rlimits[i].resource, &now) == 0 && now.rlim_max < l.rlim_max) {
+                        l.rlim_max = now.rlim_max;
+                        l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
+                }
+                if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, &l, NULL) < 0)
+                        fail(p, SHEPHERD_AT_RLIMIT, errno);
+        }
+        if (p->user)
+                become(p);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getppid() != p->parent)
+                _exit(127);
+        int sandbox = -1;
+        if (*p->sandbox) {
+                sandbox = open(p->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (sandbox < 0)
+                        fail(p, SHEPHERD_AT_SANDBOX, errno);
+        }
+        if (*p->cwd ? chdir(p->cwd) < 0 : sandbox >= 0 && fchdir(sandbox) < 0)
+                fail(p, SHEPHERD_AT_CWD, errno);
+        take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
+        int made = O_WRONLY | O_CREAT;
+        take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
+                    SHEPHERD_AT_STDOUT);
+        if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
+                take_stream(p, sandbox, p->err, made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
+                            SHEPHERD_AT_STDERR);
+        else if (dup2(1, 2) < 0)
+                fail(p, SHEPHERD_AT_STDERR, errno);
+        struct {
+                void *handler;
+                unsigned long flags;
+                void *restorer;
+                uint64_t mask;
+        } none = {0};
+        syscall(SYS_rt_sigaction, SIGPIPE, &none, NULL, sizeof(none.mask));
+        syscall(SYS_rt_sigaction, SIGHUP, &none, NULL, sizeof(none.mask));
+        syscall(SYS_rt_sigaction, SIGINT, &none, NULL, sizeof(none.mask));
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none.mask, NULL, sizeof(none.mask));
+        syscall(SYS_umask, 022);
+        execve(p->path, p->argv, p->envp);
+        fail(p, SHEPHERD_AT_EXEC, errno);
+}
+
+/* ---- in the shepherd */
+
+static void slot_close(struct slot *sl)
+{
+        for (unsigned i = 0; i < sl->count; i++)
+                close(sl->procs[i]);
+        if (sl->kill >= 0)
+                close(sl->kill);
+        if (sl->freeze >= 0)
+                close(sl->freeze);
+        free(sl->dirs);
+        free(sl);
+}
+
+static int open_in(const char *dir, const char *name, int flags)
+{
+        char path[4096];
+        int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+        return n < 0 || n >= (int)sizeof(path) ? -1 : open(path, flags | O_CLOEXEC);
+}
+
+/* The descriptors of the request's control groups; *ret NULL when it has none. 0 or an errno. */
+static int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,
+                     struct slot **ret)
+{
+        *ret = NULL;
+        if (r->cgroup_count == 0)
+                return 0;
+        if (r->slot >= SLOTS_MAX)
+                return EINVAL;
+        struct slot *sl = s->slots[r->slot];
+        if (sl && sl->dirs_size == size && !memcmp(sl->dirs, dirs, size) && fcntl(sl->procs[0], F_GETFD) >= 0) {
+                /* removed and made again since? then the old files say ENODEV */
+                char c;
+                if (pread(sl->procs[0], &c, 1, 0) >= 0) {
+                        *ret = sl;
+                        return 0;
+                }
+        }
+        if (sl)
+                slot_close(sl);
+        s->slots[r->slot] = sl = must(calloc(1, sizeof(*sl)));
+        sl->kill = sl->freeze = -1;
+        sl->dirs = must(malloc(size));
+        sl->dirs_size = size;
+        memcpy(sl->dirs, dirs, size);
+        for (const char *d = sl->dirs; sl->count < r->cgroup_count; d += strlen(d) + 1) {
+                int fd = open_in(d, "cgroup.procs", O_RDWR);
+                if (fd < 0) {
+                        int error = errno;
+                        slot_close(sl);
+                        s->slots[r->slot] = NULL;
+                        return error;
+                }
+                sl->procs[sl->count++] = fd;
+                if (sl->kill < 0)
+                        sl->kill = open_in(d, "cgroup.kill", O_WRONLY);
+                if (sl->freeze < 0) {
+                        sl->freeze = open_in(d, "cgroup.freeze", O_WRONLY);
+                        sl->freeze_v2 = sl->freeze >= 0;
+                        if (sl->freeze < 0)
+                                sl->freeze = open_in(d, "freezer.state", O_WRONLY);
+                }
+        }
+        *ret = sl;
+        return 0;
+}
+
+/* The next string of the request, or NULL when it isn't whole. */
+static const char *next(const char **at, size_t *left)
+{
+        const char *p = *at, *end = *left ? memchr(p, 0, *left) : NULL;
+        if (!end)
+                return NULL;
+        *left -= (size_t)(end - p) + 1;
+        *at = end + 1;
+        return p;
+}
+
+static bool take_words(char **to, uint32_t count, const char **at, size_t *left)
+{
+        for (uint32_t i = 0; i < count; i++)
+                if (!(to[i] = (char *)next(at, left)))
+                        return false;
+        to[count] = NULL;
+        return true;
+}
+
+static struct child *child_new(struct shepherd *s, const struct shepherd_start *r)
+{
+        struct child *c = must(calloc(1, sizeof(*c)));
+        c->tell = (struct shepherd_child){.record = {sizeof(c->tell), SHEPHERD_CHILD}, .id = r->id, .slot = r->slot};
+        c->tell.started_ms = (uint64_t)wall_ms();
+        c->entry = TABLE_MAX;
+        unsigned b = (unsigned)((r->id.request * 31 + r->id.member) * 31 + r->id.fence) % BUCKETS;
+        c->id_next = s->by_id[b];
+        s->by_id[b] = c;
+        s->child_count++;
+        c->run_link = &s->running;
+        if ((c->run_next = s->running))
+                c->run_next->run_link = &c->run_next;
+        s->running = c;
+        s->running_count++;
+        return c;
+}
+
+static void refuse(struct shepherd *s, struct child *c, enum shepherd_where where, int error)
+{
+        c->failed = true;
+        c->tell.where = where;
+        c->tell.error = (uint32_t)error;
+        child_done(s, c);
+}
+
+static pid_t make_process(struct plan *p)
+{
+        static char stack[64 << 10] __attribute__((aligned(16)));
+        if (!p->user)
+                return clone(in_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, p);
+        pid_t pid = fork();
+        if (pid == 0)
+                in_child(p);
+        return pid;
+}
+
+void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size)
+{
+        if (child_by_id(s, &r->id))
+                return; /* sent twice: it is running or told already */
+        struct child *c = child_new(s, r);
+        struct plan p = {.s = s, .r = r, .parent = getpid()};
+        const char *owner, *user, *at = strings;
+        size_t left = size;
+        bool whole = r->cgroup_count <= SHEPHERD_CGROUPS_MAX && r->rlimit_count <= SHEPHERD_RLIMITS_MAX && r->argc > 0 &&
+                     r->argc <= SHEPHERD_WORDS_MAX && r->envc <= SHEPHERD_WORDS_MAX && (owner = next(&at, &left)) &&
+                     (user = next(&at, &left)) && (p.sandbox = next(&at, &left)) && (p.cwd = next(&at, &left)) &&
+                     (p.in = next(&at, &left)) && (p.out = next(&at, &left)) && (p.err = next(&at, &left)) &&
+                     (p.path = next(&at, &left));
+        const char *dirs = at;
+        for (uint32_t i = 0; whole && i < r->cgroup_count; i++)
+                whole = next(&at, &left) != NULL;
+        if (!whole) {
+                refuse(s, c, SHEPHERD_AT_REQUEST, EINVAL);
+                return;
+        }
+        size_t dirs_size = (size_t)(at - dirs);
+        char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
+        struct slot *slot = NULL;
+        struct user become_user;
+        int error = 0;
+        enum shepherd_where where = SHEPHERD_AT_REQUEST;
+        if (!take_words(words, r->argc, &at, &left) || !take_words(words + r->argc + 1, r->envc, &at, &left)) {
+                error = EINVAL;
+        } else if (s->users_path || *user) {
+                where = SHEPHERD_AT_USER;
+                if (!users_find(s, owner, user, &become_user))
+                        error = EPERM;
+                p.user = &become_user;
+        }
+        if (!error && (error = slot_find(s, r, dirs, dirs_size, &slot)))
+                where = SHEPHERD_AT_CGROUP;
+        if (!error && (c->entry = table_take(s)) == TABLE_MAX) {
+                error = EAGAIN;
+                where = SHEPHERD_AT_FORK;
+        }
+        if (error) {
+                free(words);
+                refuse(s, c, where, error);
+                return;
+        }
+        for (uint32_t i = 0; i < r->envc; i++)
+                if (!strncmp(words[r->argc + 1 + i], SHEPHERD_MARKER, sizeof(SHEPHERD_MARKER) - 1))
+                        c->marker = must(strdup(words[r->argc + 1 + i]));
+        p.argv = words;
+        p.envp = words + r->argc + 1;
+        p.slot = slot;
+        p.entry = &s->table->entries[c->entry];
+        p.entry->start_boot_ms = boot_ms();
+        pid_t pid = make_process(&p);
+        error = errno;
+        free(words);
+        if (pid < 0) {
+                refuse(s, c, SHEPHERD_AT_FORK, error);
+                return;
+        }
+        p.entry->pid = pid;
+        c->tell.pid = pid;
+        c->pid_next = s->by_pid[(unsigned)pid % BUCKETS];
+        s->by_pid[(unsigned)pid % BUCKETS] = c;
+        if (r->walltime_ms)
+                c->walltime_at = boot_ms() + (int64_t)(r->walltime_ms < INT64_MAX / 2 ? r->walltime_ms : INT64_MAX / 2);
+        serve_dirty(s, c);
+}

@@ -1,0 +1,114 @@
+/* The pids of the children, in a file mapped by all: an entry costs no system call. A pid alone says nothing after a
+ * while, so each is written with the time of its start, which /proc tells again in clock ticks since boot. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/shepherd/shepherd.h"
+
+#define TABLE_MAGIC 0x31656c6261745344u /* "DStable1" */
+
+static void read_boot_id(char *room, size_t size)
+{
+        memset(room, 0, size);
+        int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+                (void)!read(fd, room, size - 1);
+                close(fd);
+        }
+}
+
+/* When the process started, in ms since boot; -1 when there is none. Field 22 of /proc/PID/stat (proc(5)). */
+static int64_t start_of(pid_t pid)
+{
+        char path[64], text[1024];
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (fd >= 0)
+                close(fd);
+        if (n <= 0)
+                return -1;
+        text[n] = 0;
+        char *p = strrchr(text, ')');
+        for (int field = 2; p && field < 22; field++)
+                p = strchr(p + 1, ' ');
+        return p ? strtoll(p, NULL, 10) * 1000 / sysconf(_SC_CLK_TCK) : -1;
+}
+
+static void kill_recorded(struct shepherd *s)
+{
+        int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK);
+        for (unsigned i = 0; i < TABLE_MAX; i++) {
+                const struct table_entry *e = &s->table->entries[i];
+                if (e->pid <= 1)
+                        continue;
+                int64_t start = start_of(e->pid);
+                /* the entry's time was read just before the start */
+                if (start < 0 || start < e->start_boot_ms - 2 * tick_ms || start > e->start_boot_ms + 1000)
+                        continue;
+                complain("msg=\"ending a process of the last shepherd\" pid=%d", (int)e->pid);
+                kill(-e->pid, SIGKILL);
+                kill(e->pid, SIGKILL);
+        }
+}
+
+int table_open(struct shepherd *s)
+{
+        int fd = openat(s->dir, "shepherd.table", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        if (ftruncate(fd, sizeof(struct table)) < 0) {
+                int r = -errno;
+                close(fd);
+                return r;
+        }
+        s->table = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        close(fd);
+        if (s->table == MAP_FAILED)
+                return -errno;
+        char boot[sizeof(s->table->boot_id)];
+        read_boot_id(boot, sizeof(boot));
+        bool same = s->table->magic == TABLE_MAGIC && !memcmp(s->table->boot_id, boot, sizeof(boot));
+        if (same) {
+                char marker[256];
+                int n = snprintf(marker, sizeof(marker), SHEPHERD_MARKER "%s/", s->instance);
+                kill_recorded(s);
+                tree_kill_strays(marker, (size_t)n);
+                for (unsigned i = 0; i < TABLE_MAX; i++)
+                        if (s->table->entries[i].pid)
+                                s->table->entries[i] = (struct table_entry){0};
+        } else {
+                memset(s->table, 0, sizeof(*s->table));
+        }
+        memcpy(s->table->boot_id, boot, sizeof(boot));
+        s->table->magic = TABLE_MAGIC;
+        return 0;
+}
+
+unsigned table_take(struct shepherd *s)
+{
+        static unsigned at;
+        for (unsigned i = 0; i < TABLE_MAX; i++, at = (at + 1) % TABLE_MAX) {
+                if (s->table->entries[at].pid)
+                        continue;
+                unsigned entry = at;
+                s->table->entries[entry] = (struct table_entry){.pid = 1}; /* taken, nobody's */
+                at = (at + 1) % TABLE_MAX;
+                return entry;
+        }
+        return TABLE_MAX;
+}
+
+void table_give(struct shepherd *s, unsigned entry)
+{
+        if (entry < TABLE_MAX)
+                s->table->entries[entry] = (struct table_entry){0};
+}

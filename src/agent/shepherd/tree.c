@@ -1,0 +1,243 @@
+/* Ending all that a child started, and knowing when nothing is left.
+ *
+ * With a control group that is the group. Without one it is the child's process group, and those that left it: the
+ * kernel hands us their orphans, since we are the subreaper, and each still has the marker in the environment it was
+ * started with. An orphan that has wiped its environment belongs to nobody we know; it is ended when nothing of the
+ * agent's runs. A child whose main process has ended is ENDING until the last of its tree is dead, looked at every few
+ * milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process stuck in the kernel) is left to the next sweep. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/shepherd/shepherd.h"
+
+#define ENDING_MAX_MS 5000
+#define AGAIN_MS      2
+
+static struct slot *slot_of(struct shepherd *s, const struct child *c)
+{
+        return c->tell.slot < SLOTS_MAX ? s->slots[c->tell.slot] : NULL;
+}
+
+static bool has_marker(pid_t pid, const char *marker, size_t length, bool whole)
+{
+        char path[64], room[65536];
+        snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        bool found = false, line_start = true;
+        ssize_t n;
+        size_t kept = 0;
+        while (!found && (n = read(fd, room + kept, sizeof(room) - kept)) > 0) {
+                size_t size = kept + (size_t)n;
+                char *p = room, *end = room + size;
+                while (!found && p < end) {
+                        char *z = memchr(p, 0, (size_t)(end - p));
+                        if (!z && p > room)
+                                break;
+                        size_t len = z ? (size_t)(z - p) : (size_t)(end - p);
+                        found = line_start && len >= length && !memcmp(p, marker, length) && (!whole || len == length);
+                        line_start = z != NULL;
+                        p = z ? z + 1 : end;
+                }
+                kept = (size_t)(end - p);
+                memmove(room, p, kept);
+        }
+        close(fd);
+        return found;
+}
+
+void tree_kill_strays(const char *marker, size_t length)
+{
+        /* twice: the second look finds what was started during the first */
+        for (int round = 0; round < 8; round++) {
+                DIR *dir = opendir("/proc");
+                struct dirent *e;
+                bool any = false;
+                while (dir && (e = readdir(dir))) {
+                        long pid = strtol(e->d_name, NULL, 10);
+                        if (pid > 1 && pid != getpid() && has_marker((pid_t)pid, marker, length, false) &&
+                            kill((pid_t)pid, SIGKILL) == 0)
+                                any = true;
+                }
+                if (dir)
+                        closedir(dir);
+                if (!any)
+                        return;
+                usleep(2000);
+        }
+}
+
+/* Our children that are no job's main process: orphans of jobs. Those of c are killed, or all when nothing else runs.
+ * Returns how many there were. */
+static unsigned kill_orphans(struct shepherd *s, const struct child *c)
+{
+        char path[64], room[16384];
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, room, sizeof(room) - 1);
+        if (fd >= 0)
+                close(fd);
+        unsigned found = 0;
+        if (n <= 0)
+                return 0;
+        room[n] = 0;
+        for (char *p = room, *end; *p; p = end) {
+                long pid = strtol(p, &end, 10);
+                if (end == p)
+                        break;
+                if (pid <= 1 || child_by_pid(s, (pid_t)pid))
+                        continue;
+                bool alone = s->running == c && !c->run_next;
+                if (!alone && !(c->marker && has_marker((pid_t)pid, c->marker, strlen(c->marker), true)))
+                        continue;
+                if (kill((pid_t)pid, SIGKILL) == 0)
+                        found++;
+        }
+        return found;
+}
+
+static void thaw(struct slot *sl)
+{
+        if (sl->freeze >= 0)
+                (void)!pwrite(sl->freeze, sl->freeze_v2 ? "0" : "THAWED", sl->freeze_v2 ? 1 : 6, 0);
+}
+
+/* SIGKILL to all that is left; returns whether anything was. */
+static bool kill_now(struct shepherd *s, struct child *c)
+{
+        bool any = false;
+        struct slot *sl = slot_of(s, c);
+        char room[16384];
+        ssize_t n;
+        if (sl && (n = pread(sl->procs[0], room, sizeof(room) - 1, 0)) > 0) {
+                any = true;
+                if (sl->kill < 0 || pwrite(sl->kill, "1", 1, 0) != 1) {
+                        room[n] = 0;
+                        for (char *p = room, *end; *p; p = end) {
+                                long pid = strtol(p, &end, 10);
+                                if (end == p)
+                                        break;
+                                if (pid > 1)
+                                        kill((pid_t)pid, SIGKILL);
+                        }
+                }
+                if (c->suspended)
+                        thaw(sl);
+        }
+        if (c->tell.pid > 1 && kill(-c->tell.pid, SIGKILL) == 0)
+                any = true;
+        if (!sl && kill_orphans(s, c) > 0)
+                any = true;
+        return any;
+}
+
+void tree_suspend(struct shepherd *s, struct child *c, bool on)
+{
+        struct slot *sl = slot_of(s, c);
+        if (c->state != CHILD_RUNNING || c->suspended == on)
+                return;
+        c->suspended = on;
+        if (sl && sl->freeze >= 0) {
+                const char *word = sl->freeze_v2 ? (on ? "1" : "0") : on ? "FROZEN" : "THAWED";
+                if (pwrite(sl->freeze, word, strlen(word), 0) > 0)
+                        return;
+        }
+        kill(-c->tell.pid, on ? SIGSTOP : SIGCONT);
+}
+
+void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms)
+{
+        if (c->state != CHILD_RUNNING)
+                return;
+        if (c->tell.why == SHEPHERD_ITSELF)
+                c->tell.why = why;
+        if (grace_ms > 0 && !c->kill_at) {
+                c->kill_at = boot_ms() + grace_ms;
+                if (c->suspended)
+                        tree_suspend(s, c, false);
+                kill(-c->tell.pid, SIGTERM);
+        } else if (grace_ms <= 0) {
+                c->kill_at = boot_ms() + AGAIN_MS; /* again until it is gone */
+                kill_now(s, c);
+        }
+}
+
+/* Looks whether anything of an ENDING child is left. */
+static void try_end(struct shepherd *s, struct child *c, int64_t now)
+{
+        if (kill_now(s, c) && now - c->ending_since < ENDING_MAX_MS) {
+                c->again_at = now + AGAIN_MS;
+                return;
+        }
+        child_done(s, c);
+}
+
+static uint64_t micros(struct timeval t)
+{
+        return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
+void tree_reap(struct shepherd *s)
+{
+        int status;
+        struct rusage u;
+        pid_t pid;
+        while ((pid = wait4(-1, &status, WNOHANG | __WALL, &u)) > 0) {
+                struct child *c = child_by_pid(s, pid);
+                if (!c)
+                        continue; /* an orphan */
+                c->tell.status = status;
+                c->tell.ended_ms = (uint64_t)wall_ms();
+                c->tell.cpu_user_us = micros(u.ru_utime);
+                c->tell.cpu_system_us = micros(u.ru_stime);
+                c->tell.memory_peak_bytes = (uint64_t)u.ru_maxrss * 1024;
+                const struct table_entry *e = &s->table->entries[c->entry];
+                if (e->error && WIFEXITED(status)) {
+                        c->failed = true;
+                        c->tell.error = e->error;
+                        c->tell.where = e->where;
+                }
+                c->state = CHILD_ENDING;
+                c->ending_since = boot_ms();
+                try_end(s, c, c->ending_since);
+        }
+}
+
+int64_t tree_timers(struct shepherd *s, int64_t now)
+{
+        int64_t first = INT64_MAX;
+        bool ended = s->lease_until && now >= s->lease_until;
+        if (s->lease_until && !ended && s->running)
+                first = s->lease_until;
+        for (struct child *c = s->running, *next; c; c = next) {
+                next = c->run_next;
+                if (c->state == CHILD_ENDING) {
+                        if (now >= c->again_at)
+                                try_end(s, c, now);
+                        if (c->state == CHILD_ENDING && c->again_at < first)
+                                first = c->again_at;
+                        continue;
+                }
+                if (ended && !c->kill_at)
+                        tree_kill(s, c, SHEPHERD_LEASE_ENDED, 0);
+                if (c->walltime_at && now >= c->walltime_at && !c->kill_at)
+                        tree_kill(s, c, SHEPHERD_WALLTIME, 0);
+                if (c->kill_at && now >= c->kill_at) {
+                        kill_now(s, c);
+                        c->kill_at = now + 10;
+                }
+                if (c->kill_at && c->kill_at < first)
+                        first = c->kill_at;
+                if (c->walltime_at && !c->kill_at && c->walltime_at < first)
+                        first = c->walltime_at;
+        }
+        return first == INT64_MAX ? -1 : first > now ? first - now : 0;
+}

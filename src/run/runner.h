@@ -1,0 +1,128 @@
+/* runner: how a queue runs a step of a job.
+ *
+ * A back end is one struct of functions, struct runner_kind: the process runner starts processes here, through the
+ * shepherd; others submit to a batch system. The agent sees only this. Everything is asynchronous: calls queue and
+ * return; what happens comes back as events, in batches, on the loop's thread, never from within a call. A task goes
+ *
+ *      submit ---> RUN_WAITING ---> RUN_RUNNING ---> RUN_ENDED ---forget---> gone
+ *                       \               \----------> RUN_LOST  ---forget---> gone
+ *                        \---> RUN_FAILED ----------forget---> gone
+ *
+ * and is known, with its state, until it is forgotten, also across a restart of the agent: after `open` the runner
+ * tells each task it still knows (events with `known` set), then RUN_READY. Only then may the agent submit.
+ * A runner that has lost touch with its tasks tells RUN_AWAY; then again known tasks and RUN_READY. What it doesn't
+ * tell again is gone: the agent treats it as lost.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "ev/loop.h"
+
+struct run_id { /* a step of an attempt; all zero is none */
+        uint64_t request;
+        uint32_t member, fence, step, zero;
+};
+
+enum run_stream_flags { RUN_STDOUT_APPEND = 1, RUN_STDERR_APPEND = 2, RUN_STDERR_IS_STDOUT = 4 };
+
+struct run_rlimit {
+        int resource; /* RLIMIT_… */
+        uint64_t soft, hard;
+};
+
+/* What to run. Borrowed during submit. Strings may be NULL for "". */
+struct run_spec {
+        struct run_id id;
+        const char *owner, *user;   /* name@domain; local user, NULL: as ourselves */
+        const char *sandbox;        /* absolute; relative streams are opened beneath it */
+        const char *cwd;            /* absolute; NULL: the sandbox */
+        const char *stdin_path, *stdout_path, *stderr_path; /* absolute, or beneath the sandbox; NULL: /dev/null */
+        unsigned flags;
+        const char *path;           /* of the program; relative to cwd */
+        char *const *argv, *const *envp;
+        const struct run_rlimit *rlimits;
+        unsigned rlimit_count;      /* at most 8 */
+        const char *const *cgroup_dirs; /* NULL behind the last, or NULL */
+        uint32_t slot;              /* told back with each event; UINT32_MAX: none */
+        uint64_t walltime_ms;       /* 0: none */
+};
+
+enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST, RUN_READY, RUN_AWAY };
+enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED };
+
+struct run_event {
+        struct run_id id;
+        enum run_state state; /* READY and AWAY concern the runner, not a task */
+        bool known;           /* told because the runner still had it */
+        uint32_t slot;
+        int64_t native;       /* pid, or the batch system's number */
+        /* RUN_ENDED */
+        enum run_why why;
+        bool signaled;
+        int exit_code;        /* or the signal */
+        uint64_t started_ms, ended_ms; /* Unix time */
+        uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
+        /* RUN_FAILED */
+        int error;            /* errno */
+        const char *what;     /* what failed: "program", "stdin", "folder", …; static */
+};
+
+struct run_capacity {
+        uint64_t cpus_milli, memory_bytes; /* 0: not known */
+        uint64_t tasks_max;
+};
+
+struct runner;
+typedef void run_events_fn(void *arg, const struct run_event *events, size_t count);
+
+struct runner_config {
+        struct loop *loop;
+        const char *dir;      /* the agent's state folder, absolute */
+        const char *instance; /* the agent's uuid */
+        const char *program;  /* of a helper (the shepherd); NULL: beside ours, then PATH */
+        const char *users_path; /* map of owners to local users; NULL: everything runs as we do */
+        unsigned min_uid;
+        run_events_fn *events;
+        void *arg;
+};
+
+struct runner_kind {
+        const char *name;
+        int (*open)(const struct runner_config *c, struct runner **ret, struct err *err); /* 0 or -errno */
+        void (*close)(struct runner *r, bool kill_all); /* frees it; tasks go on unless kill_all */
+        /* Calls gather until flush, which the agent makes at the end of a turn. */
+        void (*flush)(struct runner *r);
+        void (*submit)(struct runner *r, const struct run_spec *spec); /* an id twice is the same task */
+        void (*kill)(struct runner *r, struct run_id id, uint64_t grace_ms); /* the whole tree; RUN_ENDED follows */
+        void (*suspend)(struct runner *r, struct run_id id);
+        void (*resume)(struct runner *r, struct run_id id);
+        void (*status)(struct runner *r, const struct run_id *ids, size_t count); /* an event for each, `known` set */
+        void (*forget)(struct runner *r, struct run_id id); /* after it ended: it was recorded elsewhere */
+        void (*lease)(struct runner *r, int64_t until_boot_ms); /* at that time everything is killed; 0: never */
+        void (*capacity)(struct runner *r, struct run_capacity *ret);
+};
+
+extern const struct runner_kind runner_process;
+
+/* Every runner begins with its kind, so that calls read runner_submit(r, …). */
+struct runner {
+        const struct runner_kind *kind;
+};
+static inline void runner_submit(struct runner *r, const struct run_spec *spec)
+{
+        r->kind->submit(r, spec);
+}
+static inline void runner_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
+{
+        r->kind->kill(r, id, grace_ms);
+}
+static inline void runner_forget(struct runner *r, struct run_id id)
+{
+        r->kind->forget(r, id);
+}
+static inline bool run_id_eq(struct run_id a, struct run_id b)
+{
+        return a.request == b.request && a.member == b.member && a.fence == b.fence && a.step == b.step;
+}

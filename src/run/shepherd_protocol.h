@@ -1,0 +1,111 @@
+/* shepherd_protocol: what the agent and its shepherd say to each other.
+ *
+ * A private SOCK_SEQPACKET unix socket, STATE/shepherd.sock, between programs of one machine and one version: plain
+ * structs. A message is a batch of records, each a shepherd_record and what follows it, `size` bytes in all, a
+ * multiple of 8. A batch over SHEPHERD_DIRECT_MAX travels as a sealed memory file: one SHEPHERD_MEMORY record with
+ * the descriptor beside it. The agent begins with HELLO; the shepherd answers WELCOME, a CHILD for each child it
+ * knows, and LISTED. From then on a CHILD comes whenever a child's state has changed.
+ * One agent at a time: a new connection takes the place of the old one.
+ */
+#pragma once
+#include <stdint.h>
+
+#define SHEPHERD_VERSION     1u
+#define SHEPHERD_DIRECT_MAX  (64u << 10)
+#define SHEPHERD_BATCH_MAX   (16u << 20)
+#define SHEPHERD_RLIMITS_MAX 8
+#define SHEPHERD_CGROUPS_MAX 8
+#define SHEPHERD_WORDS_MAX   131072 /* arguments and environment */
+#define SHEPHERD_SOCKET      "shepherd.sock"
+#define SHEPHERD_MARKER      "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
+#define SHEPHERD_NO_SLOT     UINT32_MAX
+
+enum shepherd_kind {
+        SHEPHERD_HELLO = 1,
+        SHEPHERD_START,
+        SHEPHERD_KILL,
+        SHEPHERD_SUSPEND, /* a shepherd_name */
+        SHEPHERD_RESUME,  /* a shepherd_name */
+        SHEPHERD_FORGET,  /* a shepherd_name: the exit was recorded elsewhere */
+        SHEPHERD_LEASE,
+        SHEPHERD_QUIT,    /* a shepherd_name, ignored: kill all and end */
+        SHEPHERD_MEMORY,
+        SHEPHERD_WELCOME,
+        SHEPHERD_CHILD,
+        SHEPHERD_LISTED,  /* a shepherd_name, ignored */
+};
+
+struct shepherd_record {
+        uint32_t size, kind;
+};
+
+/* Which child: a step of an attempt. The shepherd only compares it. */
+struct shepherd_id {
+        uint64_t request;
+        uint32_t member, fence, step, zero;
+};
+
+struct shepherd_hello { /* HELLO and WELCOME */
+        struct shepherd_record record;
+        uint32_t version;
+        int32_t pid;
+};
+
+struct shepherd_name {
+        struct shepherd_record record;
+        struct shepherd_id id;
+};
+
+struct shepherd_kill {
+        struct shepherd_record record;
+        struct shepherd_id id;
+        uint64_t grace_ms; /* SIGTERM to its process group now and SIGKILL to its tree then; 0: SIGKILL now */
+};
+
+struct shepherd_lease {
+        struct shepherd_record record;
+        uint64_t until_boot_ms; /* CLOCK_BOOTTIME at which every child is killed, unless moved; 0: never */
+};
+
+struct shepherd_rlimit {
+        uint32_t resource, zero;
+        uint64_t soft, hard;
+};
+
+enum { SHEPHERD_STDOUT_APPEND = 1, SHEPHERD_STDERR_APPEND = 2, SHEPHERD_STDERR_IS_STDOUT = 4, SHEPHERD_MAKE_SANDBOX = 8 };
+
+/* Then follow strings, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup
+ * directories, argv, environment; zeros to a multiple of 8. Relative stream paths are opened beneath the sandbox;
+ * "" is /dev/null. user "": as the shepherd itself. */
+struct shepherd_start {
+        struct shepherd_record record;
+        struct shepherd_id id;
+        uint32_t flags;
+        uint32_t slot; /* number of the control group, told back in CHILD; SHEPHERD_NO_SLOT for none */
+        uint32_t cgroup_count, argc, envc, rlimit_count;
+        uint64_t walltime_ms; /* 0: none */
+        struct shepherd_rlimit rlimits[SHEPHERD_RLIMITS_MAX];
+};
+
+enum shepherd_state {
+        SHEPHERD_RUNNING,
+        SHEPHERD_EXITED, /* status, times and usage are true */
+        SHEPHERD_FAILED, /* it was not started: error and where */
+};
+enum shepherd_where { /* what failed */
+        SHEPHERD_AT_REQUEST, SHEPHERD_AT_FORK, SHEPHERD_AT_CGROUP, SHEPHERD_AT_RLIMIT, SHEPHERD_AT_USER, SHEPHERD_AT_SANDBOX,
+        SHEPHERD_AT_CWD, SHEPHERD_AT_STDIN, SHEPHERD_AT_STDOUT, SHEPHERD_AT_STDERR, SHEPHERD_AT_EXEC,
+};
+enum shepherd_why { SHEPHERD_ITSELF, SHEPHERD_KILLED, SHEPHERD_WALLTIME, SHEPHERD_LEASE_ENDED };
+
+struct shepherd_child {
+        struct shepherd_record record;
+        struct shepherd_id id;
+        uint32_t state, why;
+        uint32_t slot;
+        int32_t pid;
+        int32_t status; /* as wait(2) gives it */
+        uint32_t error, where, zero;
+        uint64_t started_ms, ended_ms; /* Unix time */
+        uint64_t cpu_user_us, cpu_system_us, memory_peak_bytes;
+};
