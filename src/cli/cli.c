@@ -1,0 +1,51 @@
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+int cli_error(int code, const char *fmt, ...)
+{
+        struct buf text BUF_CLEANUP = {0};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&text, fmt, ap);
+        va_end(ap);
+        fflush(stdout);
+        fprintf(stderr, "drover: %s\n", buf_z(&text));
+        return code;
+}
+
+void cli_note(const char *fmt, ...)
+{
+        struct buf text BUF_CLEANUP = {0};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&text, fmt, ap);
+        va_end(ap);
+        cli_error(0, "%s", buf_z(&text));
+}
+
+void cli_print(struct buf *out)
+{
+        fwrite(out->p, 1, out->n, stdout);
+        buf_reset(out);
+}
+
+void cli_print_table(const struct cli *cli, struct table *t)
+{
+        struct buf out BUF_CLEANUP = {0};
+
+        t->colour = cli->colour;
+        t->width = cli->width;
+        table_print(t, &out);
+        cli_print(&out);
+}
+
+const struct command *command_find(struct str name)
+{
+        for (const struct command *c = commands; c->name; c++)
+                if (str_eqz(name, c->name))
+                        return c;
+        return NULL;
+}

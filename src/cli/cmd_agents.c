@@ -1,0 +1,105 @@
+#include "cli/api.h"
+#include "cli/human.h"
+
+static const struct table_column columns[] = {
+        {"NAME", false, true},   {"STATE", false, false}, {"QUEUE", false, false}, {"CPUS", true, false},
+        {"MEMORY", true, false}, {"DISK", true, false},   {"RUN", true, false},    {"DONE", true, false},
+        {"SEEN", true, false},   {"LIMITS", false, true}};
+
+static void free_of_total(struct table *t, struct view queue, const char *key, int64_t unit)
+{
+        struct view is_free = view_get(view_get(queue, "free"), key),
+                    total = view_get(view_get(queue, "total"), key);
+        struct buf text BUF_CLEANUP = {0};
+
+        if (!view_there(total)) {
+                table_text(t, STR("-"));
+                return;
+        }
+        if (unit == 0) {
+                view_text(is_free, &text);
+                buf_char(&text, '/');
+                view_text(total, &text);
+        } else {
+                human_bytes(&text, view_integer(is_free, 0) * unit);
+                buf_char(&text, '/');
+                human_bytes(&text, view_integer(total, 0) * unit);
+        }
+        table_text(t, buf_view(&text));
+}
+
+static void add_limits(struct table *t, struct view limits)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct view value;
+        struct str key;
+        size_t at = 0;
+
+        if (view_type(limits) == VIEW_STRING)
+                view_text(limits, &text);
+        while (view_member(limits, &at, &key, &value)) {
+                if (text.n)
+                        buf_addz(&text, ", ");
+                buf_str(&text, key);
+                buf_char(&text, ':');
+                view_text(value, &text);
+        }
+        table_text(t, buf_view(&text));
+}
+
+static void add_queue(struct cli *cli, struct table *t, struct view agent, struct view queue)
+{
+        bool connected = view_is(view_get(agent, "state"), "connected");
+        int64_t seen_ms = view_integer(view_get(agent, "seen_ms"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        table_view(t, view_get(agent, "name"));
+        table_view(t, view_get(agent, "state"));
+        table_paint(t, connected ? TABLE_GREEN : TABLE_RED);
+        table_view(t, view_get(queue, "name"));
+        free_of_total(t, queue, "cpus", 0);
+        free_of_total(t, queue, "memory_mib", 1 << 20);
+        free_of_total(t, queue, "disk_kib", 1 << 10);
+        table_view(t, view_get(queue, "running"));
+        table_view(t, view_get(agent, "completed"));
+        if (seen_ms > 0)
+                human_duration(&text, cli->now_ms - seen_ms);
+        table_text(t, buf_view(&text));
+        add_limits(t, view_get(queue, "limits"));
+}
+
+int cmd_agents(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view agents, agent;
+        size_t at = 0;
+        int code = api_get(cli, "/v1/agents", &answer);
+
+        (void)o;
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        if (code != 0)
+                return code;
+        if (cli->json) {
+                buf_char(&answer.body, '\n');
+                cli_print(&answer.body);
+                return CLI_OK;
+        }
+        agents = view_get(answer.root, "agents");
+        while (view_next(agents, &at, &agent)) {
+                struct view queues = view_get(agent, "queues"), queue;
+                size_t q = 0, n = 0;
+
+                for (; view_next(queues, &q, &queue); n++)
+                        add_queue(cli, &t, agent, queue);
+                if (n == 0)
+                        add_queue(cli, &t, agent, (struct view){STR_NONE});
+        }
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        else
+                buf_addz(&out, "no agents: start one with `drover up`, or see drover-token(1)\n");
+        cli_print(&out);
+        return CLI_OK;
+}

@@ -1,0 +1,27 @@
+/* server and agent: become the daemon, with the words as they are. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "cli/cli.h"
+#include "cli/program.h"
+
+int cmd_program(struct cli *cli, const struct options *o)
+{
+        const char *name = strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent";
+        struct args argv ARGS_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct err err;
+
+        if (program_find(name, &path, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        args_add(&argv, str_of(name));
+        if (cli->dir) {
+                args_add(&argv, STR("--dir"));
+                args_add(&argv, str_of(cli->dir));
+        }
+        for (size_t i = 0; i < o->word_count; i++)
+                args_add(&argv, str_of(o->words[i]));
+        execv(buf_z(&path), argv.v);
+        return cli_error(CLI_FAILED, "%s: %s", buf_z(&path), strerror(errno));
+}

@@ -1,0 +1,69 @@
+#include "cli/api.h"
+#include "cli/jobs.h"
+
+static const struct table_column columns[] = {
+        {"AGENT", false, true}, {"QUEUE", false, false}, {"VERDICT", false, false}, {"REASON", false, true}};
+
+static enum table_colour verdict_colour(struct view verdict)
+{
+        if (view_is(verdict, "fits"))
+                return TABLE_GREEN;
+        return view_is(verdict, "busy") ? TABLE_YELLOW : TABLE_RED;
+}
+
+static void add_agent(struct table *t, struct view agent)
+{
+        struct view verdict = view_get(agent, "verdict"), text = view_get(agent, "text");
+        struct buf reason BUF_CLEANUP = {0};
+
+        table_view(t, view_get(agent, "name"));
+        table_view(t, view_get(agent, "queue"));
+        table_view(t, verdict);
+        table_paint(t, verdict_colour(verdict));
+        view_text(text, &reason);
+        if (reason.n == 0 && view_there(view_get(agent, "clause"))) {
+                view_text(view_get(agent, "clause"), &reason);
+                buf_addz(&reason, " is ");
+                view_text(view_get(agent, "value"), &reason);
+        }
+        table_text(t, buf_view(&reason));
+}
+
+int cmd_why(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, id BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view list, item;
+        size_t at = 0;
+        int code;
+
+        table_init(&t, columns, 4);
+        code = jobs_one(cli, o->words[0], &id);
+        if (code != 0)
+                return code;
+        buf_printf(&path, "/v1/jobs/%s/why", buf_z(&id));
+        code = api_get(cli, buf_z(&path), &answer);
+        if (code != 0)
+                return code;
+        if (cli->json) {
+                buf_char(&answer.body, '\n');
+                cli_print(&answer.body);
+                return CLI_OK;
+        }
+        list = view_get(answer.root, "text");
+        while (view_next(list, &at, &item)) {
+                view_text(item, &out);
+                buf_char(&out, '\n');
+        }
+        at = 0;
+        list = view_get(answer.root, "agents");
+        while (view_next(list, &at, &item))
+                add_agent(&t, item);
+        if (table_rows(&t) > 0 && out.n)
+                buf_char(&out, '\n');
+        cli_print(&out);
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        return CLI_OK;
+}

@@ -1,0 +1,183 @@
+/* The table of commands: the parser, --help, the manual pages and the completion are made from it. */
+#include "cli/cli.h"
+
+#define JSON_ROW                                                                                             \
+        {                                                                                                    \
+                "json", 0, OPTION_FLAG, NULL, "Print the server's answer as one JSON document."              \
+        }
+
+static const struct option_row json_only[] = {JSON_ROW, {0}};
+static const struct option_row none[] = {{0}};
+
+static const struct option_row up_options[] = {
+        {"cpus", 0, OPTION_TEXT, "N", "Offer so many processors of this machine. Default: all."},
+        {"memory", 0, OPTION_TEXT, "SIZE", "Offer so much memory, as in 4G. Default: all but a reserve."},
+        {"listen", 0, OPTION_TEXT, "HOST:PORT", "Take agents of other machines on this address, with TLS."},
+        {"api-listen", 0, OPTION_TEXT, "HOST:PORT",
+         "Serve the API on this address too, with TLS and tokens."},
+        {"no-agent", 0, OPTION_FLAG, NULL, "Run the server only."},
+        {0},
+};
+static const struct option_row queue_options[] = {
+        {"all", 'a', OPTION_FLAG, NULL, "Finished requests and jobs too."},
+        {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
+        {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
+        {"state", 's', OPTION_TEXT, "STATES", "Jobs in these states only: idle,running,held,..."},
+        {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"limit", 'l', OPTION_NUMBER, "N", "At most so many rows."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row show_options[] = {
+        {"ad", 0, OPTION_FLAG, NULL, "Only the ClassAd, a line for each attribute."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row wait_options[] = {
+        {"timeout", 't', OPTION_DURATION, "TIME",
+         "Exit 124 after so long: 90s, 15m, 1h; a bare number is seconds."},
+        {"quiet", 'q', OPTION_FLAG, NULL, "Print nothing; the exit code tells."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row act_options[] = {
+        {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"reason", 'r', OPTION_TEXT, "TEXT", "A reason, kept with the jobs."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row prio_options[] = {
+        {"constraint", 'c', OPTION_TEXT, "EXPR",
+         "Only those of the jobs for which this ClassAd expression is true."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row history_options[] = {
+        {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
+        {"limit", 'l', OPTION_NUMBER, "N", "At most so many jobs, the latest. Default: 100; 0: all."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row get_options[] = {
+        {"output", 'o', OPTION_TEXT, "DIR",
+         "The folder to write to; made when it isn't there. Default: the current one."},
+        {"list", 'l', OPTION_FLAG, NULL, "Only list the files."},
+        JSON_ROW,
+        {0},
+};
+static const struct option_row token_options[] = {
+        {"name", 'n', OPTION_TEXT, "NAME", "The agent's name; for a user token the user it speaks for."},
+        {"uses", 0, OPTION_NUMBER, "N", "How often the token may be used. Default for agents: 1."},
+        {"expires", 'e', OPTION_DURATION, "TIME",
+         "How long it is good for: 1h, 30d. Default: 1h; for users 30d."},
+        {"role", 0, OPTION_TEXT, "ROLE", "What the user may do: user, operator or admin. Default: user."},
+        JSON_ROW,
+        {0},
+};
+
+#define RUNNING "Run it"
+#define WORKING "Submit and collect"
+#define LOOKING "Look"
+#define ACTING  "Act"
+#define TOOLS   "Tools"
+
+const struct command commands[] = {
+        {"up", RUNNING, "run a server and an agent for this machine", "[OPTIONS]",
+         "Runs `droverd` and `drover-agent` in the foreground, with all their state in one folder, and "
+         "prints `ready` "
+         "when both are. The folder is made when it isn't there, readable by you only. Ctrl-C stops both; "
+         "jobs that "
+         "run then are taken up again by the next `drover up`, or run again.\n\n"
+         "A part that crashes is started again, at once the first time and then after growing pauses. Only "
+         "one server "
+         "can use a folder.",
+         "drover up\n  a server and an agent in ~/.local/state/drover\n"
+         "drover up --dir /tmp/try --cpus 4\n  in a folder of its own, offering four processors\n"
+         "drover up --listen 0.0.0.0:7331\n  agents of other machines may join: see drover-token(1)",
+         up_options, 0, 0, "", false, cmd_up},
+        {"server", RUNNING, "run a server only", "[OPTIONS]",
+         "Becomes `droverd` with the same options: see droverd(8).", NULL, none, 0, WORDS_ANY, "", true,
+         cmd_program},
+        {"agent", RUNNING, "run an agent only", "[OPTIONS]",
+         "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
+         true, cmd_program},
+        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS]",
+         "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
+         "of, and "
+         "which limits it really enforces on jobs.",
+         NULL, json_only, 0, 0, "", false, cmd_agents},
+        {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
+         "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
+         "user` makes "
+         "one for calls over TLS, in $DROVER_TOKEN. The token is the only line on standard output; it is "
+         "shown once. "
+         "`drover token list` lists what there is, and `drover token revoke ID` ends one.",
+         "drover token agent --name node1 --uses 1 --expires 1h\n  on node1: drover agent, with this token\n"
+         "drover token user --expires 30d > ~/.config/drover/token\n  for this user, from other machines",
+         token_options, 1, 2, "agent user list revoke", false, cmd_token},
+
+        {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
+         "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
+         "waiting. It also "
+         "goes on when the server is restarted in between.\n\n"
+         "Exits 0 when all succeeded, 1 when some failed or were removed, 2 for an id that doesn't exist, "
+         "and 124 when "
+         "--timeout ran out.",
+         "drover wait 7 8.0-99\n  all of request 7 and the first hundred jobs of 8", wait_options, 1,
+         WORDS_ANY, "requests", false, cmd_wait},
+        {"get", WORKING, "fetch output files that the server keeps", "[OPTIONS] ID...",
+         "Fetches the output files of jobs that ran where your files can't be reached. Each is written under "
+         "its name in "
+         "the description, below DIR; when several jobs made a file of the same name each goes into a folder "
+         "named by "
+         "its job, as 7.42. A file is complete when it appears under its name.",
+         "drover get 7 -o results", get_options, 1, WORDS_ANY, "requests", false, cmd_get},
+
+        {"queue", LOOKING, "list requests, or jobs", "[OPTIONS] [ID...]",
+         "Lists the requests that aren't finished; with ids, or with --jobs, --state or --constraint, their "
+         "jobs.",
+         "drover queue\n  all requests\ndrover queue 7 --state held\n  held jobs of request 7\n"
+         "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
+         queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
+        {"show", LOOKING, "show all about a request or a job", "[OPTIONS] ID...",
+         "Shows a request (7) with its attributes as submitted, or a job (7.42) with its ClassAd.", NULL,
+         show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
+        {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
+         "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,
+         json_only, 1, 1, "jobs", false, cmd_log},
+        {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
+         "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
+         "for a held "
+         "one why it is held.",
+         NULL, json_only, 1, 1, "jobs", false, cmd_why},
+        {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
+         "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
+         cmd_history},
+
+        {"hold", ACTING, "hold jobs", "[OPTIONS] ID...",
+         "Holds jobs: they don't run until released. Those that run are stopped.", NULL, act_options, 0,
+         WORDS_ANY, "jobs", false, cmd_hold},
+        {"release", ACTING, "release held jobs", "[OPTIONS] ID...", "Lets held jobs run again.", NULL,
+         act_options, 0, WORDS_ANY, "jobs", false, cmd_release},
+        {"rm", ACTING, "remove jobs", "[OPTIONS] ID...", "Removes jobs for good. Those that run are stopped.",
+         "drover rm 7\n  the whole request\ndrover rm 7 -c 'NumJobStarts > 2'\n  those of it that started "
+         "often",
+         act_options, 0, WORDS_ANY, "jobs", false, cmd_rm},
+        {"prio", ACTING, "set the priority of jobs", "[OPTIONS] ID... VALUE",
+         "Sets the priority of jobs among their owner's: a whole number, higher runs first, 0 by default. "
+         "Put -- before "
+         "a negative one.",
+         "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
+
+        {"completion", TOOLS, "print shell completion and manual pages", "bash|ids|man [COMMAND]",
+         "Prints the completion script for bash; or the ids of your requests, which that script asks for; or "
+         "the source "
+         "of a manual page.",
+         "source <(drover completion bash)", none, 1, 2, "bash ids man", false, cmd_completion},
+        {"help", TOOLS, "show help", "[COMMAND]", "Shows the commands, or the help of one.", NULL, none, 0, 1,
+         "commands", false, cmd_help},
+        {"version", TOOLS, "show the version", "[OPTIONS]",
+         "Shows the version of this program; with a server at hand, its version too.", NULL, json_only, 0, 0,
+         "", false, cmd_version},
+        {0},
+};

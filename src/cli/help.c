@@ -1,0 +1,227 @@
+#include "cli/help.h"
+
+#include "cli/human.h"
+
+static void add_option_names(struct buf *out, const struct option_row *row)
+{
+        if (row->letter)
+                buf_printf(out, "-%c, ", row->letter);
+        buf_printf(out, "--%s", row->name);
+        if (row->value)
+                buf_printf(out, " %s", row->value);
+}
+
+/* Paragraphs for a terminal: broken at the width, indented; lines that begin with a blank stay as they are.
+ */
+static void add_wrapped(struct buf *out, struct str text, unsigned indent, unsigned width)
+{
+        struct str line, word;
+        unsigned at = 0;
+
+        while (str_cut(&text, '\n', &line)) {
+                if (line.n == 0 || line.p[0] == ' ') {
+                        if (at)
+                                buf_char(out, '\n');
+                        at = 0;
+                        if (line.n)
+                                buf_printf(out, "%*s" STR_FMT, (int)indent, "", STR_ARG(line));
+                        buf_char(out, '\n');
+                        continue;
+                }
+                while (str_word(&line, &word)) {
+                        unsigned n = human_width(word);
+
+                        if (at && at + 1 + n > width) {
+                                buf_char(out, '\n');
+                                at = 0;
+                        }
+                        if (at)
+                                buf_char(out, ' ');
+                        else
+                                buf_printf(out, "%*s", (int)indent, "");
+                        at += at ? n + 1 : indent + n;
+                        buf_str(out, word);
+                }
+        }
+        if (at)
+                buf_char(out, '\n');
+}
+
+static unsigned text_width(const struct cli *cli)
+{
+        return cli->width && cli->width < 100 ? (cli->width < 40 ? 40 : cli->width) : 100;
+}
+
+static void heading(struct buf *out, const struct cli *cli, const char *text)
+{
+        buf_char(out, '\n');
+        table_coloured(out, cli->colour, TABLE_BOLD, text);
+        buf_char(out, '\n');
+}
+
+void help_all(struct buf *out, const struct cli *cli)
+{
+        const char *group = "";
+
+        buf_addz(out, "drover: one queue over many places to run\n\n"
+                      "Usage: drover COMMAND [OPTIONS] [ARGUMENTS]\n");
+        for (const struct command *c = commands; c->name; c++) {
+                if (strcmp(group, c->group) != 0)
+                        heading(out, cli, c->group);
+                group = c->group;
+                buf_printf(out, "  %-11s %s\n", c->name, c->line);
+        }
+        buf_addz(out, "\nMore of a command: drover COMMAND --help. A first try:\n"
+                      "  drover up                 in one terminal, and in another:\n"
+                      "  drover submit jobs.sub    then: drover queue, drover wait 1\n");
+}
+
+static void add_options(struct buf *out, const struct cli *cli, const struct option_row *rows)
+{
+        for (; rows->name; rows++) {
+                size_t from = out->n;
+                unsigned at;
+
+                buf_addz(out, rows->letter ? "  " : "      ");
+                add_option_names(out, rows);
+                at = human_width(str_skip(buf_view(out), from));
+                if (at > 27) {
+                        buf_char(out, '\n');
+                        at = 0;
+                }
+                buf_printf(out, "%*s", (int)(29 - at), "");
+                from = out->n;
+                add_wrapped(out, str_of(rows->text), 29, text_width(cli));
+                /* add_wrapped indents its first line too, where the names stand already. */
+                memmove(out->p + from, out->p + from + 29, out->n - from - 29);
+                buf_truncate(out, out->n - 29);
+        }
+}
+
+void help_command(struct buf *out, const struct cli *cli, const struct command *c)
+{
+        buf_printf(out, "drover %s: %s\n\nUsage: drover %s %s\n\n", c->name, c->line, c->name, c->usage);
+        add_wrapped(out, str_of(c->text), 0, text_width(cli));
+        heading(out, cli, "Options");
+        if (c->options)
+                add_options(out, cli, c->options);
+        add_options(out, cli, options_common);
+        if (c->examples) {
+                heading(out, cli, "Examples");
+                add_wrapped(out, str_of(c->examples), 2, text_width(cli));
+        }
+}
+
+/* ---- manual pages */
+
+static void add_upper(struct buf *out, const char *text)
+{
+        for (; *text; text++)
+                buf_char(out, *text >= 'a' && *text <= 'z' ? (char)(*text - 32) : *text);
+}
+
+static void page_options(struct buf *out, const struct option_row *rows)
+{
+        for (; rows->name; rows++) {
+                buf_addz(out, "\n`");
+                if (rows->letter)
+                        buf_printf(out, "-%c`, `", rows->letter);
+                buf_printf(out, "--%s`", rows->name);
+                if (rows->value)
+                        buf_printf(out, " *%s*", rows->value);
+                buf_printf(out, "\n:   %s\n", rows->text);
+        }
+}
+
+void help_page(struct buf *out, const struct command *c)
+{
+        buf_addz(out, "% DROVER-");
+        add_upper(out, c->name);
+        buf_printf(out, "(1) Drover %s\n\n# NAME\n\ndrover-%s - %s\n\n# SYNOPSIS\n\n**drover %s** %s\n",
+                   DROVER_VERSION, c->name, c->line, c->name, c->usage);
+        buf_printf(out, "\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n", c->text);
+        if (c->options)
+                page_options(out, c->options);
+        page_options(out, options_common);
+        if (c->examples) {
+                struct str rest = str_of(c->examples), line;
+
+                buf_addz(out, "\n# EXAMPLES\n\n");
+                while (str_cut(&rest, '\n', &line))
+                        buf_printf(out, "    " STR_FMT "\n", STR_ARG(line));
+        }
+        buf_addz(out, "\n# EXIT STATUS\n\nSee **drover**(1).\n\n# SEE ALSO\n\n**drover**(1)\n");
+}
+
+void help_page_commands(struct buf *out)
+{
+        const char *group = "";
+
+        for (const struct command *c = commands; c->name; c++) {
+                if (strcmp(group, c->group) != 0)
+                        buf_printf(out, "%s## %s\n", *group ? "\n" : "", c->group);
+                group = c->group;
+                buf_printf(out, "\n**drover-%s**(1)\n:   %s.\n", c->name, c->line);
+        }
+}
+
+/* ---- bash */
+
+static void bash_options(struct buf *out, const struct option_row *rows)
+{
+        for (; rows->name; rows++) {
+                buf_printf(out, " --%s", rows->name);
+                if (rows->letter)
+                        buf_printf(out, " -%c", rows->letter);
+        }
+}
+
+void help_bash(struct buf *out)
+{
+        buf_addz(out,
+                 "# Completion of drover for bash. Made by `drover completion bash`: the table of commands "
+                 "is the "
+                 "source.\n"
+                 "_drover()\n"
+                 "{\n"
+                 "        local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} options= words=\n"
+                 "        COMPREPLY=()\n"
+                 "        if ((COMP_CWORD == 1)); then\n"
+                 "                mapfile -t COMPREPLY < <(compgen -W '");
+        for (const struct command *c = commands; c->name; c++)
+                buf_printf(out, "%s%s", c == commands ? "" : " ", c->name);
+        buf_addz(out, "' -- \"$word\")\n"
+                      "                return\n"
+                      "        fi\n"
+                      "        case $command in\n");
+        for (const struct command *c = commands; c->name; c++) {
+                buf_printf(out, "        %s)\n                options='", c->name);
+                if (c->options)
+                        bash_options(out, c->options);
+                bash_options(out, options_common);
+                buf_printf(out, "'\n                words='%s'\n                ;;\n", c->completes);
+        }
+        buf_addz(out, "        *)\n"
+                      "                return\n"
+                      "                ;;\n"
+                      "        esac\n"
+                      "        case $word in\n"
+                      "        -*)\n"
+                      "                words=$options\n"
+                      "                ;;\n"
+                      "        *)\n"
+                      "                case $words in\n"
+                      "                requests | jobs)\n"
+                      "                        words=$(drover completion ids 2>/dev/null)\n"
+                      "                        ;;\n"
+                      "                files)\n"
+                      "                        compopt -o default\n"
+                      "                        return\n"
+                      "                        ;;\n"
+                      "                esac\n"
+                      "                ;;\n"
+                      "        esac\n"
+                      "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+                      "}\n"
+                      "complete -F _drover drover\n");
+}

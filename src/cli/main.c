@@ -1,0 +1,111 @@
+/* Nothing here or below asks for a locale: text is UTF-8 or bytes, and loading locale data would cost more
+ * than a whole query. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/api.h"
+#include "cli/help.h"
+
+static const char *command_name(const void *arg, size_t i)
+{
+        (void)arg;
+        return commands[i].name;
+}
+
+static void look_at_terminal(struct cli *cli)
+{
+        const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+        struct winsize w;
+
+        cli->terminal = isatty(STDOUT_FILENO) == 1;
+        if (!cli->terminal)
+                return;
+        cli->colour = !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+                cli->width = w.ws_col;
+}
+
+static int unknown_command(const char *word)
+{
+        const char *near = options_nearest(str_of(word), command_name, NULL);
+
+        if (near)
+                return cli_error(CLI_USAGE, "there is no command \"%s\": did you mean %s?", word, near);
+        return cli_error(CLI_USAGE, "there is no command \"%s\": see drover --help", word);
+}
+
+static int run(struct cli *cli, const struct command *c, int argc, char **argv)
+{
+        struct options o OPTIONS_CLEANUP;
+        struct buf out BUF_CLEANUP = {0};
+        struct err err;
+
+        if (options_read(&o, c, argc, argv, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        if (!c->passes_on) {
+                if (options_flag(&o, "help")) {
+                        help_command(&out, cli, c);
+                        cli_print(&out);
+                        return CLI_OK;
+                }
+                if (options_text(&o, "dir"))
+                        cli->dir = options_text(&o, "dir");
+                cli->json = options_row(c, STR("json")) && options_flag(&o, "json");
+        }
+        return c->run(cli, &o);
+}
+
+/* What may stand before the command. Returns how many words it took, or -1 after an error. */
+static int read_front(struct cli *cli, int argc, char **argv, const char **ret_instead)
+{
+        int i = 1;
+
+        for (; i < argc && argv[i][0] == '-'; i++) {
+                struct str word = str_of(argv[i]);
+
+                if (str_eqz(word, "--help") || str_eqz(word, "-h")) {
+                        *ret_instead = "help";
+                } else if (str_eqz(word, "--version") || str_eqz(word, "-V")) {
+                        *ret_instead = "version";
+                } else if (str_starts(word, STR("--dir="))) {
+                        cli->dir = argv[i] + 6;
+                } else if (str_eqz(word, "--dir") && i + 1 < argc) {
+                        cli->dir = argv[++i];
+                } else {
+                        cli_error(0, "\"%s\" can't stand before the command: see drover --help", argv[i]);
+                        return -1;
+                }
+        }
+        return i;
+}
+
+int main(int argc, char **argv)
+{
+        struct cli cli = {.now_ms = clock_wall_ms()};
+        const struct command *c;
+        const char *instead = NULL;
+        int code, at;
+
+        look_at_terminal(&cli);
+        at = read_front(&cli, argc, argv, &instead);
+        if (at < 0)
+                return CLI_USAGE;
+        if (instead || at == argc) {
+                c = command_find(str_of(instead ? instead : "help"));
+                code = run(&cli, c, 0, NULL);
+                if (!instead)
+                        code = CLI_USAGE;
+        } else if ((c = command_find(str_of(argv[at])))) {
+                code = run(&cli, c, argc - at - 1, argv + at + 1);
+        } else {
+                code = unknown_command(argv[at]);
+        }
+        api_close(&cli);
+        if (fflush(stdout) != 0 || ferror(stdout))
+                return cli_error(CLI_FAILED, "the output could not be written: %s", strerror(errno));
+        return code;
+}

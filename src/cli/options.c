@@ -1,0 +1,267 @@
+#include "cli/options.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/mem.h"
+#include "cli/human.h"
+
+const struct option_row options_common[] = {
+        {"dir", 0, OPTION_TEXT, "DIR",
+         "The instance's folder. Default: $DROVER_DIR, or ~/.local/state/drover."},
+        {"help", 'h', OPTION_FLAG, NULL, "Show this help and exit."},
+        {0},
+};
+
+static const struct option_row *row_at(const struct command *command, size_t i)
+{
+        size_t own = 0;
+
+        while (command->options && command->options[own].name)
+                own++;
+        if (i < own)
+                return &command->options[i];
+        i -= own;
+        for (size_t c = 0; c <= i; c++)
+                if (!options_common[c].name)
+                        return NULL;
+        return &options_common[i];
+}
+
+const struct option_row *options_row(const struct command *command, struct str name)
+{
+        const struct option_row *row;
+
+        for (size_t i = 0; (row = row_at(command, i)); i++)
+                if (str_eqz(name, row->name))
+                        return row;
+        return NULL;
+}
+
+const char *options_nearest(struct str word, const char *(*name_of)(const void *arg, size_t i),
+                            const void *arg)
+{
+        const char *name, *best = NULL;
+        unsigned best_distance = 3, distance;
+
+        for (size_t i = 0; (name = name_of(arg, i)); i++) {
+                distance = str_distance(word, str_of(name), 2);
+                /* "qeue" is near to "queue", but "a" is not to "rm". */
+                if (distance * 2 > word.n || distance >= best_distance)
+                        continue;
+                best = name;
+                best_distance = distance;
+        }
+        return best;
+}
+
+static const char *row_name(const void *arg, size_t i)
+{
+        const struct option_row *row = row_at(arg, i);
+
+        return row ? row->name : NULL;
+}
+
+static int unknown_option(const struct command *command, struct str word, struct str name, struct err *err)
+{
+        const char *near = options_nearest(name, row_name, command);
+
+        if (near)
+                return err_set(err, -EINVAL, "there is no option \"" STR_FMT "\": did you mean --%s?",
+                               STR_ARG(word), near);
+        return err_set(err, -EINVAL, "there is no option \"" STR_FMT "\": see drover %s --help",
+                       STR_ARG(word), command->name);
+}
+
+/* A whole name, or the beginning of exactly one. */
+static int find_long(const struct command *command, struct str word, struct str name,
+                     const struct option_row **ret, struct err *err)
+{
+        const struct option_row *row, *found = options_row(command, name);
+
+        for (size_t i = 0; !found && (row = row_at(command, i)); i++) {
+                if (name.n == 0 || !str_starts(str_of(row->name), name))
+                        continue;
+                if (*ret)
+                        return err_set(err, -EINVAL, "\"" STR_FMT "\" may be --%s or --%s", STR_ARG(word),
+                                       (*ret)->name, row->name);
+                *ret = row;
+        }
+        if (found)
+                *ret = found;
+        return *ret ? 0 : unknown_option(command, word, name, err);
+}
+
+static const struct option_row *find_letter(const struct command *command, char letter)
+{
+        const struct option_row *row;
+
+        for (size_t i = 0; (row = row_at(command, i)); i++)
+                if (row->letter == letter)
+                        return row;
+        return NULL;
+}
+
+static int give(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+        int64_t number;
+
+        if (row->form == OPTION_NUMBER && str_to_i64(str_of(text), &number) != 0)
+                return err_set(err, -EINVAL, "--%s takes a whole number, not \"%s\"", row->name, text);
+        if (row->form == OPTION_DURATION && human_to_seconds(str_of(text), &number, err) != 0)
+                return err_prefix(err, -EINVAL, "--%s", row->name);
+        MEM_GROW(o->given, o->given_cap, o->given_count + 1);
+        o->given[o->given_count++] = (struct option_given){row, text};
+        return 0;
+}
+
+static int read_long(struct options *o, char **argv, int argc, int *i, struct err *err)
+{
+        struct str word = str_of(argv[*i]), name, rest = str_skip(word, 2);
+        const struct option_row *row = NULL;
+        bool has_value = str_find(rest, '=') >= 0;
+        int rc;
+
+        str_cut(&rest, '=', &name);
+        rc = find_long(o->command, word, name, &row, err);
+        if (rc != 0)
+                return rc;
+        if (row->form == OPTION_FLAG && has_value)
+                return err_set(err, -EINVAL, "--%s takes no value", row->name);
+        if (row->form == OPTION_FLAG)
+                return give(o, row, NULL, err);
+        if (has_value)
+                return give(o, row, rest.p, err);
+        if (*i + 1 >= argc)
+                return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name, row->name, row->value);
+        return give(o, row, argv[++*i], err);
+}
+
+static int read_letters(struct options *o, char **argv, int argc, int *i, struct err *err)
+{
+        for (const char *p = argv[*i] + 1; *p; p++) {
+                const struct option_row *row = find_letter(o->command, *p);
+                int rc;
+
+                if (!row)
+                        return unknown_option(o->command, str_of(argv[*i]), str_of(argv[*i] + 1), err);
+                if (row->form == OPTION_FLAG) {
+                        rc = give(o, row, NULL, err);
+                        if (rc != 0)
+                                return rc;
+                        continue;
+                }
+                if (p[1])
+                        return give(o, row, p + 1, err);
+                if (*i + 1 >= argc)
+                        return err_set(err, -EINVAL, "-%c needs a value: -%c %s", *p, *p, row->value);
+                return give(o, row, argv[++*i], err);
+        }
+        return 0;
+}
+
+static int check_words(const struct options *o, struct err *err)
+{
+        const struct command *c = o->command;
+
+        if (options_flag(o, "help"))
+                return 0;
+        if (o->word_count > c->words_max && c->words_max == 0)
+                return err_set(err, -EINVAL, "drover %s takes no \"%s\"", c->name, o->words[0]);
+        if (o->word_count > c->words_max)
+                return err_set(err, -EINVAL, "\"%s\" is too much: drover %s %s", o->words[c->words_max],
+                               c->name, c->usage);
+        if (o->word_count < c->words_min)
+                return err_set(err, -EINVAL, "something is missing: drover %s %s", c->name, c->usage);
+        return 0;
+}
+
+int options_read(struct options *o, const struct command *command, int argc, char **argv, struct err *err)
+{
+        bool ended = false;
+
+        *o = (struct options){.command = command};
+        for (int i = 0; i < argc; i++) {
+                const char *word = argv[i];
+                int rc = 0;
+
+                if (!ended && strcmp(word, "--") == 0 && !command->passes_on)
+                        ended = true;
+                else if (!ended && !command->passes_on && word[0] == '-' && word[1] == '-')
+                        rc = read_long(o, argv, argc, &i, err);
+                else if (!ended && !command->passes_on && word[0] == '-' && word[1])
+                        rc = read_letters(o, argv, argc, &i, err);
+                else {
+                        MEM_GROW(o->words, o->word_cap, o->word_count + 2);
+                        o->words[o->word_count++] = word;
+                        o->words[o->word_count] = NULL;
+                }
+                if (rc != 0) {
+                        options_deinit(o);
+                        return rc;
+                }
+        }
+        if (command->passes_on)
+                return 0;
+        if (check_words(o, err) != 0) {
+                options_deinit(o);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+void options_deinit(struct options *o)
+{
+        free(o->given);
+        free(o->words);
+        *o = (struct options){.command = o->command};
+}
+
+static const struct option_given *last_given(const struct options *o, const char *name)
+{
+        const struct option_row *row = options_row(o->command, str_of(name));
+
+        assert(row);
+        for (size_t i = o->given_count; i-- > 0;)
+                if (o->given[i].row == row)
+                        return &o->given[i];
+        return NULL;
+}
+
+bool options_flag(const struct options *o, const char *name)
+{
+        return last_given(o, name) != NULL;
+}
+
+const char *options_text(const struct options *o, const char *name)
+{
+        const struct option_given *g = last_given(o, name);
+
+        return g ? g->text : NULL;
+}
+
+int64_t options_number(const struct options *o, const char *name, int64_t otherwise)
+{
+        const struct option_given *g = last_given(o, name);
+        int64_t v = otherwise;
+
+        if (g && g->row->form == OPTION_DURATION)
+                human_to_seconds(str_of(g->text), &v, NULL);
+        else if (g)
+                str_to_i64(str_of(g->text), &v);
+        return v;
+}
+
+const char *options_list(const struct options *o, const char *name, size_t *at)
+{
+        const struct option_row *row = options_row(o->command, str_of(name));
+
+        assert(row);
+        while (*at < o->given_count) {
+                const struct option_given *g = &o->given[(*at)++];
+
+                if (g->row == row)
+                        return g->text;
+        }
+        return NULL;
+}

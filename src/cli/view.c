@@ -1,0 +1,283 @@
+#include "cli/view.h"
+
+#include <stdlib.h>
+
+static bool blank(char c)
+{
+        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Behind the closing quote of the string that opens at p; NULL when it doesn't close. */
+static const char *skip_string(const char *p, const char *end)
+{
+        p++;
+        while (p < end) {
+                const char *quote = memchr(p, '"', (size_t)(end - p));
+                const char *back;
+
+                if (!quote)
+                        return NULL;
+                back = memchr(p, '\\', (size_t)(quote - p));
+                if (!back)
+                        return quote + 1;
+                p = back + 2;
+        }
+        return NULL;
+}
+
+/* Behind the value that begins at p (no white space before it); NULL when it is not whole. */
+static const char *skip_value(const char *p, const char *end)
+{
+        unsigned depth = 0;
+
+        do {
+                if (p >= end)
+                        return NULL;
+                switch (*p) {
+                case '"':
+                        p = skip_string(p, end);
+                        if (!p)
+                                return NULL;
+                        break;
+                case '{':
+                case '[':
+                        if (++depth > VIEW_DEPTH_MAX)
+                                return NULL;
+                        p++;
+                        break;
+                case '}':
+                case ']':
+                        if (depth == 0)
+                                return NULL;
+                        depth--;
+                        p++;
+                        break;
+                case ',':
+                case ':':
+                        if (depth == 0)
+                                return NULL;
+                        p++;
+                        break;
+                default:
+                        if (blank(*p) && depth == 0)
+                                return NULL;
+                        if (blank(*p)) {
+                                p++;
+                                break;
+                        }
+                        while (p < end && !blank(*p) && !strchr(",:]}[{\"", *p))
+                                p++;
+                }
+        } while (depth > 0);
+        return p;
+}
+
+static const char *skip_blank(const char *p, const char *end)
+{
+        while (p < end && blank(*p))
+                p++;
+        return p;
+}
+
+struct view view_of(struct str text)
+{
+        const char *end, *from, *to;
+
+        if (text.n == 0)
+                return (struct view){STR_NONE};
+        end = text.p + text.n;
+        from = skip_blank(text.p, end);
+        to = skip_value(from, end);
+        return (struct view){to ? str_make(from, (size_t)(to - from)) : STR_NONE};
+}
+
+enum view_type view_type(struct view v)
+{
+        if (v.text.n == 0)
+                return VIEW_NONE;
+        switch (v.text.p[0]) {
+        case '{': return VIEW_OBJECT;
+        case '[': return VIEW_ARRAY;
+        case '"': return VIEW_STRING;
+        case 't':
+        case 'f': return VIEW_BOOLEAN;
+        case 'n': return VIEW_NULL;
+        default:
+                return v.text.p[0] == '-' || (v.text.p[0] >= '0' && v.text.p[0] <= '9') ? VIEW_NUMBER
+                                                                                        : VIEW_NONE;
+        }
+}
+
+/* Takes one value from *p on, and the comma behind it. */
+static bool take_value(const char **p, const char *end, struct view *ret)
+{
+        const char *from = skip_blank(*p, end), *to = skip_value(from, end);
+
+        if (!to || to == from)
+                return false;
+        *ret = (struct view){str_make(from, (size_t)(to - from))};
+        to = skip_blank(to, end);
+        if (to < end && *to == ',')
+                to++;
+        *p = to;
+        return true;
+}
+
+bool view_next(struct view v, size_t *at, struct view *ret_item)
+{
+        const char *p, *end;
+
+        if (view_type(v) != VIEW_ARRAY)
+                return false;
+        p = v.text.p + (*at ? *at : 1);
+        end = v.text.p + v.text.n - 1;
+        if (!take_value(&p, end, ret_item))
+                return false;
+        *at = (size_t)(p - v.text.p);
+        return true;
+}
+
+bool view_member(struct view v, size_t *at, struct str *ret_key, struct view *ret_value)
+{
+        const char *p, *end, *key;
+
+        if (view_type(v) != VIEW_OBJECT)
+                return false;
+        end = v.text.p + v.text.n - 1;
+        key = skip_blank(v.text.p + (*at ? *at : 1), end);
+        if (key >= end || *key != '"' || !(p = skip_string(key, end)))
+                return false;
+        *ret_key = str_make(key + 1, (size_t)(p - key) - 2);
+        p = skip_blank(p, end);
+        if (p >= end || *p != ':')
+                return false;
+        p++;
+        if (!take_value(&p, end, ret_value))
+                return false;
+        *at = (size_t)(p - v.text.p);
+        return true;
+}
+
+struct view view_get(struct view v, const char *key)
+{
+        struct str name;
+        struct view value;
+        size_t at = 0;
+
+        while (view_member(v, &at, &name, &value))
+                if (str_eqz(name, key))
+                        return value;
+        return (struct view){STR_NONE};
+}
+
+bool view_true(struct view v)
+{
+        return str_eqz(v.text, "true");
+}
+
+int64_t view_integer(struct view v, int64_t otherwise)
+{
+        int64_t whole;
+        double real;
+
+        if (view_type(v) != VIEW_NUMBER)
+                return otherwise;
+        if (str_to_i64(v.text, &whole) == 0)
+                return whole;
+        if (str_to_double(v.text, &real) == 0 && real > -9e18 && real < 9e18)
+                return (int64_t)real;
+        return otherwise;
+}
+
+bool view_is(struct view v, const char *text)
+{
+        return view_type(v) == VIEW_STRING && str_eqz(str_make(v.text.p + 1, v.text.n - 2), text);
+}
+
+static int hex4(const char *p, const char *end)
+{
+        int v = 0;
+
+        if (end - p < 4)
+                return -1;
+        for (int i = 0; i < 4; i++) {
+                int c = p[i] | 32;
+
+                if (c >= '0' && c <= '9')
+                        v = v * 16 + (c - '0');
+                else if (c >= 'a' && c <= 'f')
+                        v = v * 16 + (c - 'a' + 10);
+                else
+                        return -1;
+        }
+        return v;
+}
+
+static void add_utf8(struct buf *out, uint32_t c)
+{
+        if (c < 0x80) {
+                buf_char(out, (char)c);
+        } else if (c < 0x800) {
+                buf_char(out, (char)(0xc0 | c >> 6));
+                buf_char(out, (char)(0x80 | (c & 63)));
+        } else if (c < 0x10000) {
+                buf_char(out, (char)(0xe0 | c >> 12));
+                buf_char(out, (char)(0x80 | (c >> 6 & 63)));
+                buf_char(out, (char)(0x80 | (c & 63)));
+        } else {
+                buf_char(out, (char)(0xf0 | c >> 18));
+                buf_char(out, (char)(0x80 | (c >> 12 & 63)));
+                buf_char(out, (char)(0x80 | (c >> 6 & 63)));
+                buf_char(out, (char)(0x80 | (c & 63)));
+        }
+}
+
+/* The escape at p, behind the backslash. Returns behind it. Half a surrogate pair becomes U+FFFD. */
+static const char *add_escape(struct buf *out, const char *p, const char *end)
+{
+        static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+        const char *known;
+        int c, low;
+
+        if (*p != 'u') {
+                known = strchr(from, *p);
+                buf_char(out, known && *p ? to[known - from] : *p);
+                return p + 1;
+        }
+        c = hex4(p + 1, end);
+        if (c < 0)
+                return p + 1;
+        p += 5;
+        if (c >= 0xd800 && c < 0xe000) {
+                low = c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? hex4(p + 2, end) : -1;
+                if (low >= 0xdc00 && low < 0xe000) {
+                        add_utf8(out, 0x10000u + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+                        return p + 6;
+                }
+                c = 0xfffd;
+        }
+        add_utf8(out, (uint32_t)c);
+        return p;
+}
+
+void view_text(struct view v, struct buf *out)
+{
+        const char *p, *end;
+
+        if (!view_there(v))
+                return;
+        if (view_type(v) != VIEW_STRING) {
+                buf_str(out, v.text);
+                return;
+        }
+        p = v.text.p + 1;
+        end = v.text.p + v.text.n - 1;
+        while (p < end) {
+                const char *back = memchr(p, '\\', (size_t)(end - p));
+
+                buf_add(out, p, (size_t)((back ? back : end) - p));
+                if (!back || back + 1 >= end)
+                        break;
+                p = add_escape(out, back + 1, end);
+        }
+}

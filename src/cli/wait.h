@@ -1,0 +1,14 @@
+/* wait: waiting for jobs to finish, with what shows how far they are. */
+#pragma once
+#include "cli/cli.h"
+
+struct wait {
+        const char *ids;   /* "7,8.0-3" */
+        int64_t timeout_s; /* -1: none */
+        bool quiet;
+};
+/* Long-polls the server until all are done. On a terminal (stderr) a line with a bar is kept up to date,
+ * elsewhere a line is written now and then; the end goes to stdout. Held jobs are waited for. A server that
+ * goes away is waited for too. Returns CLI_OK when all succeeded, CLI_FAILED, CLI_USAGE for an unknown id,
+ * CLI_TIMEOUT. */
+int wait_for_jobs(struct cli *cli, const struct wait *w);
