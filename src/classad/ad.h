@@ -51,9 +51,10 @@ void ad_set_string(struct ad *ad, symbol name, struct str v); /* copied */
 void ad_set_undefined(struct ad *ad, symbol name);
 /* Parses one expression (new syntax, strings with their quotes) and sets it. 0 or a classad_error; then unchanged. */
 int ad_set_text(struct ad *ad, symbol name, struct str text, struct err *err);
+void ad_set_expr(struct ad *ad, symbol name, const struct expr *e); /* a copy; e is of the same table */
 void ad_remove(struct ad *ad, symbol name); /* from this ad itself, not from its parent; absent is fine */
 
-/* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until it changes. */
+/* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until the ad changes. */
 const struct expr *ad_find(const struct ad *ad, symbol name);
 const struct expr *ad_find_own(const struct ad *ad, symbol name); /* in this ad only */
 /* When the name is bound to a literal (no evaluation needed): true and its value. */

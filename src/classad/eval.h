@@ -15,6 +15,7 @@ struct eval {
         int64_t now_s;      /* Unix time told to time() and CurrentTime */
         uint64_t random;    /* state of random() */
         uint32_t steps_max; /* default 1,000,000 */
+        size_t bytes_max;   /* of arena for one call; default 16 MiB */
         uint32_t steps;     /* taken by the current call */
         uint32_t depth;
         const char *limit_hit; /* NULL, or which limit made the last call an error: "depth", "steps", "memory" */

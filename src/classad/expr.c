@@ -1,0 +1,187 @@
+/* Expressions that stand alone are one block: a node that leads to the root, the table of symbols, the code. */
+#include "classad/expr.h"
+
+#include "base/mem.h"
+#include "classad/expr_private.h"
+#include "classad/functions.h"
+#include "classad/parse.h"
+
+int expr_parse_as(struct symbols *symbols, struct str text, bool fold, struct expr **ret, struct err *err)
+{
+        uint32_t root;
+        struct expr_alone *e;
+        int r = parse_expression(symbols, text, fold, &root, err);
+
+        if (r)
+                return r;
+        e = mem_alloc(sizeof(*e) + symbols->code.n);
+        memcpy(e->code, symbols->code.p, symbols->code.n);
+        e->symbols = symbols;
+        e->entry = (struct node){.op = OP_ENTRY, .a = symbols->code.n};
+        e->entry.kid[0] = (int32_t)(offsetof(struct expr_alone, code) + root);
+        *ret = (struct expr *)e;
+        return 0;
+}
+
+int expr_parse(struct symbols *symbols, struct str text, struct expr **ret, struct err *err)
+{
+        return expr_parse_as(symbols, text, true, ret, err);
+}
+
+void expr_free(struct expr *e)
+{
+        assert(!e || e->root.op == OP_ENTRY);
+        free(e);
+}
+
+unsigned expr_clause_count(const struct expr *e)
+{
+        const struct node *nd = expr_root(e);
+
+        return nd->op == OP_AND ? nd->n : 1;
+}
+
+/* Following references: each name once, by a table of what was told. */
+struct walk {
+        const struct ad *my;
+        expr_reference_fn *fn;
+        void *arg;
+        struct expr_uses uses;
+        struct told {
+                symbol name;
+                bool target;
+        } *told;
+        uint32_t told_n, told_mask; /* an open table; name 0 is free */
+};
+
+static bool tell(struct walk *w, symbol name, bool target)
+{
+        uint32_t at;
+
+        if (w->told_n * 2 >= w->told_mask) {
+                struct told *old = w->told;
+                uint32_t old_n = old ? w->told_mask + 1 : 0;
+
+                w->told_mask = old ? w->told_mask * 2 + 1 : 31;
+                w->told = mem_zalloc(((size_t)w->told_mask + 1) * sizeof(*w->told));
+                for (uint32_t i = 0; i < old_n; i++) {
+                        for (at = symbol_hash(old[i].name) & w->told_mask; old[i].name && w->told[at].name;)
+                                at = (at + 1) & w->told_mask;
+                        if (old[i].name)
+                                w->told[at] = old[i];
+                }
+                free(old);
+        }
+        for (at = symbol_hash(name) & w->told_mask; w->told[at].name; at = (at + 1) & w->told_mask)
+                if (w->told[at].name == name && w->told[at].target == target)
+                        return false;
+        w->told[at] = (struct told){name, target};
+        w->told_n++;
+        w->fn(w->arg, name, target);
+        return true;
+}
+
+/* Ads written in an expression hide names: what they bind is not looked for outside. */
+struct hidden {
+        const struct node *ad;
+        const struct hidden *outer;
+};
+
+static bool is_hidden(const struct hidden *h, symbol name)
+{
+        for (; h; h = h->outer)
+                for (uint32_t i = 0; i < h->ad->n; i++)
+                        if (node_entries(h->ad)[i].name == name)
+                                return true;
+        return false;
+}
+
+static void walk_node(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth);
+
+static void walk_name(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+{
+        const struct node *own;
+
+        if (nd->op == OP_TARGET) {
+                tell(w, nd->a, true);
+                return;
+        }
+        if (nd->op != OP_ABSOLUTE && is_hidden(hidden, nd->a))
+                return;
+        own = w->my ? ad_get(w->my, nd->a) : NULL;
+        if (!own && nd->op == OP_NAME && nd->a == SYM_CURRENT_TIME) {
+                w->uses.uses_time = true;
+                return;
+        }
+        if (!own && nd->op == OP_NAME && nd->a < SYM_TRUE && nd->a > SYM_RANK)
+                return; /* self, parent, …: what is selected from them is told by the selection */
+        if (tell(w, nd->a, false) && own)
+                walk_node(w, own, NULL, depth);
+        if (!own && nd->op == OP_NAME)
+                tell(w, nd->a, true);
+}
+
+static void walk_select(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+{
+        const struct node *from = node_kid(nd, 0);
+        struct node name = {.a = nd->a, .op = OP_MY};
+
+        if (from->op == OP_NAME && (from->a == SYM_TARGET || from->a == SYM_OTHER))
+                tell(w, nd->a, true);
+        else if (from->op == OP_NAME && from->a >= SYM_MY && from->a <= SYM_TOPLEVEL)
+                walk_name(w, &name, hidden, depth);
+        walk_node(w, from, hidden, depth);
+}
+
+static void walk_wide(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+{
+        const struct function *f = nd->op == OP_CALL ? function_find(nd->a) : NULL;
+
+        if (f && (f->uses == FUNCTION_USES_TIME || (f->uses == FUNCTION_USES_TIME_ALONE && nd->n == 0)))
+                w->uses.uses_time = true;
+        if (f && f->uses == FUNCTION_USES_RANDOM)
+                w->uses.uses_random = true;
+        for (uint32_t i = 0; i < nd->n; i++)
+                walk_node(w, node_wide_kid(nd, i), hidden, depth);
+}
+
+static void walk_node(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+{
+        if (nd->op <= OP_FOLD || ++depth > RUN_RECURSION_MAX)
+                return;
+        switch (nd->op) {
+        case OP_ENTRY: walk_node(w, node_kid(nd, 0), hidden, depth); break;
+        case OP_NAME:
+        case OP_ABSOLUTE:
+        case OP_MY:
+        case OP_TARGET: walk_name(w, nd, hidden, depth); break;
+        case OP_SELECT: walk_select(w, nd, hidden, depth); break;
+        case OP_AND:
+        case OP_OR:
+        case OP_TERNARY:
+        case OP_LIST:
+        case OP_CALL: walk_wide(w, nd, hidden, depth); break;
+        case OP_AD: {
+                struct hidden inner = {nd, hidden};
+
+                for (uint32_t i = 0; i < nd->n; i++)
+                        walk_node(w, node_at(nd, node_entries(nd)[i].at), &inner, depth);
+                break;
+        }
+        default:
+                walk_node(w, node_kid(nd, 0), hidden, depth);
+                if (nd->op >= OP_SUBSCRIPT)
+                        walk_node(w, node_kid(nd, 1), hidden, depth);
+                break;
+        }
+}
+
+void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
+                     struct expr_uses *ret_uses)
+{
+        struct walk w = {.my = my, .fn = fn, .arg = arg};
+
+        walk_node(&w, &e->root, NULL, 0);
+        free(w.told);
+        *ret_uses = w.uses;
+}

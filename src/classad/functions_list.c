@@ -1,0 +1,407 @@
+/* Functions on lists, and on strings that hold lists. */
+#include <math.h>
+
+#include "classad/functions.h"
+#include "classad/operators.h"
+
+static void find_member(const struct call *c, enum op op, struct value *ret)
+{
+        const struct value *x = &c->args[0], *list = &c->args[1];
+        struct value member, same;
+
+        if (call_strict(c, ret) || list->type != VALUE_LIST || x->type >= VALUE_LIST)
+                return;
+        for (uint32_t i = 0; i < list->list->n; i++) {
+                run_item(c->run, list->list, i, &member);
+                if (!run_steps(c->run, 1))
+                        return;
+                operator_binary(op, &member, x, &same);
+                if (value_is_true(&same)) {
+                        *ret = value_boolean(true);
+                        return;
+                }
+        }
+        *ret = value_boolean(false);
+}
+
+void function_member(const struct call *c, struct value *ret)
+{
+        find_member(c, OP_EQUAL, ret);
+}
+
+void function_identicalMember(const struct call *c, struct value *ret)
+{
+        find_member(c, OP_IS, ret);
+}
+
+void function_size(const struct call *c, struct value *ret)
+{
+        const struct value *v = &c->args[0];
+
+        if (call_strict(c, ret))
+                return;
+        if (v->type == VALUE_STRING)
+                *ret = value_integer((int64_t)v->string.n);
+        else if (v->type == VALUE_LIST)
+                *ret = value_integer(v->list->n);
+        else if (v->type == VALUE_AD)
+                *ret = value_integer((int64_t)ad_count(v->ad));
+}
+
+/* Walks the numbers of a list: op adds, or keeps the one for which `member op best` holds. Undefined members are
+ * passed over. Returns how many numbers there were, or -1 for anything else among them. */
+static int64_t reduce(const struct call *c, enum op op, struct value *ret_all)
+{
+        const struct value_list *list = c->args[0].list;
+        struct value member, all = value_undefined(), r;
+        int64_t n = 0;
+        double d;
+
+        for (uint32_t i = 0; i < list->n; i++) {
+                run_item(c->run, list, i, &member);
+                if (!run_steps(c->run, 1))
+                        return -1;
+                if (member.type == VALUE_UNDEFINED)
+                        continue;
+                if (!value_to_double(&member, &d))
+                        return -1;
+                if (n++ == 0) {
+                        all = member;
+                        if (all.type == VALUE_BOOLEAN)
+                                all = value_integer(all.boolean);
+                        continue;
+                }
+                operator_binary(op, &member, &all, &r);
+                if (op == OP_ADD) {
+                        all = r;
+                } else {
+                        bool real = all.type == VALUE_REAL || member.type == VALUE_REAL;
+
+                        if (value_is_true(&r))
+                                all = member;
+                        if (real && value_to_double(&all, &d))
+                                all = value_real(d);
+                }
+        }
+        *ret_all = all;
+        return n;
+}
+
+static bool reducible(const struct call *c, struct value *ret)
+{
+        return !call_strict(c, ret) && c->args[0].type == VALUE_LIST;
+}
+
+void function_sum(const struct call *c, struct value *ret)
+{
+        struct value all;
+
+        if (reducible(c, ret) && reduce(c, OP_ADD, &all) >= 0)
+                *ret = c->args[0].list->n ? all : value_integer(0);
+}
+
+void function_avg(const struct call *c, struct value *ret)
+{
+        struct value all;
+        int64_t n;
+        double d;
+
+        if (!reducible(c, ret) || (n = reduce(c, OP_ADD, &all)) < 0)
+                return;
+        if (n > 0 && value_to_double(&all, &d))
+                *ret = value_real(d / (double)n);
+        else
+                *ret = c->args[0].list->n ? value_undefined() : value_integer(0);
+}
+
+void function_min(const struct call *c, struct value *ret)
+{
+        struct value all;
+
+        if (reducible(c, ret) && reduce(c, OP_LESS, &all) >= 0)
+                *ret = all;
+}
+
+void function_max(const struct call *c, struct value *ret)
+{
+        struct value all;
+
+        if (reducible(c, ret) && reduce(c, OP_GREATER, &all) >= 0)
+                *ret = all;
+}
+
+static bool comparison(struct str name, enum op *ret)
+{
+        static const struct {
+                const char *name;
+                enum op op;
+        } all[] = {{"<", OP_LESS},     {"<=", OP_LESS_EQUAL}, {"==", OP_EQUAL}, {"!=", OP_NOT_EQUAL},
+                   {">", OP_GREATER},  {">=", OP_GREATER_EQUAL}, {"is", OP_IS}, {"isnt", OP_ISNT},
+                   {"=?=", OP_IS},     {"=!=", OP_ISNT}};
+
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+                if (str_ieqz(name, all[i].name)) {
+                        *ret = all[i].op;
+                        return true;
+                }
+        return false;
+}
+
+static void compare_all(const struct call *c, bool any, struct value *ret)
+{
+        const struct value *list = &c->args[1], *x = &c->args[2];
+        struct value member, same;
+        enum op op;
+
+        if (c->args[0].type != VALUE_STRING || !comparison(c->args[0].string, &op))
+                return;
+        if (list->type == VALUE_UNDEFINED)
+                *ret = value_undefined();
+        if (list->type != VALUE_LIST || x->type >= VALUE_LIST)
+                return;
+        for (uint32_t i = 0; i < list->list->n; i++) {
+                run_item(c->run, list->list, i, &member);
+                if (!run_steps(c->run, 1))
+                        return;
+                operator_binary(op, &member, x, &same);
+                if (value_is_true(&same) == any) {
+                        *ret = value_boolean(any);
+                        return;
+                }
+        }
+        *ret = value_boolean(!any);
+}
+
+void function_anyCompare(const struct call *c, struct value *ret)
+{
+        compare_all(c, true, ret);
+}
+
+void function_allCompare(const struct call *c, struct value *ret)
+{
+        compare_all(c, false, ret);
+}
+
+/* String lists: items between any of the delimiters, without the white space around them; empty ones don't count. */
+struct items {
+        struct str rest, delimiters;
+};
+
+static bool next_item(struct items *it, struct str *ret)
+{
+        while (it->rest.n) {
+                size_t n = 0;
+
+                while (n < it->rest.n && str_find(it->delimiters, it->rest.p[n]) < 0)
+                        n++;
+                *ret = str_trim(str_head(it->rest, n));
+                it->rest = str_skip(it->rest, n < it->rest.n ? n + 1 : n);
+                if (ret->n)
+                        return true;
+        }
+        return false;
+}
+
+/* All arguments must be strings; the one at `delimiters` may be missing. */
+static bool string_args(const struct call *c, unsigned delimiters, struct str *ret_delimiters, struct value *ret)
+{
+        if (call_strict(c, ret))
+                return false;
+        for (unsigned i = 0; i < c->argc; i++)
+                if (c->args[i].type != VALUE_STRING)
+                        return false;
+        *ret_delimiters = c->argc > delimiters ? c->args[delimiters].string : STR(" ,");
+        return true;
+}
+
+void function_stringListSize(const struct call *c, struct value *ret)
+{
+        struct items it;
+        struct str item;
+        int64_t n = 0;
+
+        if (!string_args(c, 1, &it.delimiters, ret))
+                return;
+        it.rest = c->args[0].string;
+        while (next_item(&it, &item))
+                n++;
+        *ret = value_integer(n);
+}
+
+/* As reduce(), over the numbers of a string list. */
+static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_all, struct value *ret)
+{
+        struct items it;
+        struct str item;
+        int64_t n = 0, i;
+        struct value all = value_undefined(), member, r;
+        double d;
+        bool real = false;
+
+        if (!string_args(c, 1, &it.delimiters, ret))
+                return -1;
+        it.rest = c->args[0].string;
+        while (next_item(&it, &item)) {
+                if (!str_to_i64(item, &i))
+                        member = value_integer(i);
+                else if (!str_to_double(item, &d))
+                        member = value_real(d);
+                else
+                        return -1;
+                real = real || member.type == VALUE_REAL;
+                if (n++ == 0) {
+                        all = member;
+                        continue;
+                }
+                operator_binary(op, &member, &all, &r);
+                if (op == OP_ADD)
+                        all = r;
+                else if (value_is_true(&r))
+                        all = member;
+        }
+        if (real && value_to_double(&all, &d))
+                all = value_real(d);
+        *ret_all = all;
+        return n;
+}
+
+void function_stringListSum(const struct call *c, struct value *ret)
+{
+        struct value all;
+        int64_t n = reduce_text(c, OP_ADD, &all, ret);
+
+        if (n >= 0)
+                *ret = n ? all : value_integer(0);
+}
+
+void function_stringListAvg(const struct call *c, struct value *ret)
+{
+        struct value all;
+        int64_t n = reduce_text(c, OP_ADD, &all, ret);
+        double d = 0;
+
+        if (n > 0)
+                value_to_double(&all, &d);
+        if (n >= 0)
+                *ret = value_real(n ? d / (double)n : 0);
+}
+
+void function_stringListMin(const struct call *c, struct value *ret)
+{
+        struct value all;
+
+        if (reduce_text(c, OP_LESS, &all, ret) >= 0)
+                *ret = all;
+}
+
+void function_stringListMax(const struct call *c, struct value *ret)
+{
+        struct value all;
+
+        if (reduce_text(c, OP_GREATER, &all, ret) >= 0)
+                *ret = all;
+}
+
+static bool has_item(struct run *r, struct str list, struct str delimiters, struct str x, bool nocase)
+{
+        struct items it = {list, delimiters};
+        struct str item;
+
+        if (!run_steps(r, 1 + list.n / 16))
+                return false;
+        while (next_item(&it, &item))
+                if (nocase ? str_ieq(item, x) : str_eq(item, x))
+                        return true;
+        return false;
+}
+
+static void text_member(const struct call *c, bool nocase, struct value *ret)
+{
+        struct str delimiters;
+
+        if (string_args(c, 2, &delimiters, ret))
+                *ret = value_boolean(has_item(c->run, c->args[1].string, delimiters, c->args[0].string, nocase));
+}
+
+void function_stringListMember(const struct call *c, struct value *ret)
+{
+        text_member(c, false, ret);
+}
+
+void function_stringListIMember(const struct call *c, struct value *ret)
+{
+        text_member(c, true, ret);
+}
+
+/* How many items of the first list are in the second, and how many there are. */
+static void common(const struct call *c, struct str delimiters, bool nocase, size_t *ret_common, size_t *ret_all)
+{
+        struct items it = {c->args[0].string, delimiters};
+        struct str item;
+
+        *ret_common = *ret_all = 0;
+        while (next_item(&it, &item)) {
+                ++*ret_all;
+                *ret_common += has_item(c->run, c->args[1].string, delimiters, item, nocase);
+        }
+}
+
+void function_stringListsIntersect(const struct call *c, struct value *ret)
+{
+        struct str delimiters;
+        size_t shared, all;
+
+        if (!string_args(c, 2, &delimiters, ret))
+                return;
+        common(c, delimiters, false, &shared, &all);
+        *ret = value_boolean(shared > 0);
+}
+
+static void subset(const struct call *c, bool nocase, struct value *ret)
+{
+        const struct value *a = &c->args[0], *b = &c->args[1];
+        struct str delimiters;
+        size_t shared, all;
+
+        if (a->type == VALUE_UNDEFINED && b->type == VALUE_UNDEFINED) {
+                *ret = value_undefined();
+        } else if (a->type == VALUE_UNDEFINED && b->type == VALUE_STRING) {
+                *ret = value_boolean(true);
+        } else if (a->type == VALUE_STRING && b->type == VALUE_UNDEFINED) {
+                *ret = value_boolean(false);
+        } else if (string_args(c, 2, &delimiters, ret)) {
+                common(c, delimiters, nocase, &shared, &all);
+                *ret = value_boolean(shared == all);
+        }
+}
+
+void function_stringListSubsetMatch(const struct call *c, struct value *ret)
+{
+        subset(c, false, ret);
+}
+
+void function_stringListISubsetMatch(const struct call *c, struct value *ret)
+{
+        subset(c, true, ret);
+}
+
+void function_stringList_regexpMember(const struct call *c, struct value *ret)
+{
+        struct items it;
+        struct str item, options = c->argc > 3 && c->args[3].type == VALUE_STRING ? c->args[3].string : STR("");
+
+        if (!string_args(c, 2, &it.delimiters, ret))
+                return;
+        it.rest = c->args[1].string;
+        *ret = value_boolean(false);
+        if (it.rest.n == 0 && regexp_matches(c->run, c->args[0].string, STR(""), options) < 0)
+                *ret = value_error();
+        while (next_item(&it, &item)) {
+                int r = regexp_matches(c->run, c->args[0].string, item, options);
+
+                if (r == 0)
+                        continue;
+                *ret = r > 0 ? value_boolean(true) : value_error();
+                return;
+        }
+}

@@ -1,0 +1,282 @@
+/* Functions on strings. What is not a string is taken as string() writes it; undefined gives undefined. */
+#include "classad/functions.h"
+
+static void give(const struct call *c, struct buf *out, struct value *ret)
+{
+        if (out->overflow)
+                run_limit(c->run, "memory");
+        else
+                run_text(c->run, buf_view(out), ret);
+}
+
+void function_strcat(const struct call *c, struct value *ret)
+{
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        struct str s;
+
+        if (call_strict(c, ret))
+                return;
+        for (unsigned i = 0; i < c->argc; i++) {
+                if (!call_text(c, i, &s, ret))
+                        return;
+                buf_str(&out, s);
+        }
+        give(c, &out, ret);
+}
+
+/* Adds one member; undefined ones are left out. False for an error. */
+static bool join_one(struct run *r, struct buf *out, struct str separator, bool *first, const struct value *v)
+{
+        struct str s;
+
+        if (v->type == VALUE_UNDEFINED)
+                return true;
+        if (v->type == VALUE_ERROR || !run_value_text(r, v, &s))
+                return false;
+        if (!*first)
+                buf_str(out, separator);
+        *first = false;
+        buf_str(out, s);
+        return true;
+}
+
+void function_join(const struct call *c, struct value *ret)
+{
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        const struct value *last = &c->args[c->argc - 1];
+        struct str separator = STR_NONE;
+        bool first = true;
+        struct value v;
+
+        if (c->argc > 1 && !call_text(c, 0, &separator, ret))
+                return;
+        *ret = value_error();
+        if (c->argc <= 2 && last->type == VALUE_LIST) {
+                for (uint32_t i = 0; i < last->list->n; i++) {
+                        run_item(c->run, last->list, i, &v);
+                        if (!join_one(c->run, &out, separator, &first, &v))
+                                return;
+                }
+        } else {
+                for (unsigned i = c->argc > 1; i < c->argc; i++)
+                        if (!join_one(c->run, &out, separator, &first, &c->args[i]))
+                                return;
+        }
+        give(c, &out, ret);
+}
+
+static void change_case(const struct call *c, char from, struct value *ret)
+{
+        struct str s;
+        char *p;
+
+        if (!call_text(c, 0, &s, ret) || !run_text(c->run, s, ret))
+                return;
+        p = (char *)ret->string.p;
+        for (size_t i = 0; i < s.n; i++)
+                if (p[i] >= from && p[i] <= from + 25)
+                        p[i] ^= 0x20;
+}
+
+void function_toUpper(const struct call *c, struct value *ret)
+{
+        change_case(c, 'a', ret);
+}
+
+void function_toLower(const struct call *c, struct value *ret)
+{
+        change_case(c, 'A', ret);
+}
+
+void function_substr(const struct call *c, struct value *ret)
+{
+        int64_t offset, length, n;
+        struct str s;
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || c->args[1].type != VALUE_INTEGER ||
+            (c->argc == 3 && c->args[2].type != VALUE_INTEGER))
+                return;
+        s = c->args[0].string;
+        n = (int64_t)s.n;
+        offset = c->args[1].integer;
+        if (offset < 0)
+                offset = offset < -n ? 0 : n + offset;
+        if (offset > n)
+                offset = n;
+        length = c->argc == 3 ? c->args[2].integer : n;
+        if (length < 0)
+                length = length < -(n - offset) ? 0 : n - offset + length;
+        if (length > n - offset)
+                length = n - offset;
+        *ret = value_string(str_make(s.p + offset, (size_t)length));
+}
+
+static bool two_texts(const struct call *c, struct str *a, struct str *b, struct value *ret)
+{
+        return !call_strict(c, ret) && call_text(c, 0, a, ret) && call_text(c, 1, b, ret);
+}
+
+void function_strcmp(const struct call *c, struct value *ret)
+{
+        struct str a, b;
+
+        if (two_texts(c, &a, &b, ret)) {
+                int r = str_cmp(a, b);
+                *ret = value_integer((r > 0) - (r < 0));
+        }
+}
+
+void function_stricmp(const struct call *c, struct value *ret)
+{
+        struct str a, b;
+
+        if (two_texts(c, &a, &b, ret)) {
+                int r = str_icmp(a, b);
+                *ret = value_integer((r > 0) - (r < 0));
+        }
+}
+
+static bool is_digit(struct str s, size_t i)
+{
+        return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
+}
+
+/* As glibc's strverscmp orders: bytes, but where the first difference is in a number, by its value; a number with
+ * leading zeros is a fraction, and the more zeros the smaller. */
+static int version_compare(struct str a, struct str b)
+{
+        size_t i = 0, start, na, nb;
+        int zero, bytes;
+
+        while (i < a.n && i < b.n && a.p[i] == b.p[i])
+                i++;
+        if (i == a.n && i == b.n)
+                return 0;
+        for (start = i; start > 0 && is_digit(a, start - 1);)
+                start--;
+        bytes = (i < a.n ? (unsigned char)a.p[i] : -1) - (i < b.n ? (unsigned char)b.p[i] : -1);
+        if (!is_digit(a, start) && !is_digit(b, start))
+                return bytes;
+        zero = is_digit(a, start) && is_digit(b, start) && a.p[start] == '0' && b.p[start] == '0';
+        if (start == i) { /* the number begins with the difference: a leading zero makes a fraction */
+                if (!is_digit(a, i) || !is_digit(b, i))
+                        return bytes;
+                if (a.p[i] == '0' || b.p[i] == '0')
+                        return bytes;
+        } else if (zero) {
+                bool zeros = true;
+
+                for (size_t k = start; k < i; k++)
+                        zeros = zeros && a.p[k] == '0';
+                if (!zeros)
+                        return bytes;
+                /* only zeros are common: the one that goes on with a zero, or with digits at all, is smaller */
+                if (is_digit(a, i) != is_digit(b, i))
+                        return is_digit(a, i) ? -1 : 1;
+                return bytes;
+        }
+        for (na = i; is_digit(a, na);)
+                na++;
+        for (nb = i; is_digit(b, nb);)
+                nb++;
+        return na != nb ? (na > nb ? 1 : -1) : bytes;
+}
+
+static bool versions(const struct call *c, unsigned i, unsigned j, int *ret_order, struct value *ret)
+{
+        if (call_strict(c, ret) || c->args[i].type != VALUE_STRING || c->args[j].type != VALUE_STRING)
+                return false;
+        *ret_order = version_compare(c->args[i].string, c->args[j].string);
+        return true;
+}
+
+void function_versioncmp(const struct call *c, struct value *ret)
+{
+        int order;
+
+        if (versions(c, 0, 1, &order, ret))
+                *ret = value_integer((order > 0) - (order < 0));
+}
+
+#define VERSION_TEST(name, test)                                                                              \
+        void function_##name(const struct call *c, struct value *ret)                                         \
+        {                                                                                                     \
+                int order;                                                                                    \
+                if (versions(c, 0, 1, &order, ret))                                                           \
+                        *ret = value_boolean(order test 0);                                                   \
+        }
+VERSION_TEST(versionLE, <=)
+VERSION_TEST(versionLT, <)
+VERSION_TEST(versionGE, >=)
+VERSION_TEST(versionGT, >)
+VERSION_TEST(versionEQ, ==)
+
+void function_version_in_range(const struct call *c, struct value *ret)
+{
+        int low, high;
+
+        if (versions(c, 1, 0, &low, ret) && versions(c, 0, 2, &high, ret))
+                *ret = value_boolean(low <= 0 && high <= 0);
+}
+
+static bool in_set(struct str set, char ch)
+{
+        return str_find(set, ch) >= 0;
+}
+
+void function_split(const struct call *c, struct value *ret)
+{
+        struct str set = STR(" \t\n\v\f\r"), s;
+        struct value *items = NULL;
+        struct value_list *list = NULL;
+        uint32_t n;
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING)
+                return;
+        if (c->argc == 2 && c->args[1].type != VALUE_STRING)
+                return;
+        if (c->argc == 2)
+                set = c->args[1].string;
+        for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+                n = 0;
+                s = c->args[0].string;
+                for (size_t i = 0, from; i < s.n;) {
+                        while (i < s.n && in_set(set, s.p[i]))
+                                i++;
+                        for (from = i; i < s.n && !in_set(set, s.p[i]);)
+                                i++;
+                        if (i > from && items)
+                                items[n] = value_string(str_make(s.p + from, i - from));
+                        n += i > from;
+                }
+                if (!list && !(list = run_list(c->run, n, &items)))
+                        return;
+        }
+        *ret = (struct value){.type = VALUE_LIST, .list = list};
+}
+
+static void split_at(const struct call *c, bool whole_first, struct value *ret)
+{
+        struct value *items;
+        struct value_list *list;
+        struct str s;
+        ptrdiff_t at;
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !(list = run_list(c->run, 2, &items)))
+                return;
+        s = c->args[0].string;
+        at = str_find(s, '@');
+        items[0] = value_string(at >= 0 ? str_head(s, (size_t)at) : whole_first ? s : STR(""));
+        items[1] = value_string(at >= 0 ? str_skip(s, (size_t)at + 1) : whole_first ? STR("") : s);
+        *ret = (struct value){.type = VALUE_LIST, .list = list};
+}
+
+void function_splitUserName(const struct call *c, struct value *ret)
+{
+        split_at(c, true, ret);
+}
+
+void function_splitSlotName(const struct call *c, struct value *ret)
+{
+        split_at(c, false, ret);
+}

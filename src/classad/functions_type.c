@@ -1,0 +1,300 @@
+/* Functions about types and conversions, and those that take an expression rather than its value. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "classad/functions.h"
+#include "classad/operators.h"
+#include "classad/parse.h"
+#include "classad/print.h"
+
+static void is_type(const struct call *c, enum value_type type, struct value *ret)
+{
+        struct value v;
+
+        call_eval(c, 0, &v);
+        *ret = value_boolean(v.type == type);
+}
+
+#define IS_TYPE(name, type)                                                                                   \
+        void function_##name(const struct call *c, struct value *ret)                                         \
+        {                                                                                                     \
+                is_type(c, type, ret);                                                                        \
+        }
+IS_TYPE(isUndefined, VALUE_UNDEFINED)
+IS_TYPE(isError, VALUE_ERROR)
+IS_TYPE(isString, VALUE_STRING)
+IS_TYPE(isInteger, VALUE_INTEGER)
+IS_TYPE(isReal, VALUE_REAL)
+IS_TYPE(isList, VALUE_LIST)
+IS_TYPE(isClassAd, VALUE_AD)
+IS_TYPE(isBoolean, VALUE_BOOLEAN)
+IS_TYPE(isAbstime, VALUE_ABSTIME)
+IS_TYPE(isReltime, VALUE_RELTIME)
+
+/* The number at the beginning of a text, as strtod reads it; false when there is none. */
+static bool text_number(struct str s, double *ret_real, int64_t *ret_integer)
+{
+        char z[64], *end, *end_integer;
+        double d;
+
+        s = str_head(str_trim_left(s), sizeof(z) - 1);
+        if (s.n)
+                memcpy(z, s.p, s.n);
+        z[s.n] = '\0';
+        if (s.n > 1 && z[0] == '0' && (z[1] | 0x20) == 'x')
+                z[1] = '\0'; /* C's hexadecimal numbers are none here */
+        d = strtod(z, &end);
+        if (end == z)
+                return false;
+        *ret_real = d;
+        *ret_integer = strtoll(z, &end_integer, 10);
+        if (end_integer == end)
+                return true;
+        if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0))
+                return false;
+        *ret_integer = (int64_t)d;
+        return true;
+}
+
+bool value_convert_real(const struct value *v, double *ret)
+{
+        int64_t integer;
+
+        switch (v->type) {
+        case VALUE_RELTIME: *ret = v->real; return true;
+        case VALUE_ABSTIME: *ret = (double)v->integer; return true;
+        case VALUE_STRING:
+                if (str_ieq(v->string, STR("INF")) || str_ieq(v->string, STR("-INF"))) {
+                        *ret = v->string.p[0] == '-' ? -INFINITY : INFINITY;
+                        return true;
+                }
+                if (str_ieq(v->string, STR("NaN"))) {
+                        *ret = NAN;
+                        return true;
+                }
+                return text_number(v->string, ret, &integer);
+        default: return value_to_double(v, ret);
+        }
+}
+
+bool value_convert_integer(const struct value *v, int64_t *ret)
+{
+        double real;
+
+        switch (v->type) {
+        case VALUE_ABSTIME: *ret = v->integer; return true;
+        case VALUE_RELTIME:
+                if (!(fabs(v->real) < 9e18))
+                        return false;
+                *ret = (int64_t)v->real;
+                return true;
+        case VALUE_STRING: return text_number(v->string, &real, ret);
+        default: return value_to_integer(v, ret);
+        }
+}
+
+void function_int(const struct call *c, struct value *ret)
+{
+        int64_t i;
+
+        if (!call_strict(c, ret) && value_convert_integer(&c->args[0], &i))
+                *ret = value_integer(i);
+}
+
+void function_real(const struct call *c, struct value *ret)
+{
+        double d;
+
+        if (!call_strict(c, ret) && value_convert_real(&c->args[0], &d))
+                *ret = value_real(d);
+}
+
+void function_string(const struct call *c, struct value *ret)
+{
+        struct str s;
+
+        if (call_text(c, 0, &s, ret))
+                *ret = value_string(s);
+}
+
+void function_bool(const struct call *c, struct value *ret)
+{
+        const struct value *v = &c->args[0];
+        double d;
+
+        if (call_strict(c, ret))
+                return;
+        if (v->type == VALUE_STRING) {
+                bool yes = str_ieq(v->string, STR("true"));
+
+                *ret = yes || str_ieq(v->string, STR("false")) ? value_boolean(yes) : value_undefined();
+        } else if (value_to_double(v, &d)) {
+                *ret = value_boolean(d != 0);
+        }
+}
+
+void function_ifThenElse(const struct call *c, struct value *ret)
+{
+        struct value v;
+
+        call_eval(c, 0, &v);
+        switch (operator_truth(&v)) {
+        case TRUTH_TRUE: call_eval(c, 1, ret); break;
+        case TRUTH_FALSE: call_eval(c, 2, ret); break;
+        case TRUTH_UNDEFINED: *ret = value_undefined(); break;
+        default: *ret = value_error(); break;
+        }
+}
+
+void function_debug(const struct call *c, struct value *ret)
+{
+        *ret = c->args[0];
+}
+
+/* The text is compiled, and its code kept in the arena as long as the values of this evaluation. */
+void function_eval(const struct call *c, struct value *ret)
+{
+        struct symbols *symbols = (struct symbols *)c->run->symbols;
+        struct str text;
+        uint32_t root;
+        char *copy;
+
+        if (!call_text(c, 0, &text, ret))
+                return;
+        *ret = value_error();
+        if (!symbols || !run_steps(c->run, text.n / 8 + 1) || parse_expression(symbols, text, true, &root, NULL))
+                return;
+        copy = run_alloc(c->run, symbols->code.n);
+        if (!copy)
+                return;
+        memcpy(copy, symbols->code.p, symbols->code.n);
+        run_node(c->run, (const struct node *)(const void *)(copy + root), ret);
+}
+
+/* What stands under the attribute that the argument names; false when the argument is no name. */
+static bool named(const struct call *c, const struct node **ret)
+{
+        const struct node *nd = call_arg_node(c, 0);
+        const struct ad *ad = c->run->my;
+
+        if (nd->op == OP_TARGET)
+                ad = c->run->target;
+        else if (nd->op != OP_NAME && nd->op != OP_MY)
+                return false;
+        *ret = NULL;
+        for (; ad && !*ret; ad = ad->enclosing)
+                *ret = ad_get(ad, nd->a);
+        return true;
+}
+
+void function_unparse(const struct call *c, struct value *ret)
+{
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        const struct node *nd;
+
+        if (!named(c, &nd))
+                return;
+        if (nd)
+                expr_print(&out, (const struct expr *)nd, c->run->symbols);
+        if (out.overflow)
+                run_limit(c->run, "memory");
+        else
+                run_text(c->run, buf_view(&out), ret);
+}
+
+struct unresolved {
+        struct str *names;
+        size_t n, cap;
+        const struct symbols *symbols;
+};
+
+static void unresolved_name(void *arg, symbol name, bool target)
+{
+        struct unresolved *u = arg;
+
+        if (!target)
+                return;
+        MEM_GROW(u->names, u->cap, u->n + 1);
+        u->names[u->n++] = symbols_name(u->symbols, name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return str_icmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+void function_unresolved(const struct call *c, struct value *ret)
+{
+        struct unresolved u = {.symbols = c->run->symbols};
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        struct value pattern;
+        const struct node *nd;
+        struct expr_uses uses;
+        bool matches = false, bad = false;
+
+        if (!named(c, &nd))
+                return;
+        *ret = value_undefined();
+        if (!nd)
+                return;
+        expr_references((const struct expr *)nd, run_root(c->run->my), unresolved_name, &u, &uses);
+        if (u.n)
+                qsort(u.names, u.n, sizeof(*u.names), compare_names);
+        if (c->argc == 2)
+                call_eval(c, 1, &pattern);
+        for (size_t i = 0; i < u.n; i++) {
+                if (c->argc == 1) {
+                        buf_addz(&out, i ? "," : "");
+                        buf_str(&out, u.names[i]);
+                } else if (pattern.type == VALUE_STRING) {
+                        int r = regexp_matches(c->run, pattern.string, u.names[i], STR("i"));
+                        matches = matches || r > 0;
+                        bad = bad || r < 0;
+                }
+        }
+        free(u.names);
+        if (c->argc == 1)
+                run_text(c->run, buf_view(&out), ret);
+        else
+                *ret = bad || pattern.type != VALUE_STRING ? value_error() : value_boolean(matches);
+}
+
+/* The first argument in the scope of each ad of the second. */
+static bool each_context(const struct call *c, struct value *contexts, uint32_t i, struct value *ret)
+{
+        struct value member;
+
+        run_item(c->run, contexts->list, i, &member);
+        if (member.type != VALUE_AD)
+                return false;
+        run_node_in(c->run, call_arg_node(c, 0), member.ad, c->run->target, ret);
+        return true;
+}
+
+void function_evalInEachContext(const struct call *c, struct value *ret)
+{
+        struct value contexts, *items;
+        struct value_list *list;
+
+        call_eval(c, 1, &contexts);
+        if (contexts.type != VALUE_LIST || !(list = run_list(c->run, contexts.list->n, &items)))
+                return;
+        for (uint32_t i = 0; i < list->n; i++)
+                if (!each_context(c, &contexts, i, &items[i]))
+                        return;
+        *ret = (struct value){.type = VALUE_LIST, .list = list};
+}
+
+void function_countMatches(const struct call *c, struct value *ret)
+{
+        struct value contexts, v;
+        int64_t count = 0;
+
+        call_eval(c, 1, &contexts);
+        if (contexts.type == VALUE_ERROR)
+                return;
+        for (uint32_t i = 0; contexts.type == VALUE_LIST && i < contexts.list->n; i++)
+                if (each_context(c, &contexts, i, &v) && value_is_true(&v))
+                        count++;
+        *ret = value_integer(count);
+}

@@ -1,0 +1,44 @@
+/* run: the state of one evaluation, for those that take part in it (private to classad/). */
+#pragma once
+#include "classad/code.h"
+#include "classad/eval.h"
+
+/* An attribute whose evaluation is under way: to see cycles. */
+struct active {
+        const struct node *nd;
+        const struct ad *root;
+        const struct active *below;
+};
+
+struct run {
+        struct eval *ev;
+        const struct ad *my;     /* the innermost ad that names are looked up in */
+        const struct ad *target; /* the other ad, or NULL */
+        const struct active *active;
+        const struct symbols *symbols;
+        unsigned recursion;
+};
+
+#define RUN_RECURSION_MAX 4000 /* nested operators over all nested references: what a thread's stack holds */
+
+void run_node(struct run *r, const struct node *nd, struct value *ret);
+void run_node_in(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,
+                 struct value *ret);
+/* Takes n steps; false when there are none left. */
+bool run_steps(struct run *r, size_t n);
+/* From the evaluation's arena; NULL when the limit is reached (then the whole evaluation is error). */
+void *run_alloc(struct run *r, size_t n);
+bool run_text(struct run *r, struct str s, struct value *ret); /* a copy as a string value */
+void run_limit(struct run *r, const char *which);
+
+void run_item(struct run *r, const struct value_list *list, uint32_t i, struct value *ret); /* i < list->n */
+struct value_list *run_list(struct run *r, uint32_t n, struct value **ret_items); /* NULL past the limit */
+void run_select(struct run *r, const struct value *from, symbol name, struct value *ret);
+void run_condition(struct run *r, const struct node *nd, struct value *ret);
+
+static inline const struct ad *run_root(const struct ad *ad)
+{
+        while (ad && ad->enclosing)
+                ad = ad->enclosing;
+        return ad;
+}
