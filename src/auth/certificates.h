@@ -1,0 +1,35 @@
+/* certificates: which certificates were issued to agents, and which of them are believed no more.
+ *
+ * One table in memory, kept in the store as blobs "issued/<serial>" and, when one is revoked,
+ * "revoked/<serial>". A certificate that is past its end is refused by TLS, so its entry may then be
+ * forgotten. Serials are hexadecimal, in either case. As with tokens, what changes the table goes into a
+ * batch that the caller appends; not thread-safe.
+ */
+#pragma once
+#include "auth/csr.h"
+#include "store/store.h"
+
+struct certificates;
+/* 0; -EBADMSG when a record cannot be read (err names it); or what the store returned. */
+int certificates_load(struct store *s, struct certificates **ret, struct err *err);
+void certificates_free(struct certificates *cs); /* NULL is fine */
+
+/* Records one that was issued. */
+void certificates_add(struct certificates *cs, const struct cert_facts *facts, struct store_batch *b);
+/* What TLS's checks do not tell: one that we do not know of (from before a restored backup, or forged with a
+ * stolen key) is not believed either. */
+bool certificates_believed(const struct certificates *cs, struct str serial);
+/* Revokes one. 0, also when it was revoked already; -ENOENT when it is not known. */
+int certificates_revoke(struct certificates *cs, struct str serial, int64_t now_ms, struct store_batch *b);
+/* Revokes all of an agent. How many there were that were believed. */
+size_t certificates_revoke_name(struct certificates *cs, struct str name, int64_t now_ms,
+                                struct store_batch *b);
+/* Forgets those whose end is past. */
+void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_batch *b);
+
+struct certificate {
+        const char *name, *serial; /* borrowed until the table changes */
+        int64_t from_ms, until_ms;
+        int64_t revoked_ms; /* 0: not */
+};
+bool certificates_next(const struct certificates *cs, size_t *at, struct certificate *ret); /* as map_next */

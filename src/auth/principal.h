@@ -1,0 +1,35 @@
+/* principal: who somebody is. `name@domain`: everything a peer proves (a unix socket's uid, a token, a
+ * certificate) is mapped to one, and jobs, limits and history know only these.
+ *
+ * The domain is what follows the last '@'. A name is 1 to 64 bytes of letters, digits and . _ - + $ @
+ * \ (directory services have local names such as ann@corp); a domain is 1 to 190 bytes of letters, digits, .
+ * and -. Neither begins with a dash or a dot. Comparison is exact.
+ */
+#pragma once
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PRINCIPAL_NAME_MAX   64
+#define PRINCIPAL_DOMAIN_MAX 190
+#define PRINCIPAL_MAX        (PRINCIPAL_NAME_MAX + 1 + PRINCIPAL_DOMAIN_MAX)
+
+enum role { ROLE_USER, ROLE_OPERATOR, ROLE_ADMIN };
+const char *role_name(enum role r);
+int role_parse(struct str text, enum role *ret); /* 0 or -EINVAL */
+
+bool principal_name_valid(struct str name);
+bool principal_domain_valid(struct str domain);
+/* The two parts, borrowed from text. 0 or -EINVAL. */
+int principal_split(struct str text, struct str *ret_name, struct str *ret_domain);
+/* Appends name@domain. 0; -EINVAL, with nothing appended, when a part is not valid. */
+int principal_print(struct buf *out, struct str name, struct str domain);
+
+/* Appends the principal of a local user: its name in the user database @ domain. 0; -ENOENT when no user has
+ * the uid: such a peer is refused; -EINVAL when its name can be no principal's; other -errno of the user
+ * database. */
+int principal_of_uid(struct buf *out, uid_t uid, struct str domain, struct err *err);
+/* The other way, for the side that runs a job as a local user: only for names of the given domain. 0; -ENOENT
+ * when the domain is another or there is no such user; -EINVAL; other -errno. */
+int principal_to_uid(struct str text, struct str domain, uid_t *ret_uid, gid_t *ret_gid, struct err *err);

@@ -1,0 +1,160 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <semaphore.h>
+
+#include "auth/certificates.h"
+
+struct fixture {
+        struct store *s;
+        struct certificates *cs;
+        struct store_batch *b;
+        uint64_t term;
+};
+
+static void committed(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
+                      const struct err *err)
+{
+        (void)last_seq;
+        (void)batch;
+        (void)err;
+        assert_int_equal(result, STORE_DURABLE);
+        sem_post(arg);
+}
+
+static void commit(struct fixture *f)
+{
+        sem_t done;
+
+        sem_init(&done, 0, 0);
+        store_append(f->s, f->term, f->b, committed, &done);
+        sem_wait(&done);
+        sem_destroy(&done);
+        f->b = store_batch_new();
+}
+
+/* Commits what the table changed and reads the table anew. */
+static void reload(struct fixture *f)
+{
+        commit(f);
+        certificates_free(f->cs);
+        assert_int_equal(certificates_load(f->s, &f->cs, NULL), 0);
+}
+
+static int setup(void **state)
+{
+        struct fixture *f = mem_new(struct fixture);
+
+        assert_int_equal(store_open("memory:", &f->s, NULL, NULL), 0);
+        assert_int_equal(store_term_take(f->s, &f->term, NULL), 0);
+        assert_int_equal(certificates_load(f->s, &f->cs, NULL), 0);
+        f->b = store_batch_new();
+        *state = f;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct fixture *f = *state;
+
+        store_batch_free(f->b);
+        certificates_free(f->cs);
+        store_close(f->s);
+        free(f);
+        return 0;
+}
+
+static void add(struct fixture *f, const char *name, const char *serial, int64_t until_ms)
+{
+        struct cert_facts facts = {.from_ms = 1, .until_ms = until_ms};
+
+        strncpy(facts.name, name, sizeof(facts.name) - 1);
+        strncpy(facts.serial, serial, sizeof(facts.serial) - 1);
+        certificates_add(f->cs, &facts, f->b);
+}
+
+static void one_is_believed_until_revoked(void **state)
+{
+        struct fixture *f = *state;
+        struct certificate c;
+        size_t at = 0;
+
+        add(f, "n1", "4a01", 5000);
+        reload(f);
+        assert_true(certificates_believed(f->cs, STR("4a01")));
+        assert_true(certificates_believed(f->cs, STR("4A01"))); /* as TLS libraries print it */
+        assert_false(certificates_believed(f->cs, STR("4a02")));
+        assert_false(certificates_believed(f->cs, STR_NONE));
+        assert_int_equal(certificates_revoke(f->cs, STR("4A01"), 70, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("4a01"), 80, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("4a02"), 80, f->b), -ENOENT);
+        assert_false(certificates_believed(f->cs, STR("4a01")));
+        reload(f);
+        assert_false(certificates_believed(f->cs, STR("4a01")));
+        assert_true(certificates_next(f->cs, &at, &c));
+        assert_string_equal(c.name, "n1");
+        assert_int_equal(c.revoked_ms, 70);
+        assert_int_equal(c.until_ms, 5000);
+        assert_false(certificates_next(f->cs, &at, &c));
+}
+
+static void an_agent_is_revoked_whole(void **state)
+{
+        struct fixture *f = *state;
+
+        add(f, "n1", "4a01", 5000);
+        add(f, "n1", "4a02", 5000);
+        add(f, "n2", "4a03", 5000);
+        certificates_revoke(f->cs, STR("4a01"), 5, f->b);
+        assert_int_equal(certificates_revoke_name(f->cs, STR("n1"), 10, f->b), 1);
+        assert_int_equal(certificates_revoke_name(f->cs, STR("n1"), 10, f->b), 0);
+        reload(f);
+        assert_false(certificates_believed(f->cs, STR("4a02")));
+        assert_true(certificates_believed(f->cs, STR("4a03")));
+}
+
+static void ended_ones_are_forgotten(void **state)
+{
+        struct fixture *f = *state;
+        struct certificate c;
+        size_t at = 0;
+
+        add(f, "n1", "4a01", 5000);
+        add(f, "n1", "4a02", 6000);
+        certificates_revoke(f->cs, STR("4a01"), 5, f->b);
+        commit(f);
+        certificates_prune(f->cs, 5001, f->b);
+        reload(f);
+        assert_true(certificates_next(f->cs, &at, &c));
+        assert_string_equal(c.serial, "4a02");
+        assert_false(certificates_next(f->cs, &at, &c));
+}
+
+static void a_damaged_record_is_named(void **state)
+{
+        struct fixture *f = *state;
+        struct certificates *cs = NULL;
+        struct err err = {0};
+
+        store_batch_blob_put(f->b, STR("revoked/77"), STR("rubbish"));
+        commit(f);
+        assert_int_equal(certificates_load(f->s, &cs, &err), -EBADMSG);
+        assert_null(cs);
+        assert_non_null(strstr(err.text, "revoked/77"));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                T(one_is_believed_until_revoked),
+                T(an_agent_is_revoked_whole),
+                T(ended_ones_are_forgotten),
+                T(a_damaged_record_is_named),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

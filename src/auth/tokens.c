@@ -1,0 +1,233 @@
+/* The table of token records: each entry keeps its packed record, into which the token's texts point. */
+#include "auth/token.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "auth/csr.h"
+#include "base/map.h"
+
+#define PREFIX "token/"
+
+struct entry {
+        struct token token;
+        char *record;
+        size_t n;
+};
+
+struct tokens {
+        struct map *by_id;
+};
+
+static void entry_free(struct entry *e)
+{
+        if (!e)
+                return;
+        free(e->record);
+        free(e);
+}
+
+static struct entry *entry_new(struct str id, struct str record)
+{
+        struct entry *e = mem_new(struct entry);
+
+        e->record = mem_dup(record.p, record.n);
+        e->n = record.n;
+        if (token_unpack(&e->token, id, str_make(e->record, e->n)) == 0)
+                return e;
+        entry_free(e);
+        return NULL;
+}
+
+static int add_name(void *arg, struct str name)
+{
+        struct buf *names = arg;
+
+        buf_str(names, name);
+        buf_char(names, '\n');
+        return 0;
+}
+
+static int load_one(struct tokens *ts, struct store *s, struct str name, struct err *err)
+{
+        BUF_CLEANUP struct buf record = {0};
+        struct str id = str_skip(name, sizeof(PREFIX) - 1);
+        struct entry *e;
+        int r = store_blob_get(s, name, &record, err);
+
+        if (r)
+                return r;
+        e = entry_new(id, buf_view(&record));
+        if (!e)
+                return err_set(err, -EBADMSG, "the record \"" STR_FMT "\" of the store cannot be read",
+                               STR_ARG(name));
+        entry_free(map_put(ts->by_id, id, e));
+        return 0;
+}
+
+int tokens_load(struct store *s, struct tokens **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf names = {0};
+        struct tokens *ts;
+        struct str rest, name;
+        int r = store_blob_list(s, STR(PREFIX), add_name, &names, err);
+
+        if (r)
+                return r;
+        ts = mem_new(struct tokens);
+        ts->by_id = map_new();
+        rest = buf_view(&names);
+        while (r == 0 && str_cut(&rest, '\n', &name))
+                if (name.n)
+                        r = load_one(ts, s, name, err);
+        if (r) {
+                tokens_free(ts);
+                return r;
+        }
+        *ret = ts;
+        return 0;
+}
+
+void tokens_free(struct tokens *ts)
+{
+        size_t at = 0;
+        void *e;
+
+        if (!ts)
+                return;
+        while (map_next(ts->by_id, &at, NULL, &e))
+                entry_free(e);
+        map_free(ts->by_id);
+        free(ts);
+}
+
+static struct entry *find(const struct tokens *ts, struct str id)
+{
+        return map_get(ts->by_id, id);
+}
+
+static void blob_name(struct buf *to, struct str id)
+{
+        buf_addz(to, PREFIX);
+        buf_str(to, id);
+}
+
+/* Replaces the entry by one of t's present values, in the table and in the batch. */
+static struct entry *put(struct tokens *ts, const struct token *t, struct store_batch *b)
+{
+        BUF_CLEANUP struct buf record = {0};
+        BUF_CLEANUP struct buf name = {0};
+        struct entry *e;
+
+        token_pack(&record, t);
+        blob_name(&name, str_of(t->id));
+        store_batch_blob_put(b, buf_view(&name), buf_view(&record));
+        e = entry_new(str_of(t->id), buf_view(&record));
+        assert(e);
+        entry_free(map_put(ts->by_id, str_of(t->id), e));
+        return e;
+}
+
+int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, struct err *err)
+{
+        struct str name, domain;
+
+        assert(t->id[0]); /* token_make came first */
+        if (t->kind == TOKEN_AGENT && t->name.n && !csr_name_valid(t->name))
+                return err_set(err, -EINVAL, "\"" STR_FMT "\" cannot be an agent's name", STR_ARG(t->name));
+        if (t->kind == TOKEN_USER && principal_split(t->name, &name, &domain))
+                return err_set(err, -EINVAL, "\"" STR_FMT "\" is not a user, who is written name@domain",
+                               STR_ARG(t->name));
+        if (t->tags.n > TOKEN_LIMITS_MAX || t->owners.n > TOKEN_LIMITS_MAX)
+                return err_set(err, -EINVAL, "more than %d bytes of tags or owners for a token",
+                               TOKEN_LIMITS_MAX);
+        if (t->limited && t->uses_left == 0)
+                return err_set(err, -EINVAL, "a token of no uses");
+        put(ts, t, b);
+        return 0;
+}
+
+const struct token *tokens_find(const struct tokens *ts, struct str id)
+{
+        struct entry *e = find(ts, id);
+
+        return e ? &e->token : NULL;
+}
+
+int tokens_look(const struct tokens *ts, struct str text, enum token_kind wanted, struct str fingerprint,
+                int64_t now_ms, const struct token **ret_token)
+{
+        struct token_text parts;
+        struct entry *e;
+        int r;
+
+        if (token_text_parse(text, &parts))
+                return TOKEN_UNKNOWN;
+        if (!str_eq(parts.fingerprint, fingerprint))
+                return TOKEN_OTHER_CA;
+        e = find(ts, parts.id);
+        if (!e)
+                return TOKEN_UNKNOWN;
+        r = token_check(&e->token, &parts, wanted, now_ms);
+        if (r == 0 && ret_token)
+                *ret_token = &e->token;
+        return r;
+}
+
+int tokens_use(struct tokens *ts, struct str text, enum token_kind wanted, struct str fingerprint,
+               int64_t now_ms, struct store_batch *b, const struct token **ret_token)
+{
+        const struct token *found;
+        int r = tokens_look(ts, text, wanted, fingerprint, now_ms, &found);
+
+        if (r)
+                return r;
+        if (found->limited) {
+                struct token used = *found;
+
+                used.uses_left--;
+                found = &put(ts, &used, b)->token;
+        }
+        if (ret_token)
+                *ret_token = found;
+        return 0;
+}
+
+bool tokens_remove(struct tokens *ts, struct str id, struct store_batch *b)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct entry *e = map_take(ts->by_id, id);
+
+        if (!e)
+                return false;
+        blob_name(&name, str_of(e->token.id));
+        store_batch_blob_delete(b, buf_view(&name));
+        entry_free(e);
+        return true;
+}
+
+void tokens_prune(struct tokens *ts, int64_t now_ms, struct store_batch *b)
+{
+        BUF_CLEANUP struct buf ended = {0};
+        const struct token *t;
+        struct str rest, id;
+        size_t at = 0;
+
+        while (tokens_next(ts, &at, &t))
+                if ((t->expires_ms && now_ms >= t->expires_ms) || (t->limited && t->uses_left == 0))
+                        buf_printf(&ended, "%s\n", t->id);
+        rest = buf_view(&ended);
+        while (str_cut(&rest, '\n', &id))
+                if (id.n)
+                        tokens_remove(ts, id, b);
+}
+
+bool tokens_next(const struct tokens *ts, size_t *at, const struct token **ret)
+{
+        void *e;
+
+        if (!map_next(ts->by_id, at, NULL, &e))
+                return false;
+        *ret = &((struct entry *)e)->token;
+        return true;
+}
