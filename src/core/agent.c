@@ -56,6 +56,15 @@ struct core_agent **agents_sorted(struct core *c, size_t *ret_count)
         return all;
 }
 
+/* What the agent has not accepted yet is not in its offers: it is counted here (taken_*). */
+static void count_taken(struct queue *q, const struct job *j, int sign)
+{
+        q->taken_cpus += sign * (int64_t)j->cpus;
+        q->taken_memory_mib += sign * (int64_t)j->memory_mib;
+        q->taken_disk_kib += sign * (int64_t)j->disk_kib;
+        q->taken_jobs += (uint32_t)sign;
+}
+
 void queue_attach(struct queue *q, struct job *j)
 {
         assert(!j->queue);
@@ -66,11 +75,21 @@ void queue_attach(struct queue *q, struct job *j)
                 j->next->prev = j;
         q->attempts = j;
         q->attempt_count++;
+        if (!j->accepted)
+                count_taken(q, j, 1);
+}
+
+void queue_accepted(struct queue *q, struct job *j)
+{
+        if (!j->accepted)
+                count_taken(q, j, -1);
+        j->accepted = true;
 }
 
 void queue_detach(struct queue *q, struct job *j)
 {
         assert(j->queue == q && q->attempt_count > 0);
+        queue_accepted(q, j);
         if (j->next)
                 j->next->prev = j->prev;
         if (j->prev)

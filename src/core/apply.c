@@ -19,14 +19,14 @@ static int damaged(struct err *err, const struct event *e, const char *what)
 
 static void log_job(struct job *j, const struct event *e, struct queue *q)
 {
-        log_push(&j->log, (struct log_entry){
-                                  .at_ms = e->at_ms,
-                                  .type = e->type,
-                                  .fence = j->fence,
-                                  .queue = q,
-                                  .code = e->type == EVENT_EXITED && !e->code ? e->exit_code : e->code,
-                                  .text = e->reason.n ? str_dupz(e->reason) : NULL,
-                          });
+        joblog_push(&j->log, (struct joblog_entry){
+                                     .at_ms = e->at_ms,
+                                     .type = e->type,
+                                     .fence = j->fence,
+                                     .queue = q,
+                                     .code = e->type == EVENT_EXITED && !e->code ? e->exit_code : e->code,
+                                     .text = e->reason.n ? str_dupz(e->reason) : NULL,
+                             });
 }
 
 /* For members without a record: one entry for all of them. */
@@ -56,14 +56,6 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
 
         (void)c;
         sm_check(&job_states, j->state, to);
-        if (j->state == JOB_MATCHED && j->queue) {
-                struct queue *q = j->queue;
-
-                q->taken_cpus -= j->cpus;
-                q->taken_memory_mib -= (int64_t)j->memory_mib;
-                q->taken_disk_kib -= (int64_t)j->disk_kib;
-                q->taken_jobs--;
-        }
         if (had && !has) {
                 queue_detach(j->queue, j);
                 j->request->active--;
@@ -179,11 +171,8 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 j->disk_kib = e->disk_kib;
                 j->lease_ms = e->lease_ms;
                 move(c, j, JOB_MATCHED, e->at_ms);
+                j->accepted = false;
                 queue_attach(q, j);
-                q->taken_cpus += j->cpus;
-                q->taken_memory_mib += (int64_t)j->memory_mib;
-                q->taken_disk_kib += (int64_t)j->disk_kib;
-                q->taken_jobs++;
                 log_job(j, e, q);
         }
         return 0;
@@ -241,10 +230,12 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                 log_job(j, e, q);
                 switch (e->type) {
                 case EVENT_ACCEPTED:
+                        queue_accepted(q, j);
                         if (j->state == JOB_MATCHED)
                                 move(c, j, JOB_STAGING, e->at_ms);
                         break;
                 case EVENT_STARTED:
+                        queue_accepted(q, j);
                         if (j->state == JOB_MATCHED)
                                 move(c, j, JOB_STAGING, e->at_ms);
                         if (j->state == JOB_STAGING)

@@ -8,16 +8,18 @@
 #define CORE_ATTRIBUTES(X)                                                                                   \
         /* a job, as submitted */                                                                            \
         X(ClusterId)                                                                                         \
-        X(ProcId) X(GlobalJobId) X(Owner) X(User) X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) \
-                X(In) X(Out) X(Err) X(Iwd) X(UserLog) X(JobUniverse) X(Requirements) X(Rank) X(JobPrio)      \
-                        X(RequestCpus) X(RequestMemory) X(RequestDisk) X(TransferInput) X(TransferOutput) X( \
-                                TransferExecutable) X(TransferOutputRemaps) X(ShouldTransferFiles)           \
-                                X(WhenToTransferOutput) X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X( \
-                                        OnExitHold) X(OnExitHoldReason) X(OnExitHoldSubCode) X(PeriodicHold) \
-                                        X(PeriodicHoldReason) X(PeriodicHoldSubCode) X(PeriodicRelease) X(   \
-                                                PeriodicRemove) X(PeriodicRemoveReason) X(JobLeaseDuration)  \
-                                                X(SuccessExitCode) X(JobSuccessExitCode) X(JobMaxRetries)    \
-                                                        X(MaxRetries) X(AllowedExecuteDuration)              \
+        X(ProcId)                                                                                            \
+        X(GlobalJobId)                                                                                       \
+        X(Owner) X(User) X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(   \
+                Iwd) X(UserLog) X(JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus)             \
+                X(RequestMemory) X(RequestDisk) X(TransferInput) X(TransferOutput) X(TransferExecutable) X(  \
+                        TransferOutputRemaps) X(ShouldTransferFiles) X(WhenToTransferOutput)                 \
+                        X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X(OnExitHold) X(OnExitHoldReason)  \
+                                X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                   \
+                                        X(PeriodicHoldSubCode) X(PeriodicRelease) X(PeriodicRemove) X(       \
+                                                PeriodicRemoveReason) X(JobLeaseDuration) X(SuccessExitCode) \
+                                                X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
+                                                        X(AllowedExecuteDuration)                            \
                                                                 X(HoldOnSubmit) /* a job, as it goes */      \
                 X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)   \
                         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal) \

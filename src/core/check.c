@@ -85,7 +85,7 @@ static const char *check_queue(const struct queue *q)
                         FAIL("%llu.%u is in the list of another queue", ID(j->request), j->member);
                 if (request_job(j->request, j->member) != j)
                         FAIL("%llu.%u has two records", ID(j->request), j->member);
-                if (j->state == JOB_MATCHED) {
+                if (!j->accepted) {
                         taken++;
                         cpus += j->cpus;
                 }

@@ -58,6 +58,7 @@ static void collect(struct names *s, const struct ad *ad)
                 a->JobLeaseDuration};
         const symbol conditions[] = {a->Requirements, a->Rank, a->RequestCpus, a->RequestMemory,
                                      a->RequestDisk};
+        struct expr_uses uses;
 
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
                 names_add(s, fixed[i]);
@@ -66,7 +67,7 @@ static void collect(struct names *s, const struct ad *ad)
         for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
                 const struct expr *e = ad_find(ad, conditions[i]);
                 if (e)
-                        expr_references(e, ad, on_reference, s, NULL);
+                        expr_references(e, ad, on_reference, s, &uses);
         }
 }
 

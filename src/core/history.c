@@ -13,7 +13,7 @@ static void print_log(struct buf *out, const struct request *r, uint32_t member)
 
         buf_addz(out, "{ ");
         for (size_t i = 0; i < r->log_count + (j ? j->log.count : 0); i++) {
-                const struct log_entry *e;
+                const struct joblog_entry *e;
 
                 if (i < r->log_count) {
                         if (!set_has(&r->log[i].members, member))

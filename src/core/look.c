@@ -202,7 +202,7 @@ int core_request_spooled(struct core *c, uint64_t request, const struct submissi
         return 0;
 }
 
-static void tell_entry(const struct log_entry *e, core_log_fn *fn, void *arg)
+static void tell_entry(const struct joblog_entry *e, core_log_fn *fn, void *arg)
 {
         struct core_log_entry out = {
                 .at_ms = e->at_ms,

@@ -197,13 +197,14 @@ static bool differs_by_member(const struct core *c, const struct template *t)
 {
         const symbol policies[] = {c->attr.PeriodicHold, c->attr.PeriodicRelease, c->attr.PeriodicRemove};
         struct differs d = {c, t, false};
+        struct expr_uses uses;
 
         for (size_t i = 0; i < 3; i++) {
                 const struct expr *e = ad_find(t->ad, policies[i]);
 
                 on_name(&d, policies[i], false);
                 if (e)
-                        expr_references(e, t->ad, on_name, &d, NULL);
+                        expr_references(e, t->ad, on_name, &d, &uses);
         }
         return d.found;
 }

@@ -101,7 +101,7 @@ static void job_free(struct job *j)
 {
         free(j->hold_reason);
         free(j->outputs);
-        log_deinit(&j->log);
+        joblog_deinit(&j->log);
         free(j);
 }
 

@@ -170,6 +170,7 @@ static void learn_references(struct core *c, struct queue *q)
         const symbol conditions[] = {c->attr.Requirements, c->attr.Rank};
         size_t before = c->significant_count;
         struct job_specific specific = {.attr = &c->attr};
+        struct expr_uses uses;
 
         q->has_rank = ad_find(q->ad, c->attr.Rank) != NULL;
         for (size_t i = 0; i < 2; i++) {
@@ -177,9 +178,9 @@ static void learn_references(struct core *c, struct queue *q)
 
                 if (!e)
                         continue;
-                expr_references(e, q->ad, on_job_specific, &specific, NULL);
+                expr_references(e, q->ad, on_job_specific, &specific, &uses);
                 if (!specific.found)
-                        expr_references(e, q->ad, on_target, c, NULL);
+                        expr_references(e, q->ad, on_target, c, &uses);
         }
         q->job_specific = specific.found;
         if (c->significant_count != before)
@@ -270,7 +271,7 @@ void core_accepted(struct core *c, const char *agent, const struct core_attempts
         sift(c, agent, a, &e.members, NULL);
         SET_FOREACH (a->members, m) {
                 struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
-                if (j && j->state != JOB_MATCHED)
+                if (j && j->accepted)
                         set_remove(&e.members, (uint32_t)m);
         }
         emit_attempts(c, a, &e);

@@ -31,7 +31,7 @@ static void put_text(struct writer *w, const char *text)
                 pack_str(w->out, str_of(text));
 }
 
-static void put_entry(struct writer *w, const struct log_entry *e)
+static void put_entry(struct writer *w, const struct joblog_entry *e)
 {
         pack_i64(w->out, e->at_ms);
         pack_u64(w->out, e->type);
@@ -53,7 +53,7 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, numbers[i]);
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
                 pack_i64(w->out, times[i]);
-        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u));
+        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -161,9 +161,9 @@ static char *get_text(struct reader *r)
         return unpack_max(&r->in, 1) ? str_dupz(unpack_str(&r->in)) : NULL;
 }
 
-static struct log_entry get_entry(struct reader *r)
+static struct joblog_entry get_entry(struct reader *r)
 {
-        struct log_entry e = {0};
+        struct joblog_entry e = {0};
 
         e.at_ms = unpack_i64(&r->in);
         e.type = (enum event_type)unpack_max(&r->in, EVENT_TYPES - 1);
@@ -187,12 +187,6 @@ static void get_attempt(struct reader *r, struct job *j)
                 return;
         queue_attach(q, j);
         j->request->active++;
-        if (j->state == JOB_MATCHED) {
-                q->taken_cpus += j->cpus;
-                q->taken_memory_mib += (int64_t)j->memory_mib;
-                q->taken_disk_kib += (int64_t)j->disk_kib;
-                q->taken_jobs++;
-        }
 }
 
 static void get_job(struct reader *r, struct request *req)
@@ -225,9 +219,10 @@ static void get_job(struct reader *r, struct request *req)
         j->wall_ms = unpack_i64(u);
         j->cpu_user_ms = unpack_i64(u);
         j->cpu_system_ms = unpack_i64(u);
-        flags = unpack_max(u, 3);
+        flags = unpack_max(u, 7);
         j->ended = flags & 1;
         j->signaled = flags & 2;
+        j->accepted = flags & 4;
         j->exit_code = (int32_t)unpack_i64(u);
         j->hold_code = (int32_t)unpack_i64(u);
         j->hold_subcode = (int32_t)unpack_i64(u);
@@ -241,7 +236,7 @@ static void get_job(struct reader *r, struct request *req)
         }
         j->log.dropped = (uint32_t)unpack_max(u, UINT32_MAX);
         for (uint64_t n = unpack_max(u, LOG_ENTRIES_MAX); n > 0 && !u->bad; n--)
-                log_push(&j->log, get_entry(r));
+                joblog_push(&j->log, get_entry(r));
 }
 
 static void get_groups(struct reader *r, struct request *req)

@@ -23,7 +23,7 @@ struct queue;
 struct request;
 struct bucket;
 
-struct log_entry {
+struct joblog_entry {
         int64_t at_ms;
         struct queue *queue; /* NULL: none */
         char *text;          /* NULL: none; owned */
@@ -31,8 +31,8 @@ struct log_entry {
         int32_t code;
         enum event_type type;
 };
-struct log {
-        struct log_entry *entries;
+struct joblog {
+        struct joblog_entry *entries;
         uint32_t count, cap;
         uint32_t dropped; /* entries left out of the middle */
 };
@@ -50,13 +50,14 @@ struct job {
         int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
         uint64_t memory_peak_bytes;
         struct queue *last_queue;
+        bool accepted; /* the agent knows of the attempt: its offers count it */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
         char *hold_reason; /* owned; kept for the log after release */
         char *outputs;     /* packed, of the last result; owned */
         size_t outputs_n;
-        struct log log;
+        struct joblog log;
 };
 
 struct bucket {
@@ -89,7 +90,7 @@ struct hold_group {
 };
 struct range_log {
         struct set members;
-        struct log_entry entry;
+        struct joblog_entry entry;
 };
 struct priority_group {
         struct set members;
@@ -241,6 +242,7 @@ struct core_agent *agent_find(const struct core *c, const char *name);
 struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
 void queue_attach(struct queue *q, struct job *j);
 void queue_detach(struct queue *q, struct job *j);
+void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accepted before */
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,
                                   size_t *ret_count); /* by name; the caller frees the array */
@@ -249,9 +251,9 @@ struct core_agent **agents_sorted(struct core *c,
  */
 int64_t leases_end(struct core *c);
 
-/* log.c */
-void log_push(struct log *log, struct log_entry e); /* takes e.text */
-void log_deinit(struct log *log);
+/* joblog.c */
+void joblog_push(struct joblog *log, struct joblog_entry e); /* takes e.text */
+void joblog_deinit(struct joblog *log);
 
 /* policy.c */
 struct exit_decision {

@@ -2,10 +2,10 @@
 #include "base/mem.h"
 #include "core/state.h"
 
-void log_push(struct log *log, struct log_entry e)
+void joblog_push(struct joblog *log, struct joblog_entry e)
 {
         if (log->count == LOG_ENTRIES_MAX) {
-                struct log_entry *out = &log->entries[LOG_ENTRIES_MAX / 2];
+                struct joblog_entry *out = &log->entries[LOG_ENTRIES_MAX / 2];
 
                 free(out->text);
                 memmove(out, out + 1, (LOG_ENTRIES_MAX / 2 - 1) * sizeof(*out));
@@ -19,10 +19,10 @@ void log_push(struct log *log, struct log_entry e)
         log->entries[log->count++] = e;
 }
 
-void log_deinit(struct log *log)
+void joblog_deinit(struct joblog *log)
 {
         for (uint32_t i = 0; i < log->count; i++)
                 free(log->entries[i].text);
         free(log->entries);
-        *log = (struct log){0};
+        *log = (struct joblog){0};
 }
