@@ -75,6 +75,13 @@ static const struct option_row token_options[] = {
         {0},
 };
 
+static const struct option_row classad_options[] = {
+        {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
+        {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
+        {"old", 0, OPTION_FLAG, NULL, "Read files and expressions by the rules of the old syntax."},
+        {0},
+};
+
 #define RUNNING "Run it"
 #define WORKING "Submit and collect"
 #define LOOKING "Look"
@@ -169,6 +176,14 @@ const struct command commands[] = {
          "a negative one.",
          "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
 
+        {"classad", TOOLS, "try ClassAd expressions and matches", "eval|match [OPTIONS] EXPR...|A B",
+         "`drover classad eval EXPR...` prints the value of each expression on a line of its own, as the language "
+         "writes it. `drover classad match A B` reads two ads and prints `match` when both accept each other; else it "
+         "says which of them refuses, and which clause of its Requirements with its value, and exits 1. FILE may be - "
+         "for standard input. The language is described in drover-classad(7).",
+         "drover classad eval '1 + 2'\n  3\ndrover classad eval --ad job.ad --target node.ad Requirements\n  what the "
+         "job's condition gives for the node\ndrover classad match job.ad node.ad\n  do they accept each other?",
+         classad_options, 0, WORDS_ANY, "eval match", true, cmd_classad},
         {"completion", TOOLS, "print shell completion and manual pages", "bash|ids|man [COMMAND]",
          "Prints the completion script for bash; or the ids of your requests, which that script asks for; or "
          "the source "
