@@ -160,8 +160,20 @@ class Instance:
         return daemon
 
     def server(self, *args, seconds=20):
-        """`drover server` alone, until it prints `ready`."""
-        return self._ready(self.start("drover", "server", *args), seconds)
+        """A server alone, until its server.json is there."""
+        daemon = self.start("droverd", "--dir", self.dir, *args)
+
+        def ready():
+            """the server has written server.json"""
+            if not daemon.running():
+                raise Failed(f"droverd ended with {daemon.process.returncode}:\n{daemon.output()}")
+            try:
+                return self.server_pid() == daemon.pid
+            except (OSError, ValueError):
+                return False
+
+        wait_until(ready, seconds)
+        return daemon
 
     def server_json(self):
         with open(os.path.join(self.dir, "server.json"), encoding="utf-8") as f:
@@ -182,6 +194,9 @@ class Instance:
             except Failed as e:
                 late.append(str(e))
         self.daemons.clear()
+        # Shepherds outlive their agents, with the jobs that run.
+        for pid in self.pids("drover-shepherd"):
+            os.kill(pid, signal.SIGTERM)
 
         end = time.monotonic() + 10
         while (left := processes(self.base)) and time.monotonic() < end:
