@@ -2,8 +2,11 @@
  *
  * The handler gets each request when its body is complete, and answers it at once or later, in one piece or in
  * chunks. A request lives until it was answered to the end, or until its client went away: then on_close is called
- * (once) and the request must not be touched again. All on the loop's thread.
- * Limits: 16 kB of headers (4 kB within 5 s for the head), 8 MiB of body, body within 60 s, idle connections 60 s.
+ * (once) and the request must not be touched again. If no on_close was set it must be answered nevertheless, and what
+ * is said goes nowhere. A client that closes its sending side has gone away. All on the loop's thread.
+ * Requests on one connection (kept alive, pipelined) are handled one after another. Malformed ones are answered here.
+ * Limits: 16 kB of head (4 kB over TCP until http_trust) within 5 s, 8 MiB of body within 60 s, 64 header fields,
+ * idle connections 60 s, 60 s in which a client takes nothing of its reply, 4096 connections.
  */
 #pragma once
 #include <sys/types.h>
@@ -23,6 +26,7 @@ struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *a
 /* As listener_new in stream.h; tls NULL for none. May be called several times. */
 int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
                        const char **ret_address, struct err *err);
+/* Calls on_close of the requests that wait. Not from a handler. */
 void http_server_free(struct http_server *s);
 
 enum http_method http_method(const struct http_request *r);
@@ -32,6 +36,8 @@ struct str http_header(const struct http_request *r, const char *name);         
 struct str http_body(const struct http_request *r);
 int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
 struct str http_peer_name(const struct http_request *r);     /* common name of a verified client certificate */
+struct str http_peer(const struct http_request *r);          /* for logs, as stream_peer */
+void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
 void http_set_data(struct http_request *r, void *data);      /* the handler's own */
 void *http_data(const struct http_request *r);
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);

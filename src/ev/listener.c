@@ -183,6 +183,7 @@ int listener_new(struct loop *loop, const char *address, mode_t mode, listener_f
         }
         l->watch = watch_new(loop, l->fd, WATCH_READ, listener_readable, l);
         l->resume = timer_new(loop, listener_resumed, l);
+        buf_z(&l->address);
         *ret = l;
         return 0;
 }

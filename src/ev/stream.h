@@ -1,8 +1,10 @@
 /* stream: bytes both ways over a unix or TCP socket, with TLS or without.
  *
- * Callbacks come on the loop's thread. A stream that has told `closed` calls nothing more; its owner frees it.
- * stream_free may be called in any callback. Reading stops by itself while `in` holds read_max bytes that the owner
- * has not consumed; a peer that lets more than write_max bytes pile up is closed ("peer too slow").
+ * Callbacks come on the loop's thread, never from within a call of the owner. A stream that has told `closed` calls
+ * nothing more; its owner frees it. stream_free may be called in any callback. What is written in one turn of the loop
+ * is sent together at its end. `in` is the same buf each time and lives as long as the stream. Reading stops by itself
+ * while `in` holds read_max bytes that the owner has not consumed; a peer that lets more than write_max bytes pile up
+ * is closed ("peer too slow").
  */
 #pragma once
 #include <sys/types.h>

@@ -1,0 +1,526 @@
+/* Connections of the HTTP server, on streams.
+ *
+ *   HEAD -> BODY -> BUSY -> HEAD ...            (HEAD -> BUSY when there is no body; any -> CLOSING)
+ *
+ *   HEAD     conn_take_head()   at first and between requests; the timer counts from the first byte of a head, before
+ *                               that it is the connection that may be idle
+ *   BODY     conn_take_body()
+ *   BUSY     the handler has the request. What the client sends meanwhile (the next requests) waits in the stream,
+ *            which stops reading at READ_MAX; a client that goes away is noticed because the stream reads until then
+ *   CLOSING  a last reply is on its way out
+ *
+ * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written, does not
+ * notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx) when bytes come
+ * in then; its time limit starts anew with each byte. */
+#include "ev/http_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "ev/private.h"
+
+#define CONN_MAGIC      0x68747063u
+#define READ_MAX        65536u
+#define WRITE_MAX       (128u << 20)
+#define HEAD_MAX        16384u
+#define HEAD_MAX_ALIEN  4096u   /* of a peer that is not known: over TCP, until http_trust */
+#define HEAD_MS         5000
+#define BODY_MS         60000
+#define IDLE_MS         60000
+#define STALL_MS        60000   /* a reply of which the client takes nothing */
+#define CONNECTIONS_MAX 4096u
+
+enum conn_state { HEAD, BODY, BUSY, CLOSING };
+
+struct http_conn {
+        unsigned magic;
+        struct http_server *server;
+        struct http_conn *next, **link;
+        struct stream *stream;
+        struct buf *in; /* the stream's */
+        enum conn_state state;
+        struct timer *timer;
+        bool began;     /* bytes of a head have come */
+        bool known;     /* the peer is */
+        bool processing, again;
+        struct http_request *request;
+        struct http_chunks chunks;
+        uint64_t written, sent; /* in all; sent when the timer last looked */
+};
+
+struct http_listen {
+        struct http_listen *next;
+        struct http_server *server;
+        struct listener *listener;
+        struct tls_context *tls;
+};
+
+struct http_server {
+        struct loop *loop;
+        http_handler_fn *fn;
+        void *arg;
+        struct http_listen *listens;
+        struct http_conn *conns;
+        size_t n_conns;
+};
+
+/* ---- requests */
+
+struct http_request *http_request_new(struct http_conn *c)
+{
+        struct http_request *r = mem_new(struct http_request);
+
+        r->magic = HTTP_REQUEST_MAGIC;
+        r->conn = c;
+        r->loop = c->server->loop;
+        return r;
+}
+
+static void orphan_drained(void *arg)
+{
+        struct http_request *r = arg;
+
+        r->orphan_soon = false;
+        if (r->reply == REPLY_CHUNKS && r->drained)
+                r->drained(r->drained_arg, r);
+}
+
+void http_orphan_drained(struct http_request *r)
+{
+        assert(!r->conn);
+        if (!r->orphan_soon)
+                loop_defer(r->loop, orphan_drained, r);
+        r->orphan_soon = true;
+}
+
+void http_request_free(struct http_request *r)
+{
+        assert(r->magic == HTTP_REQUEST_MAGIC);
+        if (r->conn)
+                r->conn->request = NULL;
+        if (r->orphan_soon)
+                loop_defer_cancel(r->loop, orphan_drained, r);
+        arena_deinit(&r->arena);
+        buf_deinit(&r->body);
+        buf_deinit(&r->fields);
+        r->magic = 0;
+        free(r);
+}
+
+/* ---- connections */
+
+static void conn_process_later(void *arg);
+
+static void conn_free(struct http_conn *c)
+{
+        struct http_request *r = c->request;
+
+        assert(c->magic == CONN_MAGIC && !c->processing);
+        if (r && c->state == BUSY) {
+                r->conn = NULL;
+                if (r->on_close) {
+                        r->on_close(r->on_close_arg, r);
+                        http_request_free(r);
+                } else { /* its handler answers it some time, to nobody */
+                        http_orphan_drained(r);
+                }
+        } else if (r) {
+                http_request_free(r);
+        }
+        loop_defer_cancel(c->server->loop, conn_process_later, c);
+        *c->link = c->next;
+        if (c->next)
+                c->next->link = c->link;
+        c->server->n_conns--;
+        timer_free(c->timer);
+        stream_free(c->stream);
+        c->magic = 0;
+        free(c);
+}
+
+/* A request that the handler never sees is refused here. */
+static void conn_refuse(struct http_conn *c, int status, const char *code, const char *message)
+{
+        struct http_request *r = c->request ? c->request : http_request_new(c);
+        BUF_CLEANUP struct buf body = {0};
+        struct json j = {.out = &body};
+
+        c->request = r;
+        json_open(&j, '{');
+        json_key(&j, "error");
+        json_open(&j, '{');
+        json_kstrz(&j, "code", code);
+        json_kstrz(&j, "message", message);
+        json_close(&j, '}');
+        json_close(&j, '}');
+        c->state = BUSY;
+        r->close = true;
+        http_reply(r, status, NULL, &body);
+}
+
+static const char *refuse_code(int status)
+{
+        switch (status) {
+        case 413: return "too_large";
+        case 431: return "head_too_large";
+        case 501: return "not_implemented";
+        case 505: return "version";
+        default: return "bad_request";
+        }
+}
+
+static void conn_timed_out(void *arg)
+{
+        struct http_conn *c = arg;
+        uint64_t sent = c->written - stream_pending(c->stream);
+        struct err why;
+
+        switch (c->state) {
+        case HEAD:
+                if (!c->began)
+                        stream_finish(c->stream);
+                else
+                        conn_refuse(c, 408, "timeout", "the head of the request did not come in time");
+                break;
+        case BODY: conn_refuse(c, 408, "timeout", "the body of the request did not come in time"); break;
+        default:
+                if (stream_pending(c->stream) && sent == c->sent) {
+                        err_set(&why, 0, "the client took nothing for too long");
+                        stream_abort(c->stream, &why);
+                        break;
+                }
+                c->sent = sent;
+                timer_start(c->timer, STALL_MS);
+        }
+}
+
+static void conn_dispatch(struct http_conn *c)
+{
+        c->state = BUSY;
+        c->sent = c->written - stream_pending(c->stream);
+        timer_start(c->timer, STALL_MS);
+        c->server->fn(c->server->arg, c->request);
+}
+
+/* Both say whether to go on: false when more bytes must come first, or the request was refused. */
+static bool conn_take_head(struct http_conn *c)
+{
+        struct http_request *r;
+        struct err err = {""};
+        size_t size, max = c->known ? HEAD_MAX : HEAD_MAX_ALIEN;
+        int status;
+
+        while (c->in->n >= 2 && c->in->p[0] == '\r' && c->in->p[1] == '\n' && !c->began)
+                buf_consume(c->in, 2); /* RFC 9112 2.2: empty lines before a request */
+        if (!c->in->n)
+                return false;
+        if (!c->began)
+                timer_start(c->timer, HEAD_MS);
+        c->began = true;
+        size = http_head_size(buf_view(c->in));
+        if (size > max || (!size && c->in->n >= max)) {
+                conn_refuse(c, 431, "head_too_large", "the head of the request is too large");
+                return false;
+        }
+        if (!size)
+                return false;
+        r = c->request = http_request_new(c);
+        status = http_head_parse(&r->arena, arena_str(&r->arena, str_make(c->in->p, size)), &r->head, &err);
+        buf_consume(c->in, size);
+        c->began = false;
+        if (status) {
+                conn_refuse(c, status, refuse_code(status), err.text);
+                return false;
+        }
+        r->close = !r->head.keep_alive;
+        if (!r->head.length && !r->head.chunked) {
+                conn_dispatch(c);
+                return true;
+        }
+        c->state = BODY;
+        c->chunks = (struct http_chunks){0};
+        timer_start(c->timer, BODY_MS);
+        if (r->head.expect_continue && !c->in->n)
+                http_conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        return true;
+}
+
+static bool conn_take_body(struct http_conn *c)
+{
+        struct http_request *r = c->request;
+        struct err err = {""};
+        size_t used = 0;
+        int status = 0;
+        bool whole;
+
+        if (r->head.chunked) {
+                status = http_chunks_take(&c->chunks, buf_view(c->in), &used, &r->body, &err);
+                whole = c->chunks.state == CHUNK_DONE;
+        } else {
+                used = r->head.length - r->body.n;
+                if (used > c->in->n)
+                        used = c->in->n;
+                buf_add(&r->body, c->in->p, used);
+                whole = r->body.n == r->head.length;
+        }
+        if (status) {
+                conn_refuse(c, status, refuse_code(status), err.text);
+                return false;
+        }
+        buf_consume(c->in, used);
+        if (whole)
+                conn_dispatch(c);
+        return whole;
+}
+
+/* Takes requests from what has come. A handler that answers at once makes this go round again. */
+static void conn_process(struct http_conn *c)
+{
+        bool more = true;
+
+        assert(c->magic == CONN_MAGIC);
+        if (c->processing || !c->in)
+                return;
+        c->processing = true;
+        while (more) {
+                switch (c->state) {
+                case HEAD: more = conn_take_head(c); break;
+                case BODY: more = conn_take_body(c); break;
+                case BUSY: more = false; break;
+                case CLOSING:
+                        buf_consume(c->in, c->in->n);
+                        more = false;
+                        break;
+                }
+        }
+        c->processing = false;
+        stream_resume(c->stream);
+}
+
+static void conn_process_later(void *arg)
+{
+        struct http_conn *c = arg;
+
+        c->again = false;
+        conn_process(c);
+}
+
+void http_conn_next(struct http_conn *c, bool close)
+{
+        assert(c->magic == CONN_MAGIC && !c->request);
+        if (close) {
+                c->state = CLOSING;
+                stream_finish(c->stream);
+                return;
+        }
+        c->state = HEAD;
+        c->began = false;
+        timer_start(c->timer, IDLE_MS);
+        if (!c->processing && !c->again) {
+                c->again = true;
+                loop_defer(c->server->loop, conn_process_later, c);
+        }
+}
+
+void http_conn_send(struct http_conn *c, const void *p, size_t n)
+{
+        c->written += n;
+        stream_write(c->stream, p, n);
+}
+
+struct stream *http_conn_stream(struct http_conn *c)
+{
+        return c->stream;
+}
+
+static void conn_ready(void *arg, struct stream *s)
+{
+        struct http_conn *c = arg;
+
+        if (stream_peer_name(s).n)
+                c->known = true;
+        timer_start(c->timer, HEAD_MS);
+}
+
+static void conn_data(void *arg, struct stream *s, struct buf *in)
+{
+        struct http_conn *c = arg;
+
+        (void)s;
+        c->in = in;
+        conn_process(c);
+}
+
+static void conn_drained(void *arg, struct stream *s)
+{
+        struct http_conn *c = arg;
+        struct http_request *r = c->request;
+
+        (void)s;
+        if (r && c->state == BUSY && r->reply == REPLY_CHUNKS && r->drained)
+                r->drained(r->drained_arg, r);
+}
+
+static void conn_closed(void *arg, struct stream *s, const struct err *why)
+{
+        (void)s;
+        (void)why;
+        conn_free(arg);
+}
+
+static const struct stream_ops conn_ops = {conn_ready, conn_data, conn_drained, conn_closed};
+
+static void server_accepted(void *arg, int fd)
+{
+        struct http_listen *h = arg;
+        struct http_server *s = h->server;
+        struct stream_limits limits = {.read_max = READ_MAX, .write_max = WRITE_MAX, .handshake_ms = HEAD_MS};
+        struct http_conn *c;
+        uid_t uid;
+
+        if (s->n_conns >= CONNECTIONS_MAX) {
+                close(fd);
+                return;
+        }
+        c = mem_new(struct http_conn);
+        c->magic = CONN_MAGIC;
+        c->server = s;
+        c->timer = timer_new(s->loop, conn_timed_out, c);
+        c->next = s->conns;
+        c->link = &s->conns;
+        if (c->next)
+                c->next->link = &c->next;
+        s->conns = c;
+        s->n_conns++;
+        c->stream = stream_accept(s->loop, fd, h->tls, &limits, &conn_ops, c);
+        c->known = stream_peer_uid(c->stream, &uid, NULL) == 0;
+}
+
+/* ---- the server */
+
+struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg)
+{
+        struct http_server *s = mem_new(struct http_server);
+
+        s->loop = l;
+        s->fn = fn;
+        s->arg = arg;
+        return s;
+}
+
+int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
+                       const char **ret_address, struct err *err)
+{
+        struct http_listen *h = mem_new(struct http_listen);
+        int r;
+
+        h->server = s;
+        r = listener_new(s->loop, address, mode, server_accepted, h, &h->listener, err);
+        if (r < 0) {
+                free(h);
+                return r;
+        }
+        h->tls = tls;
+        if (tls)
+                tls_ref(tls);
+        h->next = s->listens;
+        s->listens = h;
+        if (ret_address)
+                *ret_address = listener_address(h->listener);
+        return 0;
+}
+
+void http_server_free(struct http_server *s)
+{
+        if (!s)
+                return;
+        while (s->listens) {
+                struct http_listen *h = s->listens;
+                s->listens = h->next;
+                listener_free(h->listener);
+                tls_unref(h->tls);
+                free(h);
+        }
+        while (s->conns)
+                conn_free(s->conns);
+        free(s);
+}
+
+/* ---- what a handler asks of its request */
+
+enum http_method http_method(const struct http_request *r)
+{
+        return r->head.method;
+}
+
+struct str http_path(const struct http_request *r)
+{
+        return r->head.path;
+}
+
+bool http_query(const struct http_request *r, const char *name, struct str *ret)
+{
+        struct arena *a = (struct arena *)&r->arena;
+        struct str rest = r->head.query, pair;
+
+        while (str_cut(&rest, '&', &pair)) {
+                struct str key, value = pair, plain;
+                if (!str_cut(&value, '=', &key) || http_decode(a, key, true, &plain) < 0 || !str_eqz(plain, name))
+                        continue;
+                if (http_decode(a, value, true, &plain) < 0)
+                        continue;
+                *ret = plain;
+                return true;
+        }
+        return false;
+}
+
+struct str http_header(const struct http_request *r, const char *name)
+{
+        return http_head_field(&r->head, name);
+}
+
+struct str http_body(const struct http_request *r)
+{
+        return buf_view(&r->body);
+}
+
+int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
+{
+        return r->conn ? stream_peer_uid(r->conn->stream, ret, ret_pid) : -ENOTSUP;
+}
+
+struct str http_peer_name(const struct http_request *r)
+{
+        return r->conn ? stream_peer_name(r->conn->stream) : STR_NONE;
+}
+
+struct str http_peer(const struct http_request *r)
+{
+        return r->conn ? stream_peer(r->conn->stream) : STR_NONE;
+}
+
+void http_trust(struct http_request *r)
+{
+        if (r->conn)
+                r->conn->known = true;
+}
+
+void http_set_data(struct http_request *r, void *data)
+{
+        r->data = data;
+}
+
+void *http_data(const struct http_request *r)
+{
+        return r->data;
+}
+
+void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg)
+{
+        r->on_close = fn;
+        r->on_close_arg = arg;
+}
