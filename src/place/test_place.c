@@ -1,0 +1,146 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "place/lease_clock.h"
+#include "place/offer.h"
+#include "place/pull_policy.h"
+
+static void lease_counts_from_sending(void **state)
+{
+        (void)state;
+        struct lease_clock c = {0};
+        assert_true(lease_clock_end(&c) == LEASE_CLOCK_NEVER);
+        lease_clock_greeted(&c, 1000);
+        lease_clock_hold(&c, 300, 1100);
+        assert_int_equal(lease_clock_end(&c), 1300);
+        uint64_t a = lease_clock_renewing(&c, 1100), b = lease_clock_renewing(&c, 1200);
+        assert_int_equal(lease_clock_end(&c), 1300); /* not before the server has said so */
+        assert_true(lease_clock_renewed(&c, b));
+        assert_int_equal(lease_clock_end(&c), 1500);
+        assert_true(lease_clock_renewed(&c, a)); /* late, older: takes nothing back */
+        assert_int_equal(lease_clock_end(&c), 1500);
+        assert_false(lease_clock_renewed(&c, b + 1));
+        assert_false(lease_clock_renewed(&c, 0));
+        lease_clock_hold(&c, 100, 1300);
+        assert_int_equal(lease_clock_end(&c), 1300);
+        lease_clock_hold(&c, 900, 1300);
+        assert_int_equal(lease_clock_end(&c), 1300);
+        uint64_t lost = lease_clock_renewing(&c, 1250);
+        lease_clock_greeted(&c, 1280);
+        assert_false(lease_clock_renewed(&c, lost)); /* of the session before */
+        assert_int_equal(lease_clock_end(&c), 1380);
+        lease_clock_release_all(&c);
+        assert_true(lease_clock_end(&c) == LEASE_CLOCK_NEVER);
+        uint64_t first = lease_clock_renewing(&c, 2000);
+        for (int i = 0; i < 8; i++)
+                lease_clock_renewing(&c, 2001 + i);
+        assert_false(lease_clock_renewed(&c, first)); /* its time is no longer known */
+}
+
+static void policy_parses(void **state)
+{
+        (void)state;
+        struct pull_policy p, again;
+        struct err err;
+        pull_policy_default(&p);
+        assert_int_equal(p.load_percent, 100);
+        assert_int_equal(pull_policy_parse(STR("load=measured:150%, jobs/day=1000,cpu/day=1.5h,walltime/day=90m,memory/day=2GiBh"), &p, &err), 0);
+        assert_int_equal(p.load_percent, 150);
+        assert_true(p.measured);
+        assert_int_equal(p.jobs_per_day, 1000);
+        assert_int_equal(p.cpu_ms_per_day, 5400000);
+        assert_int_equal(p.walltime_ms_per_day, 5400000);
+        assert_int_equal(p.memory_mib_s_per_day, 2 * 1024 * 3600);
+        BUF_CLEANUP struct buf b = {0};
+        pull_policy_print(&p, &b);
+        pull_policy_default(&again);
+        assert_int_equal(pull_policy_parse(buf_view(&b), &again, &err), 0);
+        assert_memory_equal(&p, &again, sizeof(p));
+        assert_int_equal(pull_policy_parse(STR("load=inf"), &p, &err), 0);
+        assert_true(p.load_percent == PULL_NO_LIMIT && p.jobs_per_day == 1000);
+        static const char *const bad[] = {"load", "load=", "load=x", "load=0", "lod=3", "cpu/day=3", "cpu/day=3x", "jobs/day=-1", "jobs/day=3h"};
+        for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+                again = p;
+                assert_int_equal(pull_policy_parse(str_of(bad[i]), &p, &err), -EINVAL);
+                assert_memory_equal(&p, &again, sizeof(p));
+        }
+}
+
+static void policy_allows(void **state)
+{
+        (void)state;
+        struct pull_policy p;
+        struct pull_use u = {0};
+        struct pull_allowance a;
+        struct pull_now now = {.cpus_milli = 4000, .committed_milli = 3000, .load_milli = 5500};
+        pull_policy_default(&p);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_int_equal(a.cpus_milli, 1000);
+        assert_true(a.jobs == PULL_NO_LIMIT && !a.closed);
+        pull_policy_parse(STR("load=150%"), &p, NULL);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_int_equal(a.cpus_milli, 3000);
+        pull_policy_parse(STR("load=measured:150%"), &p, NULL);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_int_equal(a.cpus_milli, 500);
+        now.load_milli = 9000;
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_int_equal(a.cpus_milli, 0);
+        pull_policy_parse(STR("load=inf,jobs/day=2"), &p, NULL);
+        pull_use_day(&u, 86400 * 10 + 5);
+        pull_use_started(&u);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_true(a.cpus_milli == PULL_NO_LIMIT && a.jobs == 1);
+        pull_use_started(&u);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_string_equal(a.closed, "jobs per day");
+        assert_int_equal(a.cpus_milli, 0);
+        pull_use_day(&u, 86400 * 11);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_null(a.closed);
+        pull_policy_parse(STR("cpu/day=10s"), &p, NULL);
+        pull_use_ended(&u, 6000, 1000, 0);
+        now.running_cpu_ms = 3999;
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_null(a.closed);
+        now.running_cpu_ms = 4000;
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_string_equal(a.closed, "cpu per day");
+        pull_policy_default(&p);
+        pull_policy_parse(STR("memory/day=1GiBh"), &p, NULL);
+        pull_use_ended(&u, 0, 3600000, 1u << 30);
+        pull_policy_allows(&p, &u, &now, &a);
+        assert_string_equal(a.closed, "memory per day");
+}
+
+static void offers_read_ahead(void **state)
+{
+        (void)state;
+        assert_int_equal(offer_ahead(0, 2000), 0);         /* nothing is known */
+        assert_int_equal(offer_ahead(2000, 2000), 100);    /* 2 ms */
+        assert_int_equal(offer_ahead(1, 64000), 256);
+        assert_int_equal(offer_ahead(60000000, 2000), 0);  /* a minute */
+        struct offer_place p = {.name = "n\"1", .queue = "default", .arch = "X86_64", .opsys = "LINUX",
+                                .cpus_milli = 2000, .memory_bytes = 4096ull << 20, .disk_bytes = 1 << 20};
+        struct offer_now n = {.cpus_milli = 1000, .memory_bytes = 1024ull << 20, .ahead = 10, .job_cpus_milli = 1000, .job_memory_bytes = 128u << 20, .load_milli = 1050};
+        BUF_CLEANUP struct buf b = {0};
+        offer_ad(&p, &n, &b);
+        assert_non_null(strstr(buf_z(&b), "Name = \"n\\\"1\";"));
+        assert_non_null(strstr(buf_z(&b), " Cpus = 11; FreeCpus = 1; TotalCpus = 2;"));
+        assert_non_null(strstr(buf_z(&b), " Memory = 2304; FreeMemory = 1024; TotalMemory = 4096;"));
+        assert_non_null(strstr(buf_z(&b), "LoadAvg = 1.050;"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(lease_counts_from_sending), cmocka_unit_test(policy_parses),
+                cmocka_unit_test(policy_allows),             cmocka_unit_test(offers_read_ahead),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
