@@ -10,9 +10,10 @@
         X(ClusterId)                                                                                         \
         X(ProcId)                                                                                            \
         X(GlobalJobId)                                                                                       \
-        X(Owner) X(User) X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(   \
-                Iwd) X(UserLog) X(JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus)             \
-                X(RequestMemory) X(RequestDisk) X(TransferInput) X(TransferOutput) X(TransferExecutable) X(  \
+        X(Owner)                                                                                             \
+        X(User) X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(     \
+                UserLog) X(JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory)   \
+                X(RequestDisk) X(TransferInput) X(TransferOutput) X(TransferExecutable) X(                   \
                         TransferOutputRemaps) X(ShouldTransferFiles) X(WhenToTransferOutput)                 \
                         X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X(OnExitHold) X(OnExitHoldReason)  \
                                 X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                   \

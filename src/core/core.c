@@ -42,6 +42,7 @@ void core_free(struct core *c)
                 request_free(c, c->first);
         agents_free(c);
         free(c->ready);
+        free(c->changed);
         free(c->finished);
         free(c->significant);
         map_free(c->templates);

@@ -177,15 +177,11 @@ static void match_class(struct core *c, struct class *k, struct queue **offers, 
         size_t n = 0;
         struct need need;
 
-        for (size_t i = 0; i < count; i++) {
-                struct queue *q = offers[i];
-
-                if ((!k->dirty && !q->dirty) || !pair_fits(c, k, q, &need))
-                        continue;
-                found[n++] = (struct candidate){q, k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0};
-        }
+        for (size_t i = 0; i < count; i++)
+                if (pair_fits(c, k, offers[i], &need))
+                        found[n++] = (struct candidate){
+                                offers[i], k->has_rank ? match_rank(&c->eval, k->ad, offers[i]->ad) : 0};
         eval_reset(&c->eval);
-        k->dirty = false;
         give(c, k, found, n);
 }
 
@@ -217,64 +213,87 @@ static void sort_for_rank(struct core *c, struct queue *q, struct class **classe
         free(rank);
 }
 
-static size_t collect_offers(struct core *c, struct queue ***ret)
+struct offers {
+        struct queue **v;
+        size_t n, cap;
+};
+
+static void offers_add(struct offers *o, struct queue *q)
 {
-        struct queue **offers = NULL;
-        size_t count = 0, cap = 0;
+        if (!q->agent->connected || !q->offers || q->jobs_left == 0)
+                return;
+        MEM_GROW(o->v, o->cap, o->n + 1);
+        o->v[o->n++] = q;
+}
+
+static void offers_all(struct core *c, struct offers *o)
+{
         void *value;
 
-        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
-                struct core_agent *a = value;
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        offers_add(o, q);
+}
 
-                for (struct queue *q = a->queues; q && a->connected; q = q->next)
-                        if (q->offers && q->jobs_left > 0) {
-                                MEM_GROW(offers, cap, count + 1);
-                                offers[count++] = q;
-                        }
+/* Offers that prefer some jobs choose first, each over all classes. */
+static void match_ranked(struct core *c, const struct offers *changed, struct class **classes)
+{
+        for (size_t i = 0; i < changed->n; i++) {
+                struct queue *q = changed->v[i];
+                size_t count = c->ready_count;
+
+                if (!q->has_rank)
+                        continue;
+                class_ready_sort(c);
+                memcpy(classes, c->ready, count * sizeof(struct class *));
+                sort_for_rank(c, q, classes, count);
+                for (size_t k = 0; k < count && q->jobs_left; k++) {
+                        struct candidate one = {q, 0};
+                        struct need need;
+
+                        if (classes[k]->idle && pair_fits(c, classes[k], q, &need))
+                                give(c, classes[k], &one, 1);
+                }
         }
-        *ret = offers;
-        return count;
 }
 
 void core_match(struct core *c)
 {
-        struct queue **offers = NULL;
-        struct class **classes = NULL;
+        struct offers changed = {0}, all = {0};
+        struct class **classes;
         struct candidate *found;
-        size_t offer_count, class_count;
+        size_t count = c->ready_count;
+        bool any_dirty = false;
 
         if (!c->match_wanted || c->config.shadow)
                 return;
         c->match_wanted = false;
-        offer_count = collect_offers(c, &offers);
+        for (size_t i = 0; i < c->changed_count; i++)
+                offers_add(&changed, c->changed[i]);
+        classes = mem_array(NULL, count + 1, sizeof(struct class *));
+        match_ranked(c, &changed, classes);
         class_ready_sort(c);
-        class_count = c->ready_count;
-        if (class_count)
-                classes = mem_array(NULL, class_count, sizeof(struct class *));
-        found = mem_array(NULL, offer_count ? offer_count : 1, sizeof(*found));
-        for (size_t i = 0; i < offer_count && class_count; i++) {
-                if (!offers[i]->has_rank || !offers[i]->dirty)
-                        continue;
-                memcpy(classes, c->ready, class_count * sizeof(struct class *));
-                sort_for_rank(c, offers[i], classes, class_count);
-                for (size_t k = 0; k < class_count && offers[i]->jobs_left; k++) {
-                        struct need need;
-                        if (classes[k]->idle && pair_fits(c, classes[k], offers[i], &need)) {
-                                *found = (struct candidate){offers[i], 0};
-                                give(c, classes[k], found, 1);
-                        }
-                }
-                class_ready_sort(c);
-                class_count = c->ready_count;
+        count = c->ready_count;
+        if (count)
+                memcpy(classes, c->ready, count * sizeof(struct class *));
+        for (size_t i = 0; i < count; i++)
+                any_dirty |= classes[i]->dirty;
+        if (any_dirty)
+                offers_all(c, &all);
+        found = mem_array(NULL, changed.n + all.n + 1, sizeof(*found));
+        for (size_t i = 0; i < count; i++) {
+                const struct offers *o = classes[i]->dirty ? &all : &changed;
+
+                if (classes[i]->idle && o->n)
+                        match_class(c, classes[i], o->v, o->n, found);
         }
-        if (class_count)
-                memcpy(classes, c->ready, class_count * sizeof(struct class *));
-        for (size_t i = 0; i < class_count; i++)
-                if (classes[i]->idle)
-                        match_class(c, classes[i], offers, offer_count, found);
-        for (size_t i = 0; i < offer_count; i++)
-                offers[i]->dirty = false;
+        for (size_t i = 0; i < count; i++)
+                classes[i]->dirty = false;
+        for (size_t i = 0; i < c->changed_count; i++)
+                c->changed[i]->dirty = false;
+        c->changed_count = 0;
         free(found);
         free(classes);
-        free(offers);
+        free(changed.v);
+        free(all.v);
 }

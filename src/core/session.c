@@ -247,8 +247,14 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
         q->offers = a->connected && o->jobs_max > 0;
-        q->dirty = q->offers && q->jobs_left > 0;
-        c->match_wanted |= q->dirty;
+        if (q->offers && q->jobs_left > 0) {
+                if (!q->dirty) {
+                        MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
+                        c->changed[c->changed_count++] = q;
+                }
+                q->dirty = true;
+                c->match_wanted = true;
+        }
         return 0;
 }
 

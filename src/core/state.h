@@ -185,6 +185,8 @@ struct core {
         struct class **ready;
         size_t ready_count, ready_cap;
         bool ready_sorted, match_wanted;
+        struct queue **changed; /* offers that are new since the last pass */
+        size_t changed_count, changed_cap;
 
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
