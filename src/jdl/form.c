@@ -51,6 +51,11 @@ struct form_part *form_add_part(struct form *f, unsigned line)
         return p;
 }
 
+void form_drop_part(struct form *f)
+{
+        part_deinit(&f->parts[--f->part_count]);
+}
+
 static struct form_attribute *find(const struct form_part *p, struct str name)
 {
         for (size_t i = 0; i < p->attribute_count; i++)

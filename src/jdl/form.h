@@ -1,13 +1,13 @@
 /* form: the one form that every job description becomes.
  *
- * A front end (condor/, later sums/, dag/, stork/, tes/) reads a file and gives a form; the command line sends the
- * form to the server as JSON. A form is one request: parts in order, each a template (attributes as ClassAd
- * expression text) with a table of items. Member numbers run through the parts: a part has rows * steps members,
- * row by row. Nothing is expanded: `queue 1000000` is one part with steps = 1000000.
+ * A front end (condor/, later sums/, dag/, stork/, tes/) reads a file and gives a form; the command line
+ * sends the form to the server as JSON. A form is one request: parts in order, each a template (attributes as
+ * ClassAd expression text) with a table of items. Member numbers run through the parts: a part has rows *
+ * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps = 1000000.
  *
  * Text of an attribute may hold late macros, which take their value when a job is made of the member:
- * $(Process) $(ProcId) $(Cluster) $(ClusterId) $(Step) $(Row) $(ItemIndex) and the part's item variables, with the
- * forms that base/macro.h expands. Everything else has been expanded by the front end.
+ * $(Process) $(ProcId) $(Cluster) $(ClusterId) $(Step) $(Row) $(ItemIndex) and the part's item variables,
+ * with the forms that base/macro.h expands. Everything else has been expanded by the front end.
  *
  * Pure: files, globs, environment and commands come through struct form_world.
  */
@@ -21,12 +21,15 @@ struct form_world {
         /* The whole of a file, relative to the current directory. 0 or -errno. */
         int (*read_file)(void *arg, const char *path, struct buf *ret);
         /* Paths that match, sorted. want: 'a' files and directories, 'f' files only, 'd' directories only. */
-        int (*glob)(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path), void *to);
-        const char *(*getenv)(void *arg, const char *name); /* NULL when unset */
+        int (*glob)(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
+                    void *to);
+        const char *(*getenv)(void *arg, const char *name);                 /* NULL when unset */
         int (*run)(void *arg, const char *command, struct buf *ret_stdout); /* queue from cmd | */
+        const char *const
+                *environment; /* all variables, NAME=value, NULL at the end; NULL: can't be listed */
         const char *cwd;      /* absolute: initialdir's default */
         int64_t now_s;
-        uint64_t random;      /* seed for $RANDOM_CHOICE */
+        uint64_t random; /* seed for $RANDOM_CHOICE */
 };
 
 struct form_attribute {
@@ -38,12 +41,12 @@ struct form_attribute {
 struct form_part {
         struct form_attribute *attributes;
         size_t attribute_count, attribute_cap;
-        char **variables;  /* item variable names; none: no items */
+        char **variables; /* item variable names; none: no items */
         size_t variable_count;
-        struct buf items;  /* rows: values separated by \x1f, each row ended by \n; a value holds neither */
-        uint64_t rows;     /* 1 when there are no items */
-        uint64_t steps;    /* jobs per row */
-        unsigned line;     /* of the queue statement */
+        struct buf items; /* rows: values separated by \x1f, each row ended by \n; a value holds neither */
+        uint64_t rows;    /* 1 when there are no items */
+        uint64_t steps;   /* jobs per row */
+        unsigned line;    /* of the queue statement */
 };
 
 struct form_warning {
@@ -52,23 +55,25 @@ struct form_warning {
 };
 
 struct form {
-        bool hold;         /* every job starts held */
+        bool hold; /* every job starts held */
         struct form_part *parts;
         size_t part_count, part_cap;
         struct form_warning *warnings;
         size_t warning_count, warning_cap;
 };
 
-#define FORM_MEMBERS_MAX   10000000u /* jobs in a request */
-#define FORM_TEXT_MAX      (64u << 20)
+#define FORM_MEMBERS_MAX 10000000u /* jobs in a request */
+#define FORM_TEXT_MAX    (64u << 20)
 
 void form_init(struct form *f);
 void form_deinit(struct form *f);
 uint64_t form_members(const struct form *f); /* jobs in all */
 struct form_part *form_add_part(struct form *f, unsigned line);
+void form_drop_part(struct form *f); /* the last one */
 /* Sets an attribute of a part; the last one of a name wins. Both copied. */
 void form_set(struct form_part *p, struct str name, struct str text, unsigned line);
-const struct form_attribute *form_get(const struct form_part *p, struct str name); /* NULL when it isn't set */
+const struct form_attribute *form_get(const struct form_part *p,
+                                      struct str name); /* NULL when it isn't set */
 /* Says whether a set attribute holds late macros; form_set says that it doesn't. */
 void form_set_late(struct form_part *p, struct str name, bool late);
 size_t form_add_variable(struct form_part *p, struct str name); /* its number among the part's variables */

@@ -16,7 +16,8 @@ struct form_body {
         const char *uuid; /* NULL: left out */
         const struct form_file *spooled;
         size_t spooled_count;
-        const char *const *items_uploads; /* for each part the upload that holds its items, or NULL; or NULL: none */
+        const char *const
+                *items_uploads; /* for each part the upload that holds its items, or NULL; or NULL: none */
 };
 
 void form_write_json(struct buf *out, const struct form *f, const struct form_body *body);

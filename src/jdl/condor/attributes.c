@@ -1,0 +1,452 @@
+/* From settings to the attributes of one part. Values are expanded as far as they are known; what is late is
+ * tried out with the first job, so that mistakes are found at submit. */
+#include <errno.h>
+
+#include "base/args.h"
+#include "jdl/condor/reader.h"
+
+void entry_deinit(struct entry *e)
+{
+        buf_deinit(&e->text);
+}
+
+/* The keyword as an item variable: `queue arguments from …`. */
+static bool is_variable(struct reader *r, struct str name)
+{
+        for (size_t i = 0; i < r->part->variable_count; i++)
+                if (str_ieqz(name, r->part->variables[i]))
+                        return true;
+        return false;
+}
+
+static int get_one(struct reader *r, struct str name, struct entry *ret)
+{
+        MEM_CLEANUP char *z = str_dupz(name);
+        struct setting *s = settings_get(r, name);
+        struct str t;
+        int rc;
+
+        buf_reset(&ret->text);
+        ret->late = false;
+        if (is_variable(r, name)) {
+                ret->at = (struct place){r->files[0], r->part->line};
+                ret->late = true;
+                buf_printf(&ret->text, "$(%s)", z);
+                return 1;
+        }
+        if (!s || s->builtin)
+                return 0;
+        s->used = true;
+        ret->at = s->at;
+        rc = settings_expand(r, str_of(s->value), s->at, &ret->text, &ret->late);
+        if (rc)
+                return rc;
+        t = str_trim(buf_view(&ret->text));
+        if (str_search(t, STR("$$(")) >= 0)
+                return reader_fail(r, s->at,
+                                   "%s: $$(…), a value of the place where the job will run, is not supported",
+                                   z);
+        buf_truncate(&ret->text, (size_t)(t.p + t.n - ret->text.p));
+        buf_consume(&ret->text, (size_t)(t.p - ret->text.p));
+        return ret->text.n > 0;
+}
+
+int entry_get(struct reader *r, const char *keyword, struct entry *ret)
+{
+        const struct keyword *k = keyword_find(str_of(keyword));
+        struct str rest = str_of(k ? k->aliases : NULL), alias;
+        int rc;
+
+        *ret = (struct entry){.text.max = CONDOR_VALUE_MAX, .keyword = keyword};
+        rc = get_one(r, str_of(keyword), ret);
+        while (rc == 0 && str_word(&rest, &alias))
+                rc = get_one(r, alias, ret);
+        return rc;
+}
+
+int entry_fail(struct reader *r, const struct entry *e, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf text = {.max = 4096};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&text, fmt, ap);
+        va_end(ap);
+        return reader_fail(r, e->at, "%s: %s", e->keyword, buf_z(&text));
+}
+
+int entry_boolean(struct reader *r, const struct entry *e, bool *ret)
+{
+        static const char *const yes[] = {"true", "yes", "1", "t", "y"}, *const no[] = {"false", "no", "0",
+                                                                                        "f", "n"};
+        struct str v = entry_unquoted(e);
+
+        for (size_t i = 0; !e->late && i < 5; i++) {
+                if (str_ieqz(v, yes[i]))
+                        return *ret = true, 0;
+                if (str_ieqz(v, no[i]))
+                        return *ret = false, 0;
+        }
+        return entry_fail(r, e, "'" STR_FMT "' is neither True nor False", STR_ARG(str_head(v, 60)));
+}
+
+struct str entry_unquoted(const struct entry *e)
+{
+        struct str s = buf_view(&e->text);
+
+        if (s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"')
+                s = str_trim(str_make(s.p + 1, s.n - 2));
+        return s;
+}
+
+static enum macro_found number(struct buf *out, uint64_t v)
+{
+        buf_printf(out, "%llu", (unsigned long long)v);
+        return MACRO_FINAL;
+}
+
+static enum macro_found sample_lookup(void *arg, struct str name, struct buf *out)
+{
+        struct sample *s = arg;
+        struct form_part *p = s->reader->part;
+        bool cluster = str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId");
+        bool process = str_ieqz(name, "Process") || str_ieqz(name, "ProcId"), step = str_ieqz(name, "Step");
+
+        if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
+                return number(out, s->row);
+        if ((cluster || process || step) && s->row_only)
+                return MACRO_LATE;
+        if (cluster)
+                return number(out, 1);
+        if (process)
+                return number(out, s->reader->first_member + s->row * p->steps);
+        if (step)
+                return number(out, 0);
+        for (size_t i = 0; i < p->variable_count; i++) {
+                if (str_ieqz(name, p->variables[i])) {
+                        if (i < s->count)
+                                buf_str(out, s->values[i]);
+                        return MACRO_FINAL;
+                }
+        }
+        return MACRO_UNKNOWN;
+}
+
+void sample_start(struct sample *s, struct reader *r, bool row_only)
+{
+        *s = (struct sample){
+                .reader = r, .row_only = row_only, .rest = buf_view(&r->part->items), .row = UINT64_MAX};
+}
+
+bool sample_next(struct sample *s)
+{
+        struct str line;
+
+        if (++s->row >= s->reader->part->rows)
+                return false;
+        s->count = 0;
+        if (s->reader->part->variable_count == 0)
+                return true;
+        str_cut(&s->rest, '\n', &line);
+        while (s->count < READER_VARIABLES_MAX && str_cut(&line, '\x1f', &s->values[s->count]))
+                s->count++;
+        return true;
+}
+
+static struct macro_world sample_world(struct sample *s)
+{
+        return (struct macro_world){.arg = s,
+                                    .lookup = sample_lookup,
+                                    .random = &s->reader->random,
+                                    .cwd = s->reader->world->cwd};
+}
+
+int sample_expand(struct sample *s, struct str text, struct buf *out, bool *ret_late, struct err *err)
+{
+        struct macro_world w = sample_world(s);
+
+        return macro_expand(&w, text, out, ret_late, err);
+}
+
+int sample_expand_expression(struct sample *s, struct str text, struct buf *out, struct err *err)
+{
+        struct macro_world w = sample_world(s);
+
+        return macro_expand_expression(&w, text, out, NULL, err);
+}
+
+int derive_column(struct reader *r, const struct entry *e, const char *variable, derive_fn *convert,
+                  bool *ret_done)
+{
+        struct form_part *p = r->part;
+        struct buf items = {.max = FORM_TEXT_MAX};
+        BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX}, made = {.max = CONDOR_VALUE_MAX};
+        struct sample s;
+        struct str rest = buf_view(&p->items), line;
+        struct err err = {{0}};
+        int rc = 0;
+
+        *ret_done = false;
+        if (p->variable_count == 0 || p->variable_count >= READER_VARIABLES_MAX)
+                return 0;
+        sample_start(&s, r, true);
+        while (!rc && sample_next(&s)) {
+                bool late = false;
+
+                buf_reset(&value);
+                buf_reset(&made);
+                rc = sample_expand(&s, buf_view(&e->text), &value, &late, &err);
+                if (!rc && late) {
+                        buf_deinit(&items);
+                        return 0;
+                }
+                if (!rc)
+                        rc = convert(str_trim(buf_view(&value)), &made, &err);
+                if (rc)
+                        break;
+                str_cut(&rest, '\n', &line);
+                buf_str(&items, line);
+                buf_char(&items, '\x1f');
+                buf_str(&items, buf_view(&made));
+                buf_char(&items, '\n');
+        }
+        if (rc)
+                entry_fail(r, e, "row %llu of the list: %s", (unsigned long long)s.row, err.text);
+        else if (buf_check(&items))
+                rc = entry_fail(r, e, "the list is larger than %u MiB", FORM_TEXT_MAX >> 20);
+        if (rc) {
+                buf_deinit(&items);
+                return rc;
+        }
+        buf_deinit(&p->items);
+        p->items = items;
+        form_add_variable(p, str_of(variable));
+        *ret_done = true;
+        return 0;
+}
+
+/* Parses an attribute's text as it will be for the first job. */
+static int check_expression(struct reader *r, const struct entry *e, struct str text)
+{
+        BUF_CLEANUP struct buf tried = {.max = CONDOR_VALUE_MAX};
+        struct expr *x = NULL;
+        struct err err = {{0}};
+        struct sample s;
+        int rc;
+
+        sample_start(&s, r, false);
+        if (e->late && sample_next(&s)) {
+                rc = sample_expand_expression(&s, text, &tried, &err);
+                if (rc)
+                        return entry_fail(r, e, "%s", err.text);
+                text = buf_view(&tried);
+        } else if (e->late) {
+                return 0; /* no jobs */
+        }
+        rc = expr_parse(r->symbols, text, &x, &err);
+        expr_free(x);
+        if (rc < 0)
+                return rc;
+        if (rc && e->late)
+                return entry_fail(r, e, "'" STR_FMT "' (as it is for the first job) is no expression: %s",
+                                  STR_ARG(str_head(text, 120)), err.text);
+        return rc ? entry_fail(r, e, "'" STR_FMT "' is no expression: %s", STR_ARG(str_head(text, 120)),
+                               err.text)
+                  : 0;
+}
+
+static void set(struct reader *r, const char *attribute, const struct entry *e, struct str text)
+{
+        form_set(r->part, str_of(attribute), text, e->at.line);
+        form_set_late(r->part, str_of(attribute), e->late);
+}
+
+int attribute_expression(struct reader *r, const char *attribute, const struct entry *e, struct str text)
+{
+        int rc = check_expression(r, e, text);
+
+        if (!rc)
+                set(r, attribute, e, text);
+        return rc;
+}
+
+int attribute_string(struct reader *r, const char *attribute, const struct entry *e, struct str text)
+{
+        BUF_CLEANUP struct buf quoted = {.max = 2 * CONDOR_VALUE_MAX};
+
+        print_string(&quoted, text);
+        if (e->late) {
+                int rc = check_expression(r, e, buf_view(&quoted));
+
+                if (rc)
+                        return rc;
+        }
+        set(r, attribute, e, buf_view(&quoted));
+        return 0;
+}
+
+void attribute_default(struct reader *r, const char *attribute, const char *expression)
+{
+        if (!form_get(r->part, str_of(attribute)))
+                form_set(r->part, str_of(attribute), str_of(expression), 0);
+}
+
+void attribute_default_string(struct reader *r, const char *attribute, const char *value)
+{
+        BUF_CLEANUP struct buf quoted = {0};
+
+        print_string(&quoted, str_of(value));
+        attribute_default(r, attribute, buf_z(&quoted));
+}
+
+/* The keywords whose value is the attribute. */
+static int plain_keywords(struct reader *r)
+{
+        for (size_t i = 0; i < keyword_count; i++) {
+                const struct keyword *k = &keywords[i];
+                ENTRY_CLEANUP struct entry e = {0};
+                int rc;
+
+                if (k->effect != KEYWORD_ACTS || k->kind == KEYWORD_OTHER)
+                        continue;
+                rc = entry_get(r, k->name, &e);
+                if (rc > 0)
+                        rc = k->kind == KEYWORD_STRING
+                                     ? attribute_string(r, k->attribute, &e, entry_unquoted(&e))
+                                     : attribute_expression(r, k->attribute, &e, buf_view(&e.text));
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+/* Keywords that are known and do nothing, or can't be done. */
+static int other_keywords(struct reader *r)
+{
+        for (size_t i = 0; i < r->setting_count; i++) {
+                struct setting *s = r->settings[i];
+                const struct keyword *k = s->builtin ? NULL : keyword_find(str_of(s->name));
+                ENTRY_CLEANUP struct entry e = {0};
+                int rc;
+
+                if (!k || k->effect == KEYWORD_ACTS)
+                        continue;
+                rc = entry_get(r, s->name, &e);
+                if (rc < 0)
+                        return rc;
+                if (rc == 0 || keyword_is_quiet(k, entry_unquoted(&e)))
+                        continue;
+                if (str_ends(str_of(k->name), STR("*")) && keyword_near(str_of(s->name)))
+                        return reader_fail(r, s->at, "%s is no keyword; is %s meant?", s->name,
+                                           keyword_near(str_of(s->name))->name);
+                if (k->effect == KEYWORD_REFUSED)
+                        return reader_fail(r, s->at, "%s is not supported. %s", s->name, k->text);
+                reader_warn(r, s->at, "%s is ignored. %s", s->name, k->text);
+        }
+        return 0;
+}
+
+/* +Attribute and MY.Attribute. */
+static int own_attributes(struct reader *r)
+{
+        static const char *const fixed[] = {"ClusterId", "ProcId", "Owner", "User", "QDate", "JobStatus"};
+
+        for (size_t i = 0; i < r->setting_count; i++) {
+                struct setting *s = r->settings[i];
+                ENTRY_CLEANUP struct entry e = {0};
+                const char *name;
+                int rc;
+
+                if (!str_istarts(str_of(s->name), STR("MY.")))
+                        continue;
+                name = s->name + 3;
+                for (size_t k = 0; k < sizeof(fixed) / sizeof(fixed[0]); k++)
+                        if (str_ieqz(str_of(name), fixed[k]))
+                                return reader_fail(r, s->at, "%s is set by the server; leave this line out",
+                                                   name);
+                rc = entry_get(r, s->name, &e);
+                e.keyword = name;
+                if (rc > 0)
+                        rc = attribute_expression(r, name, &e, buf_view(&e.text));
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+static int universe(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, "universe", &e);
+
+        if (rc > 0 && !str_ieqz(buf_view(&e.text), "vanilla") && !str_ieqz(buf_view(&e.text), "5"))
+                return entry_fail(r, &e,
+                                  "'" STR_FMT "' is not supported; only vanilla is, which is also what a "
+                                              "file without this line gets",
+                                  STR_ARG(str_head(buf_view(&e.text), 40)));
+        attribute_default(r, "JobUniverse", "5");
+        return rc < 0 ? rc : 0;
+}
+
+static int hold(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        bool held = false;
+        int rc = entry_get(r, "hold", &e);
+
+        if (rc > 0)
+                rc = entry_boolean(r, &e, &held);
+        if (rc < 0)
+                return rc;
+        if (r->form->part_count > 1 && held != r->form->hold)
+                return reader_fail(r, (struct place){r->files[0], r->part->line},
+                                   "hold must be the same for all queue statements; submit the held jobs "
+                                   "with a file of their own");
+        r->form->hold = held;
+        return 0;
+}
+
+int attributes_make(struct reader *r)
+{
+        int rc = other_keywords(r);
+
+        if (!rc)
+                rc = universe(r);
+        if (!rc)
+                rc = command_make(r);
+        if (!rc)
+                rc = files_make(r);
+        if (!rc)
+                rc = plain_keywords(r);
+        if (!rc)
+                rc = policy_make(r);
+        if (!rc)
+                rc = hold(r);
+        if (!rc)
+                rc = own_attributes(r);
+        if (!rc)
+                rc = places_make(r);
+        if (!rc && r->options->submit_host)
+                attribute_default_string(r, "SubmitHost", r->options->submit_host);
+        return rc;
+}
+
+void attributes_unused(struct reader *r)
+{
+        for (size_t i = 0; i < r->setting_count; i++) {
+                struct setting *s = r->settings[i];
+                const struct keyword *near;
+
+                if (s->used || s->builtin || keyword_find(str_of(s->name)))
+                        continue;
+                near = keyword_near(str_of(s->name));
+                if (near)
+                        reader_warn(r, s->at, "%s is no keyword and nothing uses it; is %s meant?", s->name,
+                                    near->name);
+                else
+                        reader_warn(
+                                r, s->at,
+                                "%s is no keyword and nothing uses it; for an attribute of the job write +%s",
+                                s->name, s->name);
+        }
+}

@@ -1,0 +1,34 @@
+/* condor: HTCondor's submit description language becomes a form.
+ *
+ * Reads the everyday core of the language: assignments, macros, if/elif/else/endif, include, and the queue
+ * statement in all its forms. Each queue statement is one part of the form; settings carry on from one to the
+ * next. What the language knows and Drover doesn't is named: a keyword that is not acted on in a warning, one
+ * that cannot be honoured in an error (see keywords.h for the table, drover-submit-file(5) for the user's
+ * side).
+ *
+ * Pure: files, globs, environment and commands come through struct form_world.
+ * Source: HTCondor manual 25.x, "Submitting a Job", "htcondor-jdl", and what condor_submit does.
+ */
+#pragma once
+#include "jdl/form.h"
+
+#define CONDOR_TEXT_MAX    (16u << 20) /* bytes of one file */
+#define CONDOR_VALUE_MAX   (1u << 20)  /* bytes of one expanded value */
+#define CONDOR_INCLUDE_MAX 10          /* files that include each other */
+
+struct condor_options {
+        /* 'keyword = value' as if written just before each queue statement; one 'queue …' if the file has
+         * none. */
+        const char *const *extra;
+        size_t extra_count;
+        const char *filesystem_domain; /* of this machine; NULL: not known, FileSystemDomain is not set */
+        const char *submit_host;       /* NULL: SubmitHost is not set */
+        const char *arch, *opsys; /* for the default requirements; NULL: of the machine this was built for */
+};
+
+/* Parses text, which was read from `file` ("-" for standard input, only used in messages and $(SUBMIT_FILE)),
+ * and fills *ret, which the caller has initialised (form_init) and deinitialises in any case. 0; or with err,
+ * which names file and line and what to do: -EINVAL wrong text, -E2BIG a limit was passed, or what
+ * form_world.read_file, glob or run returned. */
+int condor_parse(const struct form_world *w, const char *file, struct str text,
+                 const struct condor_options *o, struct form *ret, struct err *err);

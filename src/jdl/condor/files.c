@@ -1,0 +1,145 @@
+/* Folders and files: initialdir and the transfers. The checks are those of condor_submit. */
+#include <errno.h>
+
+#include "jdl/condor/reader.h"
+
+static int initialdir(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf path = {.max = CONDOR_VALUE_MAX};
+        int rc = entry_get(r, "initialdir", &e);
+
+        if (rc == 0)
+                attribute_default_string(r, "Iwd", r->world->cwd ? r->world->cwd : "/");
+        if (rc > 0) {
+                rc = path_from_cwd(r, &e, entry_unquoted(&e), &path);
+                if (rc == 0)
+                        rc = attribute_string(r, "Iwd", &e, buf_view(&path));
+        }
+        return rc;
+}
+
+/* A comma-separated list, without blanks around the commas. Commas inside macros stay. */
+static void tidy_list(struct str text, struct buf *out)
+{
+        unsigned depth = 0;
+        size_t start = 0;
+
+        for (size_t i = 0; i <= text.n; i++) {
+                struct str one;
+
+                if (i < text.n && text.p[i] == '(')
+                        depth++;
+                else if (i < text.n && text.p[i] == ')' && depth)
+                        depth--;
+                if (i < text.n && (depth || text.p[i] != ','))
+                        continue;
+                one = str_trim(str_make(text.p + start, i - start));
+                start = i + 1;
+                if (one.n && out->n)
+                        buf_char(out, ',');
+                buf_str(out, one);
+        }
+}
+
+static int file_list(struct reader *r, const char *keyword, const char *attribute, bool *ret_given)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf list = {.max = CONDOR_VALUE_MAX};
+        int rc = entry_get(r, keyword, &e);
+
+        if (rc <= 0)
+                return rc;
+        tidy_list(entry_unquoted(&e), &list);
+        if (str_search(buf_view(&list), STR("://")) >= 0)
+                return entry_fail(r, &e,
+                                  "URLs are not supported; copy the files first, or let the job do it");
+        *ret_given = list.n > 0;
+        return attribute_string(r, attribute, &e, buf_view(&list));
+}
+
+/* Pairs of name=path, parted by ';'. */
+static int remaps(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        struct str rest, one;
+        int rc = entry_get(r, "transfer_output_remaps", &e);
+
+        if (rc <= 0)
+                return rc;
+        rest = entry_unquoted(&e);
+        while (!e.late && str_cut(&rest, ';', &one))
+                if (str_trim(one).n && str_find(one, '=') < 1)
+                        return entry_fail(r, &e, "'" STR_FMT "' is not name=path", STR_ARG(str_trim(one)));
+        return attribute_string(r, "TransferOutputRemaps", &e, entry_unquoted(&e));
+}
+
+/* The value of a keyword that is one of a few words; NULL when it isn't given. */
+static int choice(struct reader *r, const char *keyword, const char *const *words, const char *list,
+                  const char **ret)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, keyword, &e);
+
+        *ret = NULL;
+        if (rc <= 0)
+                return rc;
+        for (; *words; words++) {
+                if (str_ieqz(entry_unquoted(&e), *words)) {
+                        *ret = *words;
+                        return 0;
+                }
+        }
+        return entry_fail(r, &e, "'" STR_FMT "' is not known; it is one of %s", STR_ARG(entry_unquoted(&e)),
+                          list);
+}
+
+static int fail_at_queue(struct reader *r, const char *text)
+{
+        return reader_fail(r, (struct place){r->files[0], r->part->line}, "%s", text);
+}
+
+static int transfers(struct reader *r)
+{
+        static const char *const shoulds[] = {"YES", "NO", "IF_NEEDED", NULL};
+        static const char *const whens[] = {"ON_EXIT", "ON_SUCCESS", "NEVER", "ON_EXIT_OR_EVICT", NULL};
+        const char *should, *when;
+        bool inputs = false, outputs = false;
+        int rc = choice(r, "should_transfer_files", shoulds, "YES, NO and IF_NEEDED", &should);
+
+        if (rc >= 0)
+                rc = choice(r, "when_to_transfer_output", whens, "ON_EXIT and ON_SUCCESS", &when);
+        if (rc >= 0)
+                rc = file_list(r, "transfer_input_files", "TransferInput", &inputs);
+        if (rc >= 0)
+                rc = file_list(r, "transfer_output_files", "TransferOutput", &outputs);
+        if (rc < 0)
+                return rc;
+        if (when && strcmp(when, "ON_EXIT_OR_EVICT") == 0)
+                return fail_at_queue(r, "when_to_transfer_output = ON_EXIT_OR_EVICT is not supported, for "
+                                        "nothing is kept of a job that is evicted; use ON_EXIT");
+        if (should && strcmp(should, "NO") == 0) {
+                if (inputs || outputs)
+                        return fail_at_queue(r, "should_transfer_files = NO contradicts transfer_input_files "
+                                                "and transfer_output_files; leave one out");
+                if (when && strcmp(when, "NEVER") != 0)
+                        return fail_at_queue(r, "should_transfer_files = NO contradicts "
+                                                "when_to_transfer_output; leave one out");
+        } else {
+                if (when && strcmp(when, "NEVER") == 0)
+                        return fail_at_queue(
+                                r, "when_to_transfer_output = NEVER needs should_transfer_files = NO");
+                attribute_default_string(r, "WhenToTransferOutput", when ? when : "ON_EXIT");
+        }
+        attribute_default_string(r, "ShouldTransferFiles", should ? should : "IF_NEEDED");
+        if ((!should || strcmp(should, "YES") != 0) && r->options->filesystem_domain)
+                attribute_default_string(r, "FileSystemDomain", r->options->filesystem_domain);
+        return remaps(r);
+}
+
+int files_make(struct reader *r)
+{
+        int rc = initialdir(r);
+
+        return rc < 0 ? rc : transfers(r);
+}

@@ -1,0 +1,304 @@
+#include "jdl/condor/keywords.h"
+
+#define ACTS    KEYWORD_ACTS
+#define IGNORED KEYWORD_IGNORED
+#define REFUSED KEYWORD_REFUSED
+#define STRING  KEYWORD_STRING
+#define EXPR    KEYWORD_EXPRESSION
+#define OTHER   KEYWORD_OTHER
+
+#define OFF     "false no 0 f n"
+#define ON      "true yes 1 t y"
+
+/* clang-format off */
+const struct keyword keywords[] = {
+        /* what to run */
+        {"executable", "Cmd", ACTS, OTHER, "Cmd", NULL,
+         "The program to run. A relative path starts at the folder of the submit, not at `initialdir`."},
+        {"shell", NULL, ACTS, OTHER, "Cmd", NULL,
+         "A command for `/bin/sh -c`, in place of `executable` and `arguments`."},
+        {"arguments", "args arguments2", ACTS, OTHER, "Arguments", NULL,
+         "Arguments, in the old or the new syntax (in double quotes)."},
+        {"environment", "env environment2", ACTS, OTHER, "Environment", NULL,
+         "Variables, in the old (`A=1;B=2`) or the new syntax (`\"A=1 B=2\"`)."},
+        {"getenv", "get_environment", ACTS, OTHER, "Environment", NULL,
+         "`True`, or a list of names and patterns of variables to copy at submit; `!name` leaves one out."},
+        {"universe", NULL, ACTS, OTHER, "JobUniverse", NULL, "Only `vanilla`."},
+        {"transfer_executable", "TransferExecutable", ACTS, OTHER, "TransferExecutable", NULL,
+         "`False`: the program is at the place already, under the name given."},
+        /* files */
+        {"input", "stdin", ACTS, STRING, "In", NULL, "Standard input; none if not given."},
+        {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes; nowhere if not given."},
+        {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes; nowhere if not given."},
+        {"log", "UserLog", ACTS, STRING, "UserLog", NULL,
+         "Kept as the job's attribute UserLog. The events of a job are shown by `drover log`."},
+        {"initialdir", "initial_dir job_iwd Iwd", ACTS, OTHER, "Iwd", NULL,
+         "The folder that relative paths start from; the folder of the submit if not given."},
+        {"transfer_input_files", "TransferInputFiles TransferInput", ACTS, OTHER, "TransferInput", NULL,
+         "Files and folders the job needs, parted by commas. No URLs."},
+        {"transfer_output_files", "TransferOutputFiles TransferOutput", ACTS, OTHER, "TransferOutput", NULL,
+         "Files and folders to bring back; all new files if not given."},
+        {"transfer_output_remaps", "TransferOutputRemaps", ACTS, OTHER, "TransferOutputRemaps", NULL,
+         "`\"name=path;name2=path2\"`: other places for output files."},
+        {"should_transfer_files", "ShouldTransferFiles", ACTS, OTHER, "ShouldTransferFiles", NULL,
+         "`YES`, `NO`, or `IF_NEEDED` (the default)."},
+        {"when_to_transfer_output", "WhenToTransferOutput", ACTS, OTHER, "WhenToTransferOutput", NULL,
+         "`ON_EXIT` (the default) or `ON_SUCCESS`. `ON_EXIT_OR_EVICT` is refused: nothing is kept of a job that is "
+         "evicted."},
+        /* where */
+        {"request_cpus", "RequestCpus", ACTS, OTHER, "RequestCpus", NULL, "Cores; 1 if not given."},
+        {"request_memory", "RequestMemory", ACTS, OTHER, "RequestMemory", NULL,
+         "Memory: a number with K, M, G or T (MiB without), or an expression in MiB."},
+        {"request_disk", "RequestDisk", ACTS, OTHER, "RequestDisk", NULL,
+         "Scratch space: a number with K, M, G or T (KiB without), or an expression in KiB."},
+        {"requirements", NULL, ACTS, OTHER, "Requirements", NULL,
+         "An expression that a place must fulfil; the defaults below are added."},
+        {"rank", "preferences", ACTS, EXPR, "Rank", NULL, "An expression; places with a higher value come first."},
+        {"priority", "prio JobPrio", ACTS, EXPR, "JobPrio", NULL,
+         "A whole number; one's own jobs with a higher one start first."},
+        /* policy */
+        {"max_retries", "JobMaxRetries", ACTS, OTHER, "JobMaxRetries", NULL,
+         "How often a job that fails is started again; 2 if only one of the next two is given."},
+        {"success_exit_code", "JobSuccessExitCode", ACTS, OTHER, "JobSuccessExitCode", NULL,
+         "The exit code of success; 0 if not given."},
+        {"retry_until", NULL, ACTS, OTHER, "OnExitRemove", NULL,
+         "An exit code or an expression that ends the retries."},
+        {"on_exit_remove", "OnExitRemove", ACTS, OTHER, "OnExitRemove", NULL,
+         "An expression; false at exit starts the job again."},
+        {"on_exit_hold", "OnExitHold", ACTS, EXPR, "OnExitHold", NULL, "An expression; true at exit holds the job."},
+        {"on_exit_hold_reason", "OnExitHoldReason", ACTS, EXPR, "OnExitHoldReason", NULL,
+         "An expression: the reason then shown."},
+        {"on_exit_hold_subcode", "OnExitHoldSubCode", ACTS, EXPR, "OnExitHoldSubCode", NULL, "A number for it."},
+        {"periodic_hold", "PeriodicHold", ACTS, EXPR, "PeriodicHold", NULL,
+         "An expression, looked at again and again; true holds the job."},
+        {"periodic_hold_reason", "PeriodicHoldReason", ACTS, EXPR, "PeriodicHoldReason", NULL,
+         "An expression: the reason then shown."},
+        {"periodic_hold_subcode", "PeriodicHoldSubCode", ACTS, EXPR, "PeriodicHoldSubCode", NULL,
+         "A number for it."},
+        {"periodic_release", "PeriodicRelease", ACTS, EXPR, "PeriodicRelease", NULL,
+         "An expression; true releases a held job."},
+        {"periodic_remove", "PeriodicRemove", ACTS, EXPR, "PeriodicRemove", NULL,
+         "An expression; true removes the job."},
+        {"hold", NULL, ACTS, OTHER, NULL, NULL,
+         "`True`: the jobs start held. It must be the same for all queue statements of a file."},
+        {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
+        {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
+
+        /* not acted on */
+        {"notification", NULL, IGNORED, OTHER, NULL, "never", "No mail is sent."},
+        {"notify_user", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
+        {"email_attributes", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
+        {"leave_in_queue", NULL, IGNORED, OTHER, NULL, OFF, "Finished jobs are in `drover history`."},
+        {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
+        {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
+        {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
+        {"log_xml", NULL, IGNORED, OTHER, NULL, OFF, "See `drover log --json`."},
+        {"dagman_log", NULL, IGNORED, OTHER, NULL, NULL, "There is no such log."},
+        {"image_size", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
+        {"disk_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_disk."},
+        {"memory_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
+        {"coresize", "core_size", IGNORED, OTHER, NULL, NULL, "The place decides about core files."},
+        {"stack_size", NULL, IGNORED, OTHER, NULL, NULL, "The place decides about the stack."},
+        {"nice_user", NULL, IGNORED, OTHER, NULL, OFF, "Use priority."},
+        {"accounting_group", "acct_group", IGNORED, OTHER, NULL, NULL, "Jobs count for their owner."},
+        {"accounting_group_user", "acct_group_user", IGNORED, OTHER, NULL, NULL, "Jobs count for their owner."},
+        {"project_name", NULL, IGNORED, OTHER, NULL, NULL, "Jobs count for their owner."},
+        {"job_lease_duration", NULL, IGNORED, OTHER, NULL, NULL, "The server's configuration sets leases."},
+        {"job_max_vacate_time", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},
+        {"max_job_retirement_time", NULL, IGNORED, OTHER, NULL, NULL, "Jobs are not preempted."},
+        {"want_graceful_removal", NULL, IGNORED, OTHER, NULL, NULL, "Jobs are asked to end before they are killed."},
+        {"keep_claim_idle", NULL, IGNORED, OTHER, NULL, NULL, "There are no claims."},
+        {"match_list_length", NULL, IGNORED, OTHER, NULL, NULL, "Matches are kept in the job's log."},
+        {"max_materialize", NULL, IGNORED, OTHER, NULL, NULL, "A queued job costs nothing until it runs."},
+        {"max_idle", "materialize_max_idle", IGNORED, OTHER, NULL, NULL, "A queued job costs nothing until it runs."},
+        {"job_machine_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"job_machine_attrs_history_length", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"job_ad_information_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"ulog_execute_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"submit_event_notes", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"submit_event_user_notes", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"submit_event_notes_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
+        {"skip_filechecks", NULL, IGNORED, OTHER, NULL, NULL, "Files are looked at when they are needed."},
+        {"manifest", NULL, IGNORED, OTHER, NULL, OFF, "No manifest is written."},
+        {"manifest_dir", NULL, IGNORED, OTHER, NULL, NULL, "No manifest is written."},
+        {"starter_debug", NULL, IGNORED, OTHER, NULL, NULL, "There is no starter."},
+        {"starter_log", NULL, IGNORED, OTHER, NULL, NULL, "There is no starter."},
+        {"run_as_owner", NULL, IGNORED, OTHER, NULL, ON, "The agent's configuration maps owners to users."},
+        {"load_profile", NULL, IGNORED, OTHER, NULL, OFF, "For Windows only."},
+        {"want_job_networking", NULL, IGNORED, OTHER, NULL, ON, "The network is as the place has it."},
+        {"allow_arguments_v1", NULL, IGNORED, OTHER, NULL, "true false", "Both syntaxes are read."},
+        {"allow_environment_v1", NULL, IGNORED, OTHER, NULL, "true false", "Both syntaxes are read."},
+        {"copy_to_spool", NULL, IGNORED, OTHER, NULL, OFF, "See should_transfer_files."},
+        {"buffer_*", NULL, IGNORED, OTHER, NULL, NULL, "For a universe that is no more."},
+
+        /* refused */
+        {"request_gpus", NULL, REFUSED, OTHER, NULL, "0", "GPUs are not managed."},
+        {"require_gpus", NULL, REFUSED, OTHER, NULL, NULL, "GPUs are not managed."},
+        {"gpus_*", NULL, REFUSED, OTHER, NULL, NULL, "GPUs are not managed."},
+        {"cuda_version", NULL, REFUSED, OTHER, NULL, NULL, "GPUs are not managed."},
+        {"retry_request_memory*", NULL, REFUSED, OTHER, NULL, NULL,
+         "Use an expression: request_memory = 1024 * (NumJobStarts + 1)."},
+        {"retry_request_disk", NULL, REFUSED, OTHER, NULL, NULL,
+         "Use an expression: request_disk = 1048576 * (NumJobStarts + 1)."},
+        {"request_*", NULL, REFUSED, OTHER, NULL, "0",
+         "Only cpus, memory and disk can be requested. Put a condition on the place into requirements."},
+        {"require_*", NULL, REFUSED, OTHER, NULL, NULL, "Put a condition on the place into requirements."},
+        {"concurrency_limits", NULL, REFUSED, OTHER, NULL, NULL, "There are no shared limits."},
+        {"concurrency_limits_expr", NULL, REFUSED, OTHER, NULL, NULL, "There are no shared limits."},
+        {"allowed_execute_duration", NULL, REFUSED, OTHER, NULL, NULL,
+         "Use periodic_hold = (JobStatus == 2) && (time() - EnteredCurrentStatus > SECONDS)."},
+        {"allowed_job_duration", NULL, REFUSED, OTHER, NULL, NULL,
+         "Use periodic_hold = (JobStatus == 2) && (time() - EnteredCurrentStatus > SECONDS)."},
+        {"periodic_vacate", NULL, REFUSED, OTHER, NULL, OFF, "Use periodic_hold and periodic_release."},
+        {"transfer_input", NULL, REFUSED, OTHER, NULL, ON, "Standard input is always brought along."},
+        {"transfer_output", NULL, REFUSED, OTHER, NULL, ON, "Standard output is always brought back."},
+        {"transfer_error", NULL, REFUSED, OTHER, NULL, ON, "Standard error is always brought back."},
+        {"transfer_plugins", NULL, REFUSED, OTHER, NULL, NULL, "Files are not fetched from URLs."},
+        {"output_destination", NULL, REFUSED, OTHER, NULL, NULL, "Outputs go to initialdir; see transfer_output_remaps."},
+        {"output_directory", NULL, REFUSED, OTHER, NULL, NULL, "Outputs go to initialdir; see transfer_output_remaps."},
+        {"preserve_relative_paths", NULL, REFUSED, OTHER, NULL, OFF, "Inputs are named by the last part of their path."},
+        {"public_input_files", NULL, REFUSED, OTHER, NULL, NULL, "Use transfer_input_files."},
+        {"max_transfer_input_mb", NULL, REFUSED, OTHER, NULL, NULL, "The server's configuration limits uploads."},
+        {"max_transfer_output_mb", NULL, REFUSED, OTHER, NULL, NULL, "Use request_disk."},
+        {"encrypt_input_files", NULL, REFUSED, OTHER, NULL, NULL, "All transfers are encrypted already; leave it out."},
+        {"encrypt_output_files", NULL, REFUSED, OTHER, NULL, NULL, "All transfers are encrypted already; leave it out."},
+        {"dont_encrypt_input_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
+        {"dont_encrypt_output_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
+        {"encrypt_execute_directory", NULL, REFUSED, OTHER, NULL, OFF, "Scratch folders are not encrypted."},
+        {"transfer_checkpoint_files", NULL, REFUSED, OTHER, NULL, NULL, "Checkpoints are not kept."},
+        {"checkpoint_*", NULL, REFUSED, OTHER, NULL, NULL, "Checkpoints are not kept."},
+        {"erase_output_and_error_on_restart", NULL, REFUSED, OTHER, NULL, ON, "They begin anew with each attempt."},
+        {"remote_initialdir", NULL, REFUSED, OTHER, NULL, NULL, "The job runs in a scratch folder of its own."},
+        {"skip_if_dataflow", NULL, REFUSED, OTHER, NULL, OFF, "Each job runs."},
+        {"noop_job*", NULL, REFUSED, OTHER, NULL, OFF, "Each job runs."},
+        {"next_job_start_delay", NULL, REFUSED, OTHER, NULL, "0", "Jobs start when there is a place."},
+        {"kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
+        {"remove_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
+        {"hold_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
+        {"kill_sig_timeout", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},
+        {"deferral_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs start when there is a place."},
+        {"cron_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs start when there is a place; submit from cron(8)."},
+        {"machine_count", "node_count", REFUSED, OTHER, NULL, "1", "A job runs at one place."},
+        {"mount_under_scratch", NULL, REFUSED, OTHER, NULL, NULL, "Nothing is mounted."},
+        {"primary_unix_group", NULL, REFUSED, OTHER, NULL, NULL, "The agent's configuration maps owners to users."},
+        {"container_*", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"transfer_container", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"docker_*", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"vm_*", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"xen_*", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"jar_files", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"java_vm_*", NULL, REFUSED, OTHER, NULL, NULL, "Only the vanilla universe is supported."},
+        {"grid_resource", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent; see drover-agent(8)."},
+        {"arc_*", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent; see drover-agent(8)."},
+        {"batch_extra_submit_args", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent."},
+        {"batch_project", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent."},
+        {"batch_queue", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent."},
+        {"batch_runtime", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent."},
+        {"ec2_*", NULL, REFUSED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"gce_*", NULL, REFUSED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"azure_*", NULL, REFUSED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"aws_*", NULL, REFUSED, OTHER, NULL, NULL, "Credentials for clouds are not passed on."},
+        {"s3_*", NULL, REFUSED, OTHER, NULL, NULL, "Credentials for clouds are not passed on."},
+        {"gs_*", NULL, REFUSED, OTHER, NULL, NULL, "Credentials for clouds are not passed on."},
+        {"use_oauth_services", "UseOAuthServices", REFUSED, OTHER, NULL, NULL, "Tokens are not passed on."},
+        {"use_scitokens", "use_scitoken", REFUSED, OTHER, NULL, OFF, "Tokens are not passed on."},
+        {"scitokens_file", NULL, REFUSED, OTHER, NULL, NULL, "Tokens are not passed on."},
+        {"x509userproxy", NULL, REFUSED, OTHER, NULL, NULL, "Proxies are not passed on."},
+        {"use_x509userproxy", NULL, REFUSED, OTHER, NULL, OFF, "Proxies are not passed on."},
+        {"tool_daemon_*", NULL, REFUSED, OTHER, NULL, NULL, "There are no tool daemons."},
+        {"jobset", NULL, REFUSED, OTHER, NULL, NULL, "Use batch_name."},
+};
+/* clang-format on */
+const size_t keyword_count = sizeof(keywords) / sizeof(keywords[0]);
+
+static bool is_pattern(const char *name)
+{
+        return str_ends(str_of(name), STR("*"));
+}
+
+static bool in_list(const char *list, struct str word)
+{
+        struct str rest = str_of(list), one;
+
+        while (str_word(&rest, &one))
+                if (str_ieq(one, word))
+                        return true;
+        return false;
+}
+
+const struct keyword *keyword_find(struct str name)
+{
+        const struct keyword *found = NULL;
+        size_t best = 0;
+
+        for (size_t i = 0; i < keyword_count; i++) {
+                const struct keyword *k = &keywords[i];
+                struct str n = str_of(k->name);
+
+                if (str_ieq(name, n) || in_list(k->aliases, name))
+                        return k;
+                n = str_head(n, n.n - 1);
+                if (is_pattern(k->name) && str_istarts(name, n) && n.n > best) {
+                        found = k;
+                        best = n.n;
+                }
+        }
+        return found;
+}
+
+const struct keyword *keyword_near(struct str name)
+{
+        const struct keyword *near = NULL;
+        unsigned best = name.n < 5 ? 1 : name.n < 9 ? 2 : 3;
+
+        for (size_t i = 0; i < keyword_count; i++) {
+                const struct keyword *k = &keywords[i];
+                unsigned d;
+
+                if (is_pattern(k->name))
+                        continue;
+                d = str_distance(name, str_of(k->name), best);
+                if (d < best || (d == best && !near)) {
+                        best = d;
+                        near = k;
+                }
+        }
+        return near;
+}
+
+bool keyword_is_quiet(const struct keyword *k, struct str value)
+{
+        return in_list(k->quiet, value);
+}
+
+static void write_group(struct buf *out, const char *heading, enum keyword_effect effect)
+{
+        buf_printf(out, "## %s\n\n", heading);
+        for (size_t i = 0; i < keyword_count; i++) {
+                const struct keyword *k = &keywords[i];
+                struct str rest = str_of(k->aliases), one;
+
+                if (k->effect != effect)
+                        continue;
+                buf_printf(out, "**%.*s%s**", (int)strlen(k->name) - is_pattern(k->name), k->name,
+                           is_pattern(k->name) ? "…" : "");
+                while (str_word(&rest, &one))
+                        buf_printf(out, ", " STR_FMT, STR_ARG(one));
+                if (k->attribute)
+                        buf_printf(out, " (%s)", k->attribute);
+                buf_printf(out, "\n:   %s", k->text);
+                if (k->quiet) {
+                        rest = str_of(k->quiet);
+                        str_word(&rest, &one);
+                        buf_printf(out, " `" STR_FMT "` is fine.", STR_ARG(one));
+                }
+                buf_addz(out, "\n\n");
+        }
+}
+
+void keyword_write_manual(struct buf *out)
+{
+        write_group(out, "Keywords that act", KEYWORD_ACTS);
+        write_group(out, "Keywords that are ignored, with a warning", KEYWORD_IGNORED);
+        write_group(out, "Keywords that are refused", KEYWORD_REFUSED);
+}
