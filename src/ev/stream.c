@@ -142,7 +142,7 @@ static ssize_t stream_tls_result(struct stream *s, int done, bool *other_way, in
         case SSL_ERROR_WANT_READ:
         case SSL_ERROR_WANT_WRITE: return -EAGAIN;
         case SSL_ERROR_ZERO_RETURN: return 0;
-        default: tls_explain(s->ssl, ERR_get_error(), errno, &s->why); return -EIO;
+        default: tls_explain(s->ssl, errno, &s->why); return -EIO;
         }
 }
 
@@ -202,7 +202,7 @@ static void stream_push(struct stream *s)
 {
         size_t sent = 0;
 
-        if (s->state != OPEN && s->state != FINISHING)
+        if ((s->state != OPEN && s->state != FINISHING) || s->refused)
                 return;
         while (s->out.n > s->out_at && sent < WRITE_TURN) {
                 size_t left = s->out.n - s->out_at;
@@ -341,10 +341,12 @@ static void stream_handshake(struct stream *s)
         case SSL_ERROR_WANT_READ: watch_set(s->watch, WATCH_READ); break;
         case SSL_ERROR_WANT_WRITE: watch_set(s->watch, WATCH_WRITE); break;
         default:
-                tls_explain(s->ssl, ERR_get_error(), errno, &s->why);
+                tls_explain(s->ssl, errno, &s->why);
                 /* as in FINISHING: closing at once could take back the alert that tells the peer why */
                 SSL_free(s->ssl);
                 s->ssl = NULL;
+                buf_deinit(&s->out); /* nothing of it may leave in the clear */
+                s->out_at = 0;
                 shutdown(s->fd, SHUT_WR);
                 s->state = FINISHING;
                 s->refused = s->half_closed = true;

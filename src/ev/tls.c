@@ -255,22 +255,24 @@ SSL *tls_connection(struct tls_context *t, int fd)
         return ssl;
 }
 
-void tls_explain(SSL *ssl, unsigned long code, int error, struct err *why)
+void tls_explain(SSL *ssl, int error, struct err *why)
 {
-        long verdict = ssl ? SSL_get_verify_result(ssl) : X509_V_OK;
-        const char *reason;
+        unsigned long code = ERR_peek_last_error(); /* earlier ones are what led to it, deeper down */
+        const char *reason = code ? ERR_reason_error_string(code) : NULL;
+        int number = code && ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
+        long verdict = SSL_get_verify_result(ssl);
 
         ERR_clear_error();
-        if (code && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict == X509_V_ERR_CERT_REJECTED)
-                err_set(why, 0, "the server's CA is not the one that the token names");
-        else if (code && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+        if (number == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict == X509_V_ERR_CERT_REJECTED)
+                err_set(why, 0, "the server's CA is not the one that was named by its fingerprint");
+        else if (number == SSL_R_CERTIFICATE_VERIFY_FAILED)
                 err_set(why, 0, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verdict));
-        else if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+        else if (number == SSL_R_UNEXPECTED_EOF_WHILE_READING || (!code && !error))
                 err_set(why, 0, "the peer closed the connection");
-        else if (code && (reason = ERR_reason_error_string(code)))
-                err_set(why, 0, ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET ? "the peer says: %s" : "%s", reason);
+        else if (number >= SSL_AD_REASON_OFFSET && reason)
+                err_set(why, 0, "the peer says: %s", reason);
         else
-                err_set(why, 0, "%s", error ? strerror(error) : "the peer closed the connection");
+                err_set(why, 0, "%s", reason ? reason : error ? strerror(error) : "a TLS error");
 }
 
 void tls_peer(SSL *ssl, struct buf *name, struct buf *serial)

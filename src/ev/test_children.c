@@ -1,0 +1,188 @@
+#include "ev/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "ev/test_help.h"
+
+struct world {
+        struct loop *loop;
+        int running, status[64], ended;
+        struct child *last;
+};
+
+static void ended(void *arg, struct child *c, int status)
+{
+        struct world *w = arg;
+
+        w->last = c;
+        w->status[w->ended++] = status;
+        if (--w->running == 0)
+                loop_stop(w->loop);
+}
+
+static struct child *spawn(struct world *w, const char *script, struct child_spec *spec)
+{
+        char *argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
+        struct child_spec plain = {.stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+        struct child *c;
+        struct err err;
+
+        if (!spec)
+                spec = &plain;
+        spec->argv = argv;
+        assert_int_equal(child_spawn(w->loop, spec, ended, w, &c, &err), 0);
+        assert_true(child_pid(c) > 0);
+        w->running++;
+        return c;
+}
+
+static int setup(void **state)
+{
+        struct world *w = mem_new(struct world);
+
+        w->loop = loop_new();
+        *state = w;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct world *w = *state;
+
+        loop_free(w->loop);
+        free(w);
+        return 0;
+}
+
+static void exit_codes(void **state)
+{
+        struct world *w = *state;
+
+        spawn(w, "exit 7", NULL);
+        help_run(w->loop);
+        assert_true(WIFEXITED(w->status[0]));
+        assert_int_equal(WEXITSTATUS(w->status[0]), 7);
+        spawn(w, "kill -USR1 $$", NULL);
+        help_run(w->loop);
+        assert_true(WIFSIGNALED(w->status[1]));
+        assert_int_equal(WTERMSIG(w->status[1]), SIGUSR1);
+}
+
+static void killed(void **state)
+{
+        struct world *w = *state;
+        struct child *c = spawn(w, "exec sleep 100", NULL);
+
+        child_kill(c, SIGTERM);
+        help_run(w->loop);
+        assert_int_equal(WTERMSIG(w->status[0]), SIGTERM);
+}
+
+static void many(void **state)
+{
+        struct world *w = *state;
+        long sum = 0;
+
+        for (int i = 0; i < 40; i++) {
+                char script[32];
+                snprintf(script, sizeof(script), "exit %d", i);
+                spawn(w, script, NULL);
+        }
+        help_run(w->loop);
+        for (int i = 0; i < 40; i++)
+                sum += WEXITSTATUS(w->status[i]);
+        assert_int_equal(sum, 40 * 39 / 2);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombies */
+}
+
+static void cannot_start(void **state)
+{
+        struct world *w = *state;
+        char *missing[] = {(char *)"/no/such/program", NULL}, *folder[] = {(char *)"/tmp", NULL}, *nowhere[] = {(char *)"no-such-name", NULL};
+        char **all[] = {missing, folder, nowhere};
+        int expect[] = {-ENOENT, -EACCES, -ENOENT};
+        struct child *c;
+        struct err err;
+
+        for (int i = 0; i < 3; i++) {
+                struct child_spec spec = {.argv = all[i], .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+                assert_int_equal(child_spawn(w->loop, &spec, ended, w, &c, &err), expect[i]);
+                assert_non_null(strstr(err.text, all[i][0]));
+        }
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+}
+
+static void descriptors_and_environment(void **state)
+{
+        struct world *w = *state;
+        int out[2], secret = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        char *envp[] = {(char *)"PATH=/usr/bin:/bin", (char *)"COLOUR=blue", NULL};
+        struct child_spec spec = {.envp = envp, .stdin_fd = -1, .new_session = true};
+        char got[256] = "", expected[64];
+        int given = 0;
+        ssize_t n;
+
+        for (int fd = 3; fd < 1024; fd++) {
+                int flags = fcntl(fd, F_GETFD);
+                given += flags >= 0 && !(flags & FD_CLOEXEC);
+        }
+        assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+        spec.stdout_fd = out[1];
+        spec.stderr_fd = out[1];
+        spawn(w, "cat; echo $COLOUR $HOME; ls /proc/self/fd | wc -l; echo err >&2", &spec);
+        close(out[1]);
+        help_run(w->loop);
+        n = read(out[0], got, sizeof(got) - 1);
+        assert_true(n > 0);
+        /* 0 1 2, the one that ls has opened, and what this test itself was given; ours are closed */
+        snprintf(expected, sizeof(expected), "blue\n%d\nerr\n", 4 + given);
+        assert_string_equal(got, expected);
+        close(out[0]);
+        close(secret);
+}
+
+static void signals_are_as_new(void **state)
+{
+        struct world *w = *state;
+        sigset_t all, before;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        signal(SIGPIPE, SIG_IGN);
+        spawn(w, "test $(grep -cE 'Sig(Blk|Ign):.0000000000000000' /proc/self/status) = 2", NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        help_run(w->loop);
+        assert_int_equal(w->status[0], 0);
+}
+
+static void forgotten_is_reaped(void **state)
+{
+        struct world *w = *state;
+        struct child *c = spawn(w, "exit 1", NULL), *still = spawn(w, "sleep 0.3", NULL);
+        pid_t pid = child_pid(c);
+
+        child_forget(c);
+        child_forget(still); /* outlives the loop */
+        help_run_ms(w->loop, 150);
+        assert_int_equal(w->ended, 0);
+        assert_int_equal(kill(pid, 0), -1);
+        assert_int_equal(errno, ESRCH);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(exit_codes, setup, teardown),
+                cmocka_unit_test_setup_teardown(killed, setup, teardown),
+                cmocka_unit_test_setup_teardown(many, setup, teardown),
+                cmocka_unit_test_setup_teardown(cannot_start, setup, teardown),
+                cmocka_unit_test_setup_teardown(descriptors_and_environment, setup, teardown),
+                cmocka_unit_test_setup_teardown(signals_are_as_new, setup, teardown),
+                cmocka_unit_test_setup_teardown(forgotten_is_reaped, setup, teardown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

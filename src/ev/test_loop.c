@@ -1,0 +1,240 @@
+#include "ev/loop.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "ev/test_help.h"
+
+static struct buf order;
+
+static int setup(void **state)
+{
+        *state = loop_new();
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        loop_free(*state);
+        buf_deinit(&order);
+        return 0;
+}
+
+static void note(void *arg)
+{
+        buf_addz(&order, arg);
+}
+
+static void stop(void *arg)
+{
+        loop_stop(arg);
+}
+
+static void timers_in_order(void **state)
+{
+        struct loop *l = *state;
+        struct timer *t[5];
+        int64_t before = clock_mono_ns();
+
+        t[0] = timer_new(l, note, (void *)"c");
+        t[1] = timer_new(l, note, (void *)"a");
+        t[2] = timer_new(l, note, (void *)"b");
+        t[3] = timer_new(l, note, (void *)"never");
+        t[4] = timer_new(l, stop, l);
+        timer_start(t[0], 30);
+        timer_start(t[1], 10);
+        timer_start(t[2], 5);
+        timer_start(t[2], 20); /* moved */
+        timer_start(t[3], 15);
+        timer_stop(t[3]);
+        timer_start(t[4], 40);
+        assert_true(timer_running(t[0]));
+        assert_false(timer_running(t[3]));
+        help_run(l);
+        assert_string_equal(buf_z(&order), "abc");
+        assert_true(clock_mono_ns() - before >= 40000000); /* not early */
+        assert_false(timer_running(t[0]));
+        for (int i = 0; i < 5; i++)
+                timer_free(t[i]);
+}
+
+static struct timer *counting;
+static int counted;
+
+static void count_to_three(void *arg)
+{
+        if (++counted < 3)
+                timer_start(counting, 0);
+        else
+                loop_stop(arg);
+}
+
+static void timer_restarts_itself(void **state)
+{
+        counted = 0;
+        counting = timer_new(*state, count_to_three, *state);
+        timer_start(counting, 0);
+        help_run(*state);
+        assert_int_equal(counted, 3);
+        timer_free(counting);
+}
+
+static void free_me(void *arg)
+{
+        timer_free(*(struct timer **)arg);
+        *(struct timer **)arg = NULL;
+}
+
+static void timer_freed_by_itself(void **state)
+{
+        struct timer *t = timer_new(*state, free_me, &t);
+
+        timer_start(t, 0);
+        help_run_ms(*state, 10);
+        assert_null(t);
+}
+
+static void long_callback(void *arg)
+{
+        usleep(60000);
+        timer_start(arg, 30);
+        counted = (int)(clock_mono_ns() / 1000000);
+}
+
+static int fired_at;
+static void fired(void *arg)
+{
+        fired_at = (int)(clock_mono_ns() / 1000000);
+        loop_stop(arg);
+}
+
+static void timers_count_from_when_they_are_started(void **state)
+{
+        struct timer *b = timer_new(*state, fired, *state), *a = timer_new(*state, long_callback, b);
+
+        timer_start(a, 0);
+        help_run(*state);
+        assert_true(fired_at - counted >= 29);
+        timer_free(a);
+        timer_free(b);
+}
+
+static void defer_more(void *arg)
+{
+        struct loop *l = arg;
+
+        buf_addz(&order, "1");
+        loop_defer(l, note, (void *)"3");
+        loop_defer(l, stop, l);
+        loop_defer(l, note, (void *)"never");
+        loop_defer_cancel(l, note, (void *)"never");
+}
+
+static void defer_now(void *arg)
+{
+        loop_defer(arg, defer_more, arg);
+        loop_defer(arg, note, (void *)"2");
+        buf_addz(&order, "0");
+}
+
+static void deferred_after_the_turn(void **state)
+{
+        struct timer *a = timer_new(*state, defer_now, *state), *b = timer_new(*state, note, (void *)"b");
+
+        timer_start(a, 0);
+        timer_start(b, 0);
+        usleep(2000);
+        help_run(*state);
+        /* what is ready in a turn comes before what the turn deferred */
+        assert_true(str_eqz(buf_view(&order), "0b123") || str_eqz(buf_view(&order), "b0123"));
+        timer_free(a);
+        timer_free(b);
+}
+
+static void *stop_thread(void *arg)
+{
+        usleep(20000);
+        loop_stop(arg);
+        return NULL;
+}
+
+static void stopped_by_another_thread(void **state)
+{
+        pthread_t t;
+
+        loop_stop(*state); /* before it runs */
+        help_run(*state);
+        pthread_create(&t, NULL, stop_thread, *state);
+        help_run(*state);
+        pthread_join(t, NULL);
+}
+
+static struct watch *watched;
+static int watch_whats[8], watch_calls;
+
+static void readable(void *arg, int what)
+{
+        watch_whats[watch_calls++ % 8] = what;
+        if (watch_calls == 2) /* level-triggered: called again although nothing was read */
+                watch_set(watched, 0);
+        (void)arg;
+}
+
+static void watches(void **state)
+{
+        int fds[2];
+
+        assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+        watch_calls = 0;
+        watched = watch_new(*state, fds[0], WATCH_READ, readable, NULL);
+        help_run_ms(*state, 10);
+        assert_int_equal(watch_calls, 0);
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        help_run_ms(*state, 10);
+        assert_int_equal(watch_calls, 2);
+        assert_int_equal(watch_whats[0], WATCH_READ);
+        watch_free(watched);
+        watch_calls = 1;
+        watched = watch_new(*state, fds[1], WATCH_WRITE, readable, NULL);
+        help_run_ms(*state, 10);
+        assert_int_equal(watch_whats[1], WATCH_WRITE);
+        watch_free(watched);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static void signals(void **state)
+{
+        struct loop *other = loop_new();
+        struct watch_signal *a = watch_signal_new(*state, SIGUSR1, note, (void *)"1");
+        struct watch_signal *b = watch_signal_new(other, SIGUSR2, note, (void *)"2"); /* two loops may watch signals */
+
+        raise(SIGUSR1);
+        raise(SIGUSR2);
+        assert_int_equal(order.n, 0); /* not in the handler */
+        help_run_ms(*state, 10);
+        assert_string_equal(buf_z(&order), "1");
+        help_run_ms(other, 10);
+        assert_string_equal(buf_z(&order), "12");
+        watch_signal_free(a);
+        watch_signal_free(b);
+        loop_free(other);
+        a = watch_signal_new(*state, SIGUSR1, note, (void *)"again");
+        watch_signal_free(a);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(timers_in_order, setup, teardown),
+                cmocka_unit_test_setup_teardown(timer_restarts_itself, setup, teardown),
+                cmocka_unit_test_setup_teardown(timer_freed_by_itself, setup, teardown),
+                cmocka_unit_test_setup_teardown(timers_count_from_when_they_are_started, setup, teardown),
+                cmocka_unit_test_setup_teardown(deferred_after_the_turn, setup, teardown),
+                cmocka_unit_test_setup_teardown(stopped_by_another_thread, setup, teardown),
+                cmocka_unit_test_setup_teardown(watches, setup, teardown),
+                cmocka_unit_test_setup_teardown(signals, setup, teardown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
