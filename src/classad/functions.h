@@ -73,7 +73,12 @@ int regexp_matches(struct run *r, struct str pattern, struct str subject, struct
         F(stringListsIntersect, 2, 3) F(stringListSubsetMatch, 2, 3) F(stringListISubsetMatch, 2, 3)          \
         F(regexp, 2, 3) F(regexpMember, 2, 3) F(regexps, 3, 4) F(replace, 3, 4) F(replaceAll, 3, 4)           \
         F(stringList_regexpMember, 2, 4)                                                                      \
-        T(time, 0, 0) F(interval, 1, 1)
+        T(time, 0, 0) F(interval, 1, 1) F(timeZoneOffset, 0, 0) T(dayTime, 0, 0) F(getYear, 1, 1)             \
+        F(getMonth, 1, 1) F(getDayOfYear, 1, 1) F(getDayOfMonth, 1, 1) F(getDayOfWeek, 1, 1)                  \
+        F(getDays, 1, 1) F(getHours, 1, 1) F(getMinutes, 1, 1) F(getSeconds, 1, 1) F(splitTime, 1, 1)         \
+        T(formatTime, 0, 2) T(absTime, 0, 2) F(relTime, 1, 1)                                                 \
+        F(envV1ToV2, 1, 1) F(mergeEnvironment, 0, ANY_NUMBER) F(listToArgs, 1, 2) F(argsToList, 1, 2)         \
+        F(userHome, 1, 2) F(userMap, 2, 4)
 
 #define FUNCTION_DECLARE(name, min, max) function_fn function_##name;
 FUNCTION_TABLE(FUNCTION_DECLARE, FUNCTION_DECLARE, FUNCTION_DECLARE, FUNCTION_DECLARE)

@@ -1,0 +1,149 @@
+/* Functions that HTCondor's tools add: argument and environment strings, and users. There is no user database here:
+ * userHome and userMap answer as on a machine that knows nobody. */
+#include "base/args.h"
+#include "classad/functions.h"
+
+static void give_joined(const struct call *c, const struct args *a, struct value *ret)
+{
+        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+
+        args_join_v2(&out, a);
+        if (out.overflow)
+                run_limit(c->run, "memory");
+        else
+                run_text(c->run, buf_view(&out), ret);
+}
+
+static bool text_fits(const struct call *c, struct str s)
+{
+        return run_steps(c->run, 1 + s.n / 16);
+}
+
+void function_envV1ToV2(const struct call *c, struct value *ret)
+{
+        struct args env ARGS_CLEANUP = {0};
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !text_fits(c, c->args[0].string))
+                return;
+        if (args_env_v1(&env, c->args[0].string, NULL) == 0)
+                give_joined(c, &env, ret);
+}
+
+static size_t name_length(const char *word)
+{
+        const char *equals = strchr(word, '=');
+
+        return equals ? (size_t)(equals - word) : strlen(word);
+}
+
+/* Later words replace earlier ones of the same name, in their places. */
+static void keep_last(const struct args *all, struct args *kept)
+{
+        for (size_t i = 0; i < all->n; i++) {
+                size_t n = name_length(all->v[i]), j = 0;
+
+                while (j < kept->n && (name_length(kept->v[j]) != n || memcmp(kept->v[j], all->v[i], n) != 0))
+                        j++;
+                if (j < kept->n) {
+                        free(kept->v[j]);
+                        kept->v[j] = mem_dupz(all->v[i]);
+                } else {
+                        args_add(kept, str_of(all->v[i]));
+                }
+        }
+}
+
+void function_mergeEnvironment(const struct call *c, struct value *ret)
+{
+        struct args all ARGS_CLEANUP = {0}, kept ARGS_CLEANUP = {0};
+
+        for (unsigned i = 0; i < c->argc; i++) {
+                if (c->args[i].type == VALUE_UNDEFINED)
+                        continue;
+                if (c->args[i].type != VALUE_STRING || !text_fits(c, c->args[i].string) ||
+                    args_env_v2(&all, c->args[i].string, NULL) != 0)
+                        return;
+        }
+        if (!run_steps(c->run, all.n * all.n / 64))
+                return;
+        keep_last(&all, &kept);
+        give_joined(c, &kept, ret);
+}
+
+/* The version argument: 1 or 2, 2 when it is missing. */
+static bool version(const struct call *c, int64_t *ret)
+{
+        *ret = 2;
+        if (c->argc == 2 && (c->args[1].type != VALUE_INTEGER || c->args[1].integer < 1 || c->args[1].integer > 2))
+                return false;
+        if (c->argc == 2)
+                *ret = c->args[1].integer;
+        return true;
+}
+
+void function_argsToList(const struct call *c, struct value *ret)
+{
+        struct args a ARGS_CLEANUP = {0};
+        struct value_list *list;
+        struct value *items;
+        int64_t v;
+        int r;
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !version(c, &v) ||
+            !text_fits(c, c->args[0].string))
+                return;
+        r = v == 1 ? args_split_v1(&a, c->args[0].string, NULL) : args_split_v2(&a, c->args[0].string, NULL);
+        if (r != 0 || !(list = run_list(c->run, (uint32_t)a.n, &items)))
+                return;
+        for (size_t i = 0; i < a.n; i++)
+                if (!run_text(c->run, str_of(a.v[i]), &items[i]))
+                        return;
+        *ret = (struct value){.type = VALUE_LIST, .list = list};
+}
+
+static bool has_space(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] == ' ' || (s.p[i] >= '\t' && s.p[i] <= '\r'))
+                        return true;
+        return s.n == 0;
+}
+
+void function_listToArgs(const struct call *c, struct value *ret)
+{
+        struct args a ARGS_CLEANUP = {0};
+        struct buf v1 BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        struct value member;
+        int64_t v;
+
+        if (call_strict(c, ret) || c->args[0].type != VALUE_LIST || !version(c, &v) ||
+            c->args[0].list->n > ARGS_MAX)
+                return;
+        for (uint32_t i = 0; i < c->args[0].list->n; i++) {
+                run_item(c->run, c->args[0].list, i, &member);
+                if (member.type != VALUE_STRING || (v == 1 && has_space(member.string)) ||
+                    !text_fits(c, member.string))
+                        return;
+                args_add(&a, member.string);
+                buf_addz(&v1, i ? " " : "");
+                buf_str(&v1, member.string);
+        }
+        if (v == 2)
+                give_joined(c, &a, ret);
+        else if (!v1.overflow)
+                run_text(c->run, buf_view(&v1), ret);
+}
+
+void function_userHome(const struct call *c, struct value *ret)
+{
+        if (c->args[0].type == VALUE_ERROR)
+                return;
+        *ret = c->argc == 2 ? c->args[1] : value_undefined();
+}
+
+void function_userMap(const struct call *c, struct value *ret)
+{
+        if (c->args[0].type == VALUE_ERROR || c->args[1].type == VALUE_ERROR)
+                return;
+        *ret = c->argc == 4 ? c->args[3] : value_undefined();
+}
