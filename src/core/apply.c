@@ -140,10 +140,17 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
                 if (!result)
                         result = request_load(c, r, s, err);
         }
-        if (!result) {
+        if (!result)
                 request_split(c, r);
+        if (!result && c->submitting && r->bucket_count > c->config.classes_max)
+                result = err_set(
+                        err, CORE_INVALID,
+                        "its jobs differ in more than %u ways in what they require: make several requests",
+                        c->config.classes_max);
+        if (!result) {
                 request_idle_add(c, r, &all);
         } else {
+                c->last_id--;
                 request_free(c, r);
         }
         set_deinit(&all);

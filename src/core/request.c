@@ -363,6 +363,9 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 return;
         }
         for (uint32_t m = p->first; m < p->first + p->count; m++) {
+                /* Too many already: the submit is about to be refused. */
+                if (c->submitting && r->bucket_count > c->config.classes_max)
+                        return;
                 struct class *k = class_get(c, r, p, m);
                 int64_t priority = member_priority(c, r, p, m);
                 struct bucket *b = NULL;

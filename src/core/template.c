@@ -95,6 +95,9 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                         return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
                 }
         }
+        /* A job that says nothing goes wherever there is room for it. */
+        if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
+                ad_set_boolean(t->ad, c->attr.Requirements, true);
         if (p->variable_count)
                 t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
         for (; t->variable_count < p->variable_count; t->variable_count++)

@@ -441,7 +441,22 @@ static void test_wrong_submits_name_the_attribute(void **state)
         assert_non_null(strstr(err.text, "Rank"));
         assert_int_equal(submit(s, 0, (const char *const[]){"Rank", "1", NULL}, &err), -CORE_INVALID);
         assert_int_equal(submit(s, 20000000, (const char *const[]){"Rank", "1", NULL}, &err), -CORE_INVALID);
+        assert_int_equal(submit(s, 1001, (const char *const[]){"RequestMemory", "$(Process)", NULL}, &err),
+                         -CORE_INVALID);
+        assert_non_null(strstr(err.text, "1000 ways"));
         assert_int_equal(core_request_last(s->core), 0);
+        SAID(events, "");
+        assert_int_equal(submit(s, 1000, (const char *const[]){"RequestMemory", "$(Process)", NULL}, &err),
+                         1);
+}
+
+static void test_a_job_without_requirements_goes_where_there_is_room(void **state)
+{
+        struct story *s = *state;
+
+        assert_int_equal(submit(s, 2, (const char *const[]){"Cmd", "\"x\"", NULL}, NULL), 1);
+        offer(s, "n1", "[ Cpus = 1; Memory = 1; Disk = 1 ]", 9);
+        SAID(actions, "assign n1 q 1 0 f1\n");
 }
 
 static void test_replay_and_snapshot_give_the_same(void **state)
@@ -569,6 +584,7 @@ int main(void)
                 STORY(test_late_attributes_split_classes_only_when_they_matter),
                 STORY(test_the_same_uuid_is_the_same_request),
                 STORY(test_wrong_submits_name_the_attribute),
+                STORY(test_a_job_without_requirements_goes_where_there_is_room),
                 STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),
                 STORY(test_why),
