@@ -1,5 +1,5 @@
-/* fork and exec; the child tells why exec failed over a pipe that a successful exec closes. Its end is seen through
- * a pidfd (Linux 5.3), so that no signal handler is shared with anybody. */
+/* fork and exec; the child tells why exec failed over a pipe that a successful exec closes. Its end is seen
+ * through a pidfd (Linux 5.3), so that no signal handler is shared with anybody. */
 #include "ev/children.h"
 
 #include <assert.h>

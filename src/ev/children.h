@@ -7,13 +7,14 @@
 
 struct child;
 struct child_spec {
-        char *const *argv;       /* argv[0] is the path, or a name looked up in PATH */
-        char *const *envp;       /* NULL: ours */
+        char *const *argv;                  /* argv[0] is the path, or a name looked up in PATH */
+        char *const *envp;                  /* NULL: ours */
         int stdin_fd, stdout_fd, stderr_fd; /* -1: /dev/null for stdin, ours for the others */
-        bool die_with_parent;    /* SIGTERM when we die */
-        bool new_session;        /* setsid */
+        bool die_with_parent;               /* SIGTERM when we die */
+        bool new_session;                   /* setsid */
 };
-/* status is waitpid's. Called once; then the child is freed. 0 or -errno (exec failures included, told by err). */
+/* status is waitpid's. Called once; then the child is freed. 0 or -errno (exec failures included, told by
+ * err). */
 int child_spawn(struct loop *l, const struct child_spec *spec,
                 void (*exited)(void *arg, struct child *c, int status), void *arg, struct child **ret,
                 struct err *err);

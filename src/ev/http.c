@@ -2,16 +2,15 @@
  *
  *   HEAD -> BODY -> BUSY -> HEAD ...            (HEAD -> BUSY when there is no body; any -> CLOSING)
  *
- *   HEAD     conn_take_head()   at first and between requests; the timer counts from the first byte of a head, before
- *                               that it is the connection that may be idle
- *   BODY     conn_take_body()
- *   BUSY     the handler has the request. What the client sends meanwhile (the next requests) waits in the stream,
- *            which stops reading at READ_MAX; a client that goes away is noticed because the stream reads until then
- *   CLOSING  a last reply is on its way out
+ *   HEAD     conn_take_head()   at first and between requests; the timer counts from the first byte of a
+ * head, before that it is the connection that may be idle BODY     conn_take_body() BUSY     the handler has
+ * the request. What the client sends meanwhile (the next requests) waits in the stream, which stops reading
+ * at READ_MAX; a client that goes away is noticed because the stream reads until then CLOSING  a last reply
+ * is on its way out
  *
- * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written, does not
- * notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx) when bytes come
- * in then; its time limit starts anew with each byte. */
+ * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written,
+ * does not notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx)
+ * when bytes come in then; its time limit starts anew with each byte. */
 #include "ev/http_private.h"
 
 #include <assert.h>
@@ -26,11 +25,11 @@
 #define READ_MAX        65536u
 #define WRITE_MAX       (128u << 20)
 #define HEAD_MAX        16384u
-#define HEAD_MAX_ALIEN  4096u   /* of a peer that is not known: over TCP, until http_trust */
+#define HEAD_MAX_ALIEN  4096u /* of a peer that is not known: over TCP, until http_trust */
 #define HEAD_MS         5000
 #define BODY_MS         60000
 #define IDLE_MS         60000
-#define STALL_MS        60000   /* a reply of which the client takes nothing */
+#define STALL_MS        60000 /* a reply of which the client takes nothing */
 #define CONNECTIONS_MAX 4096u
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
@@ -43,8 +42,8 @@ struct http_conn {
         struct buf *in; /* the stream's */
         enum conn_state state;
         struct timer *timer;
-        bool began;     /* bytes of a head have come */
-        bool known;     /* the peer is */
+        bool began; /* bytes of a head have come */
+        bool known; /* the peer is */
         bool processing, again;
         struct http_request *request;
         struct http_chunks chunks;
@@ -468,7 +467,8 @@ bool http_query(const struct http_request *r, const char *name, struct str *ret)
 
         while (str_cut(&rest, '&', &pair)) {
                 struct str key, value = pair, plain;
-                if (!str_cut(&value, '=', &key) || http_decode(a, key, true, &plain) < 0 || !str_eqz(plain, name))
+                if (!str_cut(&value, '=', &key) || http_decode(a, key, true, &plain) < 0 ||
+                    !str_eqz(plain, name))
                         continue;
                 if (http_decode(a, value, true, &plain) < 0)
                         continue;

@@ -1,12 +1,13 @@
 /* http: an HTTP/1.1 server on a loop, with limits.
  *
- * The handler gets each request when its body is complete, and answers it at once or later, in one piece or in
- * chunks. A request lives until it was answered to the end, or until its client went away: then on_close is called
- * (once) and the request must not be touched again. If no on_close was set it must be answered nevertheless, and what
- * is said goes nowhere. A client that closes its sending side has gone away. All on the loop's thread.
- * Requests on one connection (kept alive, pipelined) are handled one after another. Malformed ones are answered here.
- * Limits: 16 kB of head (4 kB over TCP until http_trust) within 5 s, 8 MiB of body within 60 s, 64 header fields,
- * idle connections 60 s, 60 s in which a client takes nothing of its reply, 4096 connections.
+ * The handler gets each request when its body is complete, and answers it at once or later, in one piece or
+ * in chunks. A request lives until it was answered to the end, or until its client went away: then on_close
+ * is called (once) and the request must not be touched again. If no on_close was set it must be answered
+ * nevertheless, and what is said goes nowhere. A client that closes its sending side has gone away. All on
+ * the loop's thread. Requests on one connection (kept alive, pipelined) are handled one after another.
+ * Malformed ones are answered here. Limits: 16 kB of head (4 kB over TCP until http_trust) within 5 s, 8 MiB
+ * of body within 60 s, 64 header fields, idle connections 60 s, 60 s in which a client takes nothing of its
+ * reply, 4096 connections.
  */
 #pragma once
 #include <sys/types.h>
@@ -30,22 +31,25 @@ int http_server_listen(struct http_server *s, const char *address, mode_t mode, 
 void http_server_free(struct http_server *s);
 
 enum http_method http_method(const struct http_request *r);
-struct str http_path(const struct http_request *r);          /* decoded, without the query, e.g. "/v1/jobs/7.42" */
-bool http_query(const struct http_request *r, const char *name, struct str *ret); /* decoded; false when absent */
-struct str http_header(const struct http_request *r, const char *name);           /* empty when absent */
+struct str http_path(const struct http_request *r); /* decoded, without the query, e.g. "/v1/jobs/7.42" */
+bool http_query(const struct http_request *r, const char *name,
+                struct str *ret);                                       /* decoded; false when absent */
+struct str http_header(const struct http_request *r, const char *name); /* empty when absent */
 struct str http_body(const struct http_request *r);
-int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
-struct str http_peer_name(const struct http_request *r);     /* common name of a verified client certificate */
-struct str http_peer(const struct http_request *r);          /* for logs, as stream_peer */
+int http_peer_uid(const struct http_request *r, uid_t *ret,
+                  pid_t *ret_pid);                       /* 0 on a unix socket; else -ENOTSUP */
+struct str http_peer_name(const struct http_request *r); /* common name of a verified client certificate */
+struct str http_peer(const struct http_request *r);      /* for logs, as stream_peer */
 void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
-void http_set_data(struct http_request *r, void *data);      /* the handler's own */
+void http_set_data(struct http_request *r, void *data); /* the handler's own */
 void *http_data(const struct http_request *r);
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);
 
 void http_add_header(struct http_request *r, const char *name, const char *value); /* before replying */
 /* Answers with a body (emptied) and ends the request. content_type NULL: application/json. */
 void http_reply(struct http_request *r, int status, const char *content_type, struct buf *body);
-/* Chunks: start, any number of chunks (emptied), end. `drained` is called each time all was handed to the kernel. */
+/* Chunks: start, any number of chunks (emptied), end. `drained` is called each time all was handed to the
+ * kernel. */
 void http_reply_start(struct http_request *r, int status, const char *content_type,
                       void (*drained)(void *arg, struct http_request *r), void *arg);
 void http_reply_chunk(struct http_request *r, struct buf *chunk);

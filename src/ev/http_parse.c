@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define CHUNK_LINE_MAX 256u  /* a size with its extensions */
+#define CHUNK_LINE_MAX 256u /* a size with its extensions */
 #define TRAILER_MAX    4096u
 
 static const struct {
@@ -123,7 +123,8 @@ static int parse_request_line(struct arena *a, struct str line, struct http_head
                 }
         }
         if (!known)
-                return err_set(err, 501, "method " STR_FMT " is not known here", STR_ARG(str_head(method, 32)));
+                return err_set(err, 501, "method " STR_FMT " is not known here",
+                               STR_ARG(str_head(method, 32)));
         return parse_target(a, target, ret, err);
 }
 
@@ -173,7 +174,8 @@ static int parse_framing(struct http_head *ret, struct err *err)
                 struct str name = ret->fields[i].name, value = ret->fields[i].value;
                 uint64_t n;
                 if (str_ieqz(name, "content-length")) {
-                        int r = value.n && value.p[0] >= '0' && value.p[0] <= '9' ? str_to_u64(value, &n) : -EINVAL;
+                        int r = value.n && value.p[0] >= '0' && value.p[0] <= '9' ? str_to_u64(value, &n)
+                                                                                  : -EINVAL;
                         if (r == -ERANGE || (r == 0 && n > HTTP_BODY_MAX))
                                 return err_set(err, 413, "a body may have %u bytes", HTTP_BODY_MAX);
                         if (r < 0 || (lengths++ && n != ret->length))
@@ -235,7 +237,8 @@ static int chunk_size(struct http_chunks *c, struct str text, size_t *ret_used, 
         return 0;
 }
 
-int http_chunks_take(struct http_chunks *c, struct str text, size_t *ret_used, struct buf *body, struct err *err)
+int http_chunks_take(struct http_chunks *c, struct str text, size_t *ret_used, struct buf *body,
+                     struct err *err)
 {
         size_t at = 0;
 

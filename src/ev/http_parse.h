@@ -1,7 +1,8 @@
-/* http_parse: the grammar of HTTP/1.1 requests (RFC 9112), apart from any connection. For ev/ and its fuzz target.
+/* http_parse: the grammar of HTTP/1.1 requests (RFC 9112), apart from any connection. For ev/ and its fuzz
+ * target.
  *
- * Strict where leniency lets two readers disagree about where a request ends: lines end in CRLF, no folded lines, no
- * white space before a colon, one length only. */
+ * Strict where leniency lets two readers disagree about where a request ends: lines end in CRLF, no folded
+ * lines, no white space before a colon, one length only. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -20,16 +21,16 @@ struct http_head {
         struct str query; /* as it came */
         struct http_field fields[HTTP_FIELDS_MAX];
         size_t n_fields;
-        bool old;       /* HTTP/1.0 */
+        bool old; /* HTTP/1.0 */
         bool keep_alive;
-        bool chunked;   /* the body's length is not known yet */
-        size_t length;  /* of the body */
+        bool chunked;  /* the body's length is not known yet */
+        size_t length; /* of the body */
         bool expect_continue;
 };
 /* The length of the head at the start of `text` with its empty line, or 0: not all there yet. */
 size_t http_head_size(struct str text);
-/* Everything in *ret points into text or the arena. 0; or the status to refuse with (400, 413, 414, 501, 505), and
- * err. */
+/* Everything in *ret points into text or the arena. 0; or the status to refuse with (400, 413, 414, 501,
+ * 505), and err. */
 int http_head_parse(struct arena *a, struct str text, struct http_head *ret, struct err *err);
 struct str http_head_field(const struct http_head *h, const char *name); /* the first; empty when absent */
 
@@ -42,6 +43,7 @@ struct http_chunks {
         size_t left; /* of the chunk */
         size_t trailer;
 };
-/* Takes what it can from `text` and adds the decoded bytes to body; *ret_used says how much of text it was. 0, also
- * when more is to come (state tells); or the status to refuse with (400, 413). */
-int http_chunks_take(struct http_chunks *c, struct str text, size_t *ret_used, struct buf *body, struct err *err);
+/* Takes what it can from `text` and adds the decoded bytes to body; *ret_used says how much of text it was.
+ * 0, also when more is to come (state tells); or the status to refuse with (400, 413). */
+int http_chunks_take(struct http_chunks *c, struct str text, size_t *ret_used, struct buf *body,
+                     struct err *err);

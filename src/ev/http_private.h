@@ -12,15 +12,16 @@ enum http_reply_state { REPLY_NONE, REPLY_CHUNKS, REPLY_DONE };
 struct http_request {
         unsigned magic;
         struct loop *loop;
-        struct http_conn *conn; /* NULL: an orphan. Its client went away, and its handler did not want to know */
-        bool orphan_soon;       /* orphan_drained is deferred */
-        struct arena arena;     /* the head, and what was decoded of it */
+        struct http_conn
+                *conn;      /* NULL: an orphan. Its client went away, and its handler did not want to know */
+        bool orphan_soon;   /* orphan_drained is deferred */
+        struct arena arena; /* the head, and what was decoded of it */
         struct http_head head;
         struct buf body;
         enum http_reply_state reply;
-        bool raw;               /* a reply in pieces without chunks: to HTTP/1.0, to HEAD */
-        bool close;             /* after the reply */
-        struct buf fields;      /* of the reply */
+        bool raw;          /* a reply in pieces without chunks: to HTTP/1.0, to HEAD */
+        bool close;        /* after the reply */
+        struct buf fields; /* of the reply */
         void *data;
         void (*on_close)(void *arg, struct http_request *r);
         void *on_close_arg;
@@ -30,7 +31,8 @@ struct http_request {
 
 struct http_request *http_request_new(struct http_conn *c);
 void http_request_free(struct http_request *r);
-/* What an orphan's handler sent is as good as drained: tells it at the end of the turn, so that it comes to its end. */
+/* What an orphan's handler sent is as good as drained: tells it at the end of the turn, so that it comes to
+ * its end. */
 void http_orphan_drained(struct http_request *r);
 /* The reply has ended, the request is freed: what comes next on the connection? */
 void http_conn_next(struct http_conn *c, bool close);

@@ -84,7 +84,8 @@ void http_add_header(struct http_request *r, const char *name, const char *value
         assert(!strpbrk(name, "\r\n: "));
         buf_printf(&r->fields, "%s: ", name);
         for (; *value; value++)
-                buf_char(&r->fields, (unsigned char)*value < ' ' ? ' ' : *value); /* no second field smuggled in */
+                buf_char(&r->fields,
+                         (unsigned char)*value < ' ' ? ' ' : *value); /* no second field smuggled in */
         buf_addz(&r->fields, "\r\n");
 }
 

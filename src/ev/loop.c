@@ -1,10 +1,10 @@
-/* The loop runs the event library one turn at a time: what is ready, then what was deferred. Bases are made without
- * locks, for one thread each; the two calls that other threads may make (loop_stop, mailbox_post) write to an
- * eventfd. Times are taken fresh for each timer (no cached time), so that a long callback does not shorten the
- * timers that it starts, and from the fine clock, so that no timer is early.
+/* The loop runs the event library one turn at a time: what is ready, then what was deferred. Bases are made
+ * without locks, for one thread each; the two calls that other threads may make (loop_stop, mailbox_post)
+ * write to an eventfd. Times are taken fresh for each timer (no cached time), so that a long callback does
+ * not shorten the timers that it starts, and from the fine clock, so that no timer is early.
  *
- * Signals don't use the library's own handling, which knows one base per process: a handler writes to the eventfd
- * of the signal, and any loop may watch that. */
+ * Signals don't use the library's own handling, which knows one base per process: a handler writes to the
+ * eventfd of the signal, and any loop may watch that. */
 #include "ev/loop.h"
 
 #include <assert.h>

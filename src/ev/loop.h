@@ -1,21 +1,23 @@
 /* loop: one event loop per thread. The only users of the event library are the files of ev/.
  *
- * Everything made on a loop (timers, watches, mailboxes' receiving side, streams, HTTP servers, children) belongs
- * to the loop's thread: it is made before loop_run, or on that thread, and its callbacks run there. The only calls
- * allowed from other threads are loop_stop and mailbox_post.
+ * Everything made on a loop (timers, watches, mailboxes' receiving side, streams, HTTP servers, children)
+ * belongs to the loop's thread: it is made before loop_run, or on that thread, and its callbacks run there.
+ * The only calls allowed from other threads are loop_stop and mailbox_post.
  */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
-struct loop *loop_new(void); /* also makes the process ignore SIGPIPE */
+struct loop *loop_new(void);    /* also makes the process ignore SIGPIPE */
 void loop_free(struct loop *l); /* after everything made on it is freed; NULL is fine */
 void loop_run(struct loop *l);  /* until loop_stop */
 void loop_stop(struct loop *l); /* from any thread; also before loop_run */
-/* Calls fn after the callbacks of this turn, once: the place to gather what a turn did (group commit, batches). */
+/* Calls fn after the callbacks of this turn, once: the place to gather what a turn did (group commit,
+ * batches). */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
-void loop_defer_cancel(struct loop *l, void (*fn)(void *arg), void *arg); /* this fn with this arg, if it waits */
+void loop_defer_cancel(struct loop *l, void (*fn)(void *arg),
+                       void *arg); /* this fn with this arg, if it waits */
 
 /* One-shot timers, on the monotonic clock. */
 struct timer;

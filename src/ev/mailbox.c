@@ -1,5 +1,5 @@
-/* Posters push on a lock-free stack and write to an eventfd when it was empty; the receiver takes the whole stack
- * and turns it round, so that each poster's messages come in order. */
+/* Posters push on a lock-free stack and write to an eventfd when it was empty; the receiver takes the whole
+ * stack and turns it round, so that each poster's messages come in order. */
 #include "ev/mailbox.h"
 
 #include <assert.h>

@@ -20,7 +20,8 @@ void children_release(struct loop *l);
 SSL *tls_connection(struct tls_context *t, int fd);
 bool tls_is_server(const struct tls_context *t);
 void tls_ref(struct tls_context *t);
-/* Why the handshake or the connection failed, in words, from OpenSSL's errors (which are cleared) or from errno. */
+/* Why the handshake or the connection failed, in words, from OpenSSL's errors (which are cleared) or from
+ * errno. */
 void tls_explain(SSL *ssl, int error, struct err *why);
 /* Common name and serial of the peer's verified certificate; empty when there is none. */
 void tls_peer(SSL *ssl, struct buf *name, struct buf *serial);

@@ -1,6 +1,7 @@
-/* A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. The event library tells readiness
- * and time only; its own buffered TLS sockets are not used, because in 2.1.12 they tell the end of a connection
- * before the bytes that came just ahead of it, and retry an unfinished SSL_write from a buffer that may have moved.
+/* A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. The event library tells
+ * readiness and time only; its own buffered TLS sockets are not used, because in 2.1.12 they tell the end of
+ * a connection before the bytes that came just ahead of it, and retry an unfinished SSL_write from a buffer
+ * that may have moved.
  *
  *   RESOLVING -> CONNECTING -> HANDSHAKE -> OPEN -> FINISHING -> DEAD      (from any state to DEAD)
  *
@@ -8,13 +9,14 @@
  *   CONNECTING  stream_connected()   connect() runs; address after address is tried
  *   HANDSHAKE   stream_handshake()   TLS
  *   OPEN        stream_read() stream_push()
- *   FINISHING   stream_linger()      stream_finish() was called; when all is sent the sending side is shut down, and
- *                                    what the peer still sends is thrown away until it closes too: closing with
- *                                    unread bytes would make TCP take back what we sent last
- *   DEAD        the descriptor is closed; `closed` comes at the end of the turn and is the last callback
+ *   FINISHING   stream_linger()      stream_finish() was called; when all is sent the sending side is shut
+ * down, and what the peer still sends is thrown away until it closes too: closing with unread bytes would
+ * make TCP take back what we sent last DEAD        the descriptor is closed; `closed` comes at the end of the
+ * turn and is the last callback
  *
- * `ready`, `drained` and `closed` come from stream_turn(), at the end of the loop's turn, so that no call of the owner
- * calls him back; the same turn also sends what was written since the last one, in as few writes as it takes. */
+ * `ready`, `drained` and `closed` come from stream_turn(), at the end of the loop's turn, so that no call of
+ * the owner calls him back; the same turn also sends what was written since the last one, in as few writes as
+ * it takes. */
 #include "ev/stream.h"
 
 #include <arpa/inet.h>
@@ -34,14 +36,14 @@
 #include "ev/private.h"
 #include "ev/resolve.h"
 
-#define STREAM_MAGIC  0x73747265u
-#define READ_CHUNK    65536u
-#define READ_TURN     (4u * READ_CHUNK)  /* bytes taken from one peer before others have their turn */
-#define WRITE_CHUNK   (256u << 10)
-#define WRITE_TURN    (4u << 20)
-#define KEEP_MEMORY   16384u             /* an empty buffer larger than this gives its memory back */
-#define FINISH_MS     10000              /* without progress while finishing */
-#define LINGER_MS     2000               /* for the peer to close after us */
+#define STREAM_MAGIC 0x73747265u
+#define READ_CHUNK   65536u
+#define READ_TURN    (4u * READ_CHUNK) /* bytes taken from one peer before others have their turn */
+#define WRITE_CHUNK  (256u << 10)
+#define WRITE_TURN   (4u << 20)
+#define KEEP_MEMORY  16384u /* an empty buffer larger than this gives its memory back */
+#define FINISH_MS    10000  /* without progress while finishing */
+#define LINGER_MS    2000   /* for the peer to close after us */
 
 enum state { RESOLVING, CONNECTING, HANDSHAKE, OPEN, FINISHING, DEAD };
 
@@ -58,15 +60,15 @@ struct stream {
         SSL *ssl;
         bool read_wants_write, write_wants_read; /* TLS, seldom: a key update */
         struct buf in, out;
-        size_t out_at;                           /* bytes of out that are sent */
+        size_t out_at; /* bytes of out that are sent */
         struct timer *timer;
         int64_t heard_ns;
-        bool turn;                               /* stream_turn is deferred, or is to run again */
-        bool in_turn;                            /* stream_turn runs */
+        bool turn;    /* stream_turn is deferred, or is to run again */
+        bool in_turn; /* stream_turn runs */
         bool tell_ready, tell_drained, half_closed;
-        bool refused;                            /* a handshake failed: FINISHING only to let the alert arrive */
-        bool gone;                               /* freed by its owner while a function of ours runs */
-        unsigned busy;                           /* functions of ours that run */
+        bool refused;  /* a handshake failed: FINISHING only to let the alert arrive */
+        bool gone;     /* freed by its owner while a function of ours runs */
+        unsigned busy; /* functions of ours that run */
         struct err why;
         char *address;
         struct resolve *resolve;
@@ -634,8 +636,8 @@ static void stream_learn_peer(struct stream *s)
         buf_printf(&s->peer, "unix uid=%u pid=%d", (unsigned)cred.uid, (int)cred.pid);
 }
 
-struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls, const struct stream_limits *limits,
-                             const struct stream_ops *ops, void *arg)
+struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls,
+                             const struct stream_limits *limits, const struct stream_ops *ops, void *arg)
 {
         struct stream *s = stream_new(l, tls, limits, ops, arg);
 

@@ -101,7 +101,8 @@ static void many(void **state)
 static void cannot_start(void **state)
 {
         struct world *w = *state;
-        char *missing[] = {(char *)"/no/such/program", NULL}, *folder[] = {(char *)"/tmp", NULL}, *nowhere[] = {(char *)"no-such-name", NULL};
+        char *missing[] = {(char *)"/no/such/program", NULL}, *folder[] = {(char *)"/tmp", NULL},
+             *nowhere[] = {(char *)"no-such-name", NULL};
         char **all[] = {missing, folder, nowhere};
         int expect[] = {-ENOENT, -EACCES, -ENOENT};
         struct child *c;

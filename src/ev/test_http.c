@@ -18,7 +18,7 @@ struct client {
         struct loop *loop;
         struct stream *s;
         struct buf got;
-        size_t total;        /* bytes that came; `got` keeps only the first 64 KiB */
+        size_t total; /* bytes that came; `got` keeps only the first 64 KiB */
         bool closed, slow;
         size_t want;
         struct buf *in;
@@ -249,7 +249,7 @@ static int teardown(void **state)
         return 0;
 }
 
-#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+#define GET(path)      "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
 #define GET_LAST(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 static void test_one(void **state)
@@ -268,8 +268,10 @@ static void test_one(void **state)
 static void test_pipelined_in_order(void **state)
 {
         struct world *w = *state;
-        const char *got = ask(w, "\r\n" GET("/hello") GET("/later") GET("/none") GET("/nowhere") GET_LAST("/pieces"));
-        const char *a = strstr(got, "hi"), *b = strstr(got, "late"), *c = strstr(got, " 204 "), *d = strstr(got, " 404 "),
+        const char *got =
+                ask(w, "\r\n" GET("/hello") GET("/later") GET("/none") GET("/nowhere") GET_LAST("/pieces"));
+        const char *a = strstr(got, "hi"), *b = strstr(got, "late"), *c = strstr(got, " 204 "),
+                   *d = strstr(got, " 404 "),
                    *e = strstr(got, "7\r\npiece0;\r\n7\r\npiece1;\r\n7\r\npiece2;\r\n0\r\n\r\n");
 
         assert_int_equal(w->handled, 5);
@@ -306,7 +308,8 @@ static void test_keep_alive(void **state)
 static void test_slow_bytes(void **state)
 {
         struct world *w = *state;
-        const char *text = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde";
+        const char *text =
+                "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde";
 
         client_open(w, &w->client, NULL, 0);
         for (; *text; text++) {
@@ -328,8 +331,9 @@ static void test_query(void **state)
 
 static void test_chunked_body(void **state)
 {
-        const char *got = ask(*state, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                      "3\r\nabc\r\nA;ext=1\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n" GET_LAST("/hello"));
+        const char *got = ask(
+                *state, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        "3\r\nabc\r\nA;ext=1\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n" GET_LAST("/hello"));
 
         assert_non_null(strstr(got, "\r\n\r\nabc0123456789HTTP/1.1 200"));
 }
@@ -347,8 +351,9 @@ static void test_old_version(void **state)
 
 static void test_head_method(void **state)
 {
-        const char *got = ask(*state, "HEAD /hello HTTP/1.1\r\nHost: x\r\n\r\nHEAD /pieces HTTP/1.1\r\nHost: x\r\n\r\n"
-                                      "HEAD /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        const char *got =
+                ask(*state, "HEAD /hello HTTP/1.1\r\nHost: x\r\n\r\nHEAD /pieces HTTP/1.1\r\nHost: x\r\n\r\n"
+                            "HEAD /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 
         assert_int_equal(count(got, "200 OK"), 3);
         assert_null(strstr(got, "hi"));
@@ -402,11 +407,13 @@ static void test_refused(void **state)
                 {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n", " 400 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n", " 400 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", " 400 "},
-                {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", " 400 "},
+                {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+                 " 400 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", " 501 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", " 400 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc", " 400 "},
-                {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", " 413 "},
+                {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+                 " 413 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8388609\r\n\r\n", " 413 "},
                 {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", " 413 "},
         };
@@ -452,7 +459,8 @@ static void test_largest_body(void **state)
         struct world *w = *state;
         BUF_CLEANUP struct buf text = {0};
 
-        buf_addz(&text, "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8388608\r\n\r\n");
+        buf_addz(&text,
+                 "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8388608\r\n\r\n");
         memset(buf_room(&text, 8 << 20), 'z', 8 << 20);
         text.n += 8 << 20;
         ask(w, buf_z(&text));
@@ -563,7 +571,8 @@ static void test_client_gone_while_streaming(void **state)
         stream_free(w->client.s);
         w->client.s = NULL;
         help_run_ms(w->loop, 50);
-        for (int i = 0; w->left && i < 100; i++) /* no on_close: the handler talks to nobody until it is done */
+        for (int i = 0; w->left && i < 100;
+             i++) /* no on_close: the handler talks to nobody until it is done */
                 help_run_ms(w->loop, 50);
         assert_int_equal(w->left, 0);
 }
@@ -660,7 +669,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_client_gone_while_streaming, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tcp_strangers_have_less, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_idle_connection_is_cut_after_the_first_seconds, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_idle_connection_is_cut_after_the_first_seconds, setup,
+                                                teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

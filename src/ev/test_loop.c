@@ -208,7 +208,8 @@ static void signals(void **state)
 {
         struct loop *other = loop_new();
         struct watch_signal *a = watch_signal_new(*state, SIGUSR1, note, (void *)"1");
-        struct watch_signal *b = watch_signal_new(other, SIGUSR2, note, (void *)"2"); /* two loops may watch signals */
+        struct watch_signal *b =
+                watch_signal_new(other, SIGUSR2, note, (void *)"2"); /* two loops may watch signals */
 
         raise(SIGUSR1);
         raise(SIGUSR2);

@@ -17,7 +17,7 @@ struct end {
         struct buf got;
         int ready, drained, closed;
         struct err why;
-        size_t want;         /* stop the loop when so many bytes have come */
+        size_t want; /* stop the loop when so many bytes have come */
         bool echo, hold, free_in_data, free_in_ready, stop_on_close, stop_on_ready;
         char peer_name[64], peer_serial[64];
 };
@@ -112,14 +112,16 @@ static void world_listen(struct world *w, const char *address)
                 buf_addz(&w->address, address);
         else
                 buf_printf(&w->address, "unix:%s/s", w->folder);
-        assert_int_equal(listener_new(w->loop, buf_z(&w->address), 0600, world_accepted, w, &w->listener, &err), 0);
+        assert_int_equal(
+                listener_new(w->loop, buf_z(&w->address), 0600, world_accepted, w, &w->listener, &err), 0);
 }
 
 static struct stream *world_connect(struct world *w, struct tls_context *tls)
 {
         struct stream_limits limits = {.handshake_ms = 5000};
 
-        w->client.s = stream_connect(w->loop, listener_address(w->listener), tls, &limits, &end_ops, &w->client);
+        w->client.s =
+                stream_connect(w->loop, listener_address(w->listener), tls, &limits, &end_ops, &w->client);
         return w->client.s;
 }
 
@@ -207,8 +209,9 @@ static void test_host_name(void **state)
 static void test_cannot_connect(void **state)
 {
         struct world *w = *state;
-        static const char *const bad[] = {"unix:/nowhere/at/all", "127.0.0.1:1", "127.0.0.1", "a:b:c", "::1:80",
-                                          "127.0.0.1:99999", "no-such-host.invalid:80"};
+        static const char *const bad[] = {
+                "unix:/nowhere/at/all",   "127.0.0.1:1", "127.0.0.1", "a:b:c", "::1:80", "127.0.0.1:99999",
+                "no-such-host.invalid:80"};
         char longer[200] = "unix:/";
 
         w->client.stop_on_close = true;
@@ -384,9 +387,11 @@ static void test_unix_path(void **state)
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(listener_new(w->loop, buf_z(&w->address), 0600, world_accepted, w, &second, &err),
                          -EADDRINUSE);
-        /* a socket that nobody listens on any more is replaced, and the old one's end doesn't remove the new */
+        /* a socket that nobody listens on any more is replaced, and the old one's end doesn't remove the new
+         */
         assert_int_equal(unlink(buf_z(&path)), 0);
-        assert_int_equal(listener_new(w->loop, buf_z(&w->address), 0666, world_accepted, w, &second, &err), 0);
+        assert_int_equal(listener_new(w->loop, buf_z(&w->address), 0666, world_accepted, w, &second, &err),
+                         0);
         listener_free(w->listener);
         w->listener = second;
         assert_int_equal(stat(buf_z(&path), &st), 0);
@@ -406,7 +411,8 @@ static void test_unix_path(void **state)
         snprintf(at.sun_path, sizeof(at.sun_path), "%s", buf_z(&path));
         assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
         close(fd);
-        assert_int_equal(listener_new(w->loop, buf_z(&w->address), 0600, world_accepted, w, &w->listener, &err), 0);
+        assert_int_equal(
+                listener_new(w->loop, buf_z(&w->address), 0600, world_accepted, w, &w->listener, &err), 0);
 }
 
 static void test_out_of_descriptors(void **state)

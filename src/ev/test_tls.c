@@ -132,9 +132,11 @@ static void dial(struct world *w, const struct tls_config *server, const struct 
         struct err err = {""};
 
         hang_up(w);
-        if (tls_server_new(server, &w->server_tls, &err) < 0 || tls_client_new(client, &w->client_tls, &err) < 0)
+        if (tls_server_new(server, &w->server_tls, &err) < 0 ||
+            tls_client_new(client, &w->client_tls, &err) < 0)
                 fail_msg("%s", err.text);
-        w->client.s = stream_connect(w->loop, listener_address(w->listener), w->client_tls, NULL, &ops, &w->client);
+        w->client.s =
+                stream_connect(w->loop, listener_address(w->listener), w->client_tls, NULL, &ops, &w->client);
 }
 
 static struct tls_config config(const struct help_cert *ca, const struct help_cert *cert)
@@ -369,7 +371,8 @@ static void test_nothing_leaves_in_the_clear(void **state)
         struct tls_config server = config(&w->ca, &w->server_cert), client = config(&w->ca, NULL);
 
         dial(w, &server, &client);
-        tls_unref(w->server_tls); /* the server speaks no TLS and sends back what it gets: the handshake fails */
+        tls_unref(w->server_tls); /* the server speaks no TLS and sends back what it gets: the handshake fails
+                                   */
         w->server_tls = NULL;
         w->server.echo = true;
         stream_write(w->client.s, "the secret token", 16);
@@ -383,13 +386,14 @@ static void test_garbage(void **state)
 {
         struct world *w = *state;
         struct tls_config server = config(&w->ca, &w->server_cert), client = config(&w->ca, NULL);
-        static const char *const garbage[] = {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff\xff\xff\xff\xff\xff",
-                                              "\x16\x03\x01"};
+        static const char *const garbage[] = {"GET / HTTP/1.1\r\n\r\n",
+                                              "\x16\x03\x01\xff\xff\xff\xff\xff\xff\xff", "\x16\x03\x01"};
 
         for (size_t i = 0; i < sizeof(garbage) / sizeof(*garbage); i++) {
                 dial(w, &server, &client);
                 stream_free(w->client.s);
-                w->client.s = stream_connect(w->loop, listener_address(w->listener), NULL, NULL, &ops, &w->client);
+                w->client.s =
+                        stream_connect(w->loop, listener_address(w->listener), NULL, NULL, &ops, &w->client);
                 stream_write(w->client.s, garbage[i], strlen(garbage[i]));
                 stream_finish(w->client.s);
                 w->server.closed = 0;

@@ -1,9 +1,11 @@
-/* One SSL_CTX per context. Who the peer may be is decided in one place, tls_verify(), after OpenSSL has checked
- * signatures and dates against our CA (never against the system's). Session tickets are off: nothing is gained for
- * connections that last days, and a peer that closes early would be sent bytes it does not read.
+/* One SSL_CTX per context. Who the peer may be is decided in one place, tls_verify(), after OpenSSL has
+ * checked signatures and dates against our CA (never against the system's). Session tickets are off: nothing
+ * is gained for connections that last days, and a peer that closes early would be sent bytes it does not
+ * read.
  *
- * Pinning (to join): no CA is known yet, only the SHA-256 of its certificate. The server sends its whole chain; the
- * certificate with that hash is taken out of it, and the chain is verified against that one alone. */
+ * Pinning (to join): no CA is known yet, only the SHA-256 of its certificate. The server sends its whole
+ * chain; the certificate with that hash is taken out of it, and the chain is verified against that one alone.
+ */
 #include "ev/tls.h"
 
 #include <assert.h>
@@ -70,7 +72,8 @@ static int tls_use_ca(SSL_CTX *ctx, struct str pem, bool server, struct err *err
         return 0;
 }
 
-/* Our certificate, and behind it those that lead to the CA (a pinning client needs the CA's own among them). */
+/* Our certificate, and behind it those that lead to the CA (a pinning client needs the CA's own among them).
+ */
 static int tls_use_cert(SSL_CTX *ctx, struct str cert_pem, struct str key_pem, struct err *err)
 {
         BIO *bio = BIO_new_mem_buf(cert_pem.p, (int)cert_pem.n);
@@ -109,7 +112,7 @@ static int tls_parse_fingerprint(struct str text, unsigned char *ret)
 }
 
 /* The pinned certificate in the chain the server sent, or NULL. */
-static X509 *tls_find_pinned(const struct tls_context *t, STACK_OF(X509) *chain)
+static X509 *tls_find_pinned(const struct tls_context *t, STACK_OF(X509) * chain)
 {
         for (int i = 0; i < sk_X509_num(chain); i++) {
                 unsigned char hash[EVP_MAX_MD_SIZE];
@@ -127,7 +130,7 @@ static int tls_verify(X509_STORE_CTX *store, void *arg)
         struct tls_context *t = arg;
 
         if (t->pinned) {
-                STACK_OF(X509) *trusted;
+                STACK_OF(X509) * trusted;
                 X509 *ca = tls_find_pinned(t, X509_STORE_CTX_get0_untrusted(store));
                 int good;
 
@@ -266,7 +269,8 @@ void tls_explain(SSL *ssl, int error, struct err *why)
         if (number == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict == X509_V_ERR_CERT_REJECTED)
                 err_set(why, 0, "the server's CA is not the one that was named by its fingerprint");
         else if (number == SSL_R_CERTIFICATE_VERIFY_FAILED)
-                err_set(why, 0, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verdict));
+                err_set(why, 0, "the peer's certificate is refused: %s",
+                        X509_verify_cert_error_string(verdict));
         else if (number == SSL_R_UNEXPECTED_EOF_WHILE_READING || (!code && !error))
                 err_set(why, 0, "the peer closed the connection");
         else if (number >= SSL_AD_REASON_OFFSET && reason)

@@ -6,12 +6,13 @@
 
 struct tls_context;
 struct tls_config {
-        struct str ca_pem;            /* who signs the peers we believe; empty: the fingerprint decides, or nobody */
+        struct str ca_pem; /* who signs the peers we believe; empty: the fingerprint decides, or nobody */
         struct str cert_pem, key_pem; /* ours; empty: none */
-        struct str ca_fingerprint;    /* clients: SHA-256 of the CA certificate's DER, hexadecimal: the chain must
-                                         contain it; used to join before the CA is known */
-        const char *server_name;      /* clients: the name the server's certificate must have; NULL: any of our CA */
-        bool ask_client;              /* servers: ask for a certificate; none is allowed, a wrong one is not */
+        struct str ca_fingerprint;    /* clients: SHA-256 of the CA certificate's DER, hexadecimal: the chain
+                                         must    contain it; used to join before the CA is known */
+        const char
+                *server_name; /* clients: the name the server's certificate must have; NULL: any of our CA */
+        bool ask_client;      /* servers: ask for a certificate; none is allowed, a wrong one is not */
 };
 /* 0; or -EINVAL with err. Reference-counted by its users: a stream keeps it alive. */
 int tls_server_new(const struct tls_config *c, struct tls_context **ret, struct err *err);

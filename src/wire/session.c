@@ -75,7 +75,8 @@ static void session_frame(struct session *s, struct str bytes)
         bool known;
 
         m = unpack_message(&s->arena,
-                           s->role == SESSION_SERVER ? &drover__to_server__descriptor : &drover__to_agent__descriptor,
+                           s->role == SESSION_SERVER ? &drover__to_server__descriptor
+                                                     : &drover__to_agent__descriptor,
                            bytes);
         if (!m) {
                 session_fail(s, "a frame of %zu bytes is not a message of the protocol", bytes.n);
@@ -134,8 +135,8 @@ static struct session *session_new(enum session_role role, const struct session_
         return s;
 }
 
-struct session *session_connect(struct loop *l, const char *address, struct tls_context *tls, int64_t silence_ms,
-                                const struct session_ops *ops, void *arg)
+struct session *session_connect(struct loop *l, const char *address, struct tls_context *tls,
+                                int64_t silence_ms, const struct session_ops *ops, void *arg)
 {
         struct stream_limits limits = {.read_max = SESSION_FRAME_MAX + HEAD, .silence_ms = silence_ms};
         struct session *s = session_new(SESSION_AGENT, ops, arg);
