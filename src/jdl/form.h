@@ -55,7 +55,7 @@ struct form_warning {
 };
 
 struct form {
-        bool hold; /* every job starts held */
+        bool hold; /* every job starts held; HoldOnSubmit says it for one part */
         struct form_part *parts;
         size_t part_count, part_cap;
         struct form_warning *warnings;

@@ -307,7 +307,7 @@ static int plain_keywords(struct reader *r)
                 ENTRY_CLEANUP struct entry e = {0};
                 int rc;
 
-                if (k->effect != KEYWORD_ACTS || k->kind == KEYWORD_OTHER)
+                if (k->kind == KEYWORD_OTHER)
                         continue;
                 rc = entry_get(r, k->name, &e);
                 if (rc > 0)
@@ -341,7 +341,8 @@ static int other_keywords(struct reader *r)
                                            keyword_near(str_of(s->name))->name);
                 if (k->effect == KEYWORD_REFUSED)
                         return reader_fail(r, s->at, "%s is not supported. %s", s->name, k->text);
-                reader_warn(r, s->at, "%s is ignored. %s", s->name, k->text);
+                reader_warn(r, s->at, "%s is %s. %s", s->name,
+                            k->effect == KEYWORD_KEPT ? "kept but not acted on" : "ignored", k->text);
         }
         return 0;
 }
@@ -382,7 +383,7 @@ static int universe(struct reader *r)
         if (rc > 0 && !str_ieqz(buf_view(&e.text), "vanilla") && !str_ieqz(buf_view(&e.text), "5"))
                 return entry_fail(r, &e,
                                   "'" STR_FMT "' is not supported; only vanilla is, which is also what a "
-                                              "file without this line gets",
+                                  "file without this line gets",
                                   STR_ARG(str_head(buf_view(&e.text), 40)));
         attribute_default(r, "JobUniverse", "5");
         return rc < 0 ? rc : 0;
@@ -396,14 +397,9 @@ static int hold(struct reader *r)
 
         if (rc > 0)
                 rc = entry_boolean(r, &e, &held);
-        if (rc < 0)
-                return rc;
-        if (r->form->part_count > 1 && held != r->form->hold)
-                return reader_fail(r, (struct place){r->files[0], r->part->line},
-                                   "hold must be the same for all queue statements; submit the held jobs "
-                                   "with a file of their own");
-        r->form->hold = held;
-        return 0;
+        if (rc == 0 && held)
+                attribute_default(r, "HoldOnSubmit", "true");
+        return rc < 0 ? rc : 0;
 }
 
 int attributes_make(struct reader *r)

@@ -1,6 +1,7 @@
 #include "jdl/condor/keywords.h"
 
 #define ACTS    KEYWORD_ACTS
+#define KEPT    KEYWORD_KEPT
 #define IGNORED KEYWORD_IGNORED
 #define REFUSED KEYWORD_REFUSED
 #define STRING  KEYWORD_STRING
@@ -30,8 +31,6 @@ const struct keyword keywords[] = {
         {"input", "stdin", ACTS, STRING, "In", NULL, "Standard input; none if not given."},
         {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes; nowhere if not given."},
         {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes; nowhere if not given."},
-        {"log", "UserLog", ACTS, STRING, "UserLog", NULL,
-         "Kept as the job's attribute UserLog. The events of a job are shown by `drover log`."},
         {"initialdir", "initial_dir job_iwd Iwd", ACTS, OTHER, "Iwd", NULL,
          "The folder that relative paths start from; the folder of the submit if not given."},
         {"transfer_input_files", "TransferInputFiles TransferInput", ACTS, OTHER, "TransferInput", NULL,
@@ -79,12 +78,15 @@ const struct keyword keywords[] = {
          "An expression; true releases a held job."},
         {"periodic_remove", "PeriodicRemove", ACTS, EXPR, "PeriodicRemove", NULL,
          "An expression; true removes the job."},
-        {"hold", NULL, ACTS, OTHER, NULL, NULL,
-         "`True`: the jobs start held. It must be the same for all queue statements of a file."},
+        {"hold", NULL, ACTS, OTHER, "HoldOnSubmit", NULL,
+         "`True`: the jobs start held."},
+        {"allowed_execute_duration", "AllowedExecuteDuration", ACTS, EXPR, "AllowedExecuteDuration", NULL,
+         "The longest time, in seconds, that one attempt may run."},
         {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
         {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
 
         /* not acted on */
+        {"log", "UserLog", KEPT, STRING, "UserLog", NULL, "No such file is written; `drover log` shows the events."},
         {"notification", NULL, IGNORED, OTHER, NULL, "never", "No mail is sent."},
         {"notify_user", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
         {"email_attributes", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
@@ -145,10 +147,7 @@ const struct keyword keywords[] = {
         {"require_*", NULL, REFUSED, OTHER, NULL, NULL, "Put a condition on the place into requirements."},
         {"concurrency_limits", NULL, REFUSED, OTHER, NULL, NULL, "There are no shared limits."},
         {"concurrency_limits_expr", NULL, REFUSED, OTHER, NULL, NULL, "There are no shared limits."},
-        {"allowed_execute_duration", NULL, REFUSED, OTHER, NULL, NULL,
-         "Use periodic_hold = (JobStatus == 2) && (time() - EnteredCurrentStatus > SECONDS)."},
-        {"allowed_job_duration", NULL, REFUSED, OTHER, NULL, NULL,
-         "Use periodic_hold = (JobStatus == 2) && (time() - EnteredCurrentStatus > SECONDS)."},
+        {"allowed_job_duration", NULL, REFUSED, OTHER, NULL, NULL, "Use allowed_execute_duration."},
         {"periodic_vacate", NULL, REFUSED, OTHER, NULL, OFF, "Use periodic_hold and periodic_release."},
         {"transfer_input", NULL, REFUSED, OTHER, NULL, ON, "Standard input is always brought along."},
         {"transfer_output", NULL, REFUSED, OTHER, NULL, ON, "Standard output is always brought back."},
@@ -299,6 +298,7 @@ static void write_group(struct buf *out, const char *heading, enum keyword_effec
 void keyword_write_manual(struct buf *out)
 {
         write_group(out, "Keywords that act", KEYWORD_ACTS);
+        write_group(out, "Keywords that are kept as an attribute, with a warning", KEYWORD_KEPT);
         write_group(out, "Keywords that are ignored, with a warning", KEYWORD_IGNORED);
         write_group(out, "Keywords that are refused", KEYWORD_REFUSED);
 }

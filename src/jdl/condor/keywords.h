@@ -6,6 +6,7 @@
 
 enum keyword_effect {
         KEYWORD_ACTS,    /* does what HTCondor's manual says, or what `text` says */
+        KEYWORD_KEPT,    /* becomes an attribute and nothing else: a warning, unless its value is `quiet` */
         KEYWORD_IGNORED, /* a warning, unless its value is `quiet` */
         KEYWORD_REFUSED, /* an error, unless its value is `quiet` */
 };

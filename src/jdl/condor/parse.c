@@ -66,7 +66,7 @@ static int truth(struct reader *r, struct str text, struct place at, bool *ret)
                 return *ret = number != 0, 0;
         return reader_fail(r, at,
                            "'" STR_FMT "' is no simple condition: use true, false, a number, or `defined "
-                                       "NAME`, with ! before it for not",
+                           "NAME`, with ! before it for not",
                            STR_ARG(text));
 }
 

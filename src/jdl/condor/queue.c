@@ -147,7 +147,7 @@ static int read_count(struct queue *q, struct str text)
         if (arith_eval(text, &v, &err) || v.is_real || v.integer < 0)
                 return reader_fail(q->reader, q->at,
                                    "'" STR_FMT "' is no number of jobs; write 'queue N', or 'queue VARIABLE "
-                                               "in (…)', 'from', 'matching'",
+                                   "in (…)', 'from', 'matching'",
                                    STR_ARG(str_head(text, 60)));
         if ((uint64_t)v.integer > FORM_MEMBERS_MAX)
                 return reader_fail(q->reader, q->at, "a request can't have more than %u jobs",
