@@ -264,8 +264,10 @@ int api_list(struct cli *cli, const struct api_list *l)
                          (long long)(t.left < PAGE_ROWS ? t.left : PAGE_ROWS));
                 buf_reset(&path);
                 buf_str(&path, buf_view(l->path));
-                api_query(&path, "limit", str_of(number));
-                api_query(&path, l->cursor, buf_view(&next));
+                if (l->cursor) {
+                        api_query(&path, "limit", str_of(number));
+                        api_query(&path, l->cursor, buf_view(&next));
+                }
                 code = api_get(cli, buf_z(&path), &answer);
                 if (code == 0)
                         code = list_page(&t, view_get(answer.root, l->array));

@@ -50,9 +50,10 @@ void api_query(struct buf *path, const char *name, struct str value);
 int api_path_check(struct buf *path);
 
 /* Lists what a paged address gives: calls `each` for every element of `array` of every page. The path has no
- * `after` yet; `cursor` is the name of the parameter ("after", "before"). `limit` 0: all. With --json prints
- * one document {"array": […], "next": …} of the elements as the server wrote them instead, and never calls
- * `each`. Returns an exit code; what each() returns, when not 0, ends it. */
+ * `after` yet; `cursor` is the name of the parameter ("after", "before"), NULL for what has one page only.
+ * `limit` 0: all. With --json prints one document {"array": […], "next": …} of the elements as the server
+ * wrote them instead, and never calls `each`. Returns an exit code; what each() returns, when not 0, ends it.
+ */
 struct api_list {
         struct buf *path;
         const char *array, *cursor;

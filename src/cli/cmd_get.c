@@ -66,10 +66,12 @@ static int list_id(struct fetch *f, const char *word)
         if (id_parse(str_of(word), &f->id, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
         f->only = f->id.whole || f->id.first != f->id.last ? NULL : word;
-        if (f->only)
+        if (f->only) {
                 buf_printf(&path, "/v1/jobs/%s/files", word);
-        else
+                l.cursor = NULL;
+        } else {
                 buf_printf(&path, "/v1/requests/%llu/files", (unsigned long long)f->id.request);
+        }
         return api_list(f->cli, &l);
 }
 

@@ -18,6 +18,16 @@ static const struct option_row up_options[] = {
         {"no-agent", 0, OPTION_FLAG, NULL, "Run the server only."},
         {0},
 };
+static const struct option_row submit_options[] = {
+        {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
+         "Add a line to the description, in front of its first queue statement. May be given several times."},
+        {"wait", 'w', OPTION_FLAG, NULL, "Wait until all jobs are done and exit as `drover wait` does."},
+        {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
+        {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
+        {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row queue_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Finished requests and jobs too."},
         {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
@@ -123,6 +133,20 @@ const struct command commands[] = {
          "drover token user --expires 30d > ~/.config/drover/token\n  for this user, from other machines",
          token_options, 1, 2, "agent user list revoke", false, cmd_token},
 
+        {"submit", WORKING, "submit the jobs that a file describes", "[OPTIONS] FILE|-",
+         "Reads a job description in HTCondor's submit language from FILE, or from standard input for `-`, "
+         "submits its "
+         "jobs as one request, and prints the request's number and how many jobs it has.\n\n"
+         "When the connection breaks on the way the submit is repeated under the same uuid, and so never "
+         "doubled. "
+         "Input files are sent along when the description says should_transfer_files = YES, or when it "
+         "leaves the choice "
+         "(IF_NEEDED) and the server takes agents of other machines.",
+         "drover submit hello.sub\n  request 7: 1000 jobs\n"
+         "drover submit --wait -a 'request_memory = 2G' hello.sub\n  with a progress bar, until all are "
+         "done\n"
+         "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe",
+         submit_options, 1, 1, "files", false, cmd_submit},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
          "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
          "waiting. It also "
@@ -177,12 +201,17 @@ const struct command commands[] = {
          "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
 
         {"classad", TOOLS, "try ClassAd expressions and matches", "eval|match [OPTIONS] EXPR...|A B",
-         "`drover classad eval EXPR...` prints the value of each expression on a line of its own, as the language "
-         "writes it. `drover classad match A B` reads two ads and prints `match` when both accept each other; else it "
-         "says which of them refuses, and which clause of its Requirements with its value, and exits 1. FILE may be - "
+         "`drover classad eval EXPR...` prints the value of each expression on a line of its own, as the "
+         "language "
+         "writes it. `drover classad match A B` reads two ads and prints `match` when both accept each "
+         "other; else it "
+         "says which of them refuses, and which clause of its Requirements with its value, and exits 1. FILE "
+         "may be - "
          "for standard input. The language is described in drover-classad(7).",
-         "drover classad eval '1 + 2'\n  3\ndrover classad eval --ad job.ad --target node.ad Requirements\n  what the "
-         "job's condition gives for the node\ndrover classad match job.ad node.ad\n  do they accept each other?",
+         "drover classad eval '1 + 2'\n  3\ndrover classad eval --ad job.ad --target node.ad Requirements\n  "
+         "what the "
+         "job's condition gives for the node\ndrover classad match job.ad node.ad\n  do they accept each "
+         "other?",
          classad_options, 0, WORDS_ANY, "eval match", true, cmd_classad},
         {"completion", TOOLS, "print shell completion and manual pages", "bash|ids|man [COMMAND]",
          "Prints the completion script for bash; or the ids of your requests, which that script asks for; or "

@@ -1,0 +1,36 @@
+/* ship: send the input files of a submit along with it.
+ *
+ * Which files: the program (unless TransferExecutable is false), standard input, and what TransferInput
+ * lists, for every member, with late macros filled in. A folder goes with all that is in it; "folder/" means
+ * what is in it, without the folder. Each file is sent once. When: ShouldTransferFiles is YES; or it is
+ * IF_NEEDED and the server takes agents of other machines.
+ */
+#pragma once
+#include "cli/cli.h"
+#include "jdl/form_json.h"
+
+#define SHIP_FILES_MAX 100000
+#define SHIP_DEPTH_MAX 64 /* folders in folders */
+
+struct ship_file {
+        char *path; /* here */
+        char *name; /* in the job's folder */
+        char sha256[65];
+        uint64_t size;
+        bool executable;
+};
+struct ship {
+        struct ship_file *files;
+        size_t count, cap;
+        struct map *by_name;    /* name -> index + 1 */
+        struct form_file *refs; /* for form_write_json, after ship_send */
+};
+void ship_deinit(struct ship *s);
+
+/* Does any part leave it to the server (IF_NEEDED, the default)? */
+bool ship_asks_server(const struct form *f);
+/* Adds the files of all parts that are to be sent. 0, or -errno with err: a file that isn't there, two files
+ * with one name in the job's folder, a name that can't be known yet ($(Cluster)). */
+int ship_collect(struct ship *s, const struct form *f, bool remote_agents, struct err *err);
+/* Uploads them. Returns an exit code; prints what goes wrong. */
+int ship_send(struct cli *cli, struct ship *s);

@@ -1,0 +1,191 @@
+"""Listings: tables for people, one JSON document for programs."""
+import json
+import os
+import pty
+import select
+import subprocess
+
+import pytest
+
+UUID = "11111111-2222-4333-8444-555555555555"
+NOW_MS = 1763715600000
+
+
+def request(number, **more):
+    return {"id": number, "uuid": UUID, "owner": "ann@local", "submitted_ms": NOW_MS, "jobs": 10, "idle": 4, "running": 3,
+            "held": 1, "completed": 2, "failed": 1, "removed": 0, "cmd": "/usr/bin/sleep", "args": "60", **more}
+
+
+def job(number, member, state="idle", **more):
+    status = {"idle": 1, "running": 2, "removed": 3, "completed": 4, "held": 5}[state]
+    return {"id": f"{number}.{member}", "request": number, "member": member, "owner": "ann@local", "state": state,
+            "status": status, "submitted_ms": NOW_MS, "starts": 0, "cmd": "/bin/echo", "args": "hello", **more}
+
+
+def test_requests(cli):
+    fake = cli.fake(replies={"GET /v1/requests": {"requests": [request(7), request(12, batch="nightly")], "next": None}})
+    lines = cli("queue").splitlines()
+    assert lines[0].split() == ["ID", "OWNER", "SUBMITTED", "JOBS", "IDLE", "RUN", "HELD", "DONE", "FAIL", "COMMAND"]
+    assert lines[1].split()[0] == "7" and lines[1].endswith("sleep 60")
+    assert lines[2].split()[0] == "12" and lines[2].endswith("nightly")
+    assert lines[3] == "2 requests: 8 idle, 6 running, 2 held"
+    assert "\033" not in cli.out
+    assert "all" not in fake.requests[0].query
+
+
+def test_options_become_parameters(cli):
+    fake = cli.fake(replies={"GET /v1/jobs": {"jobs": [], "next": None}, "GET /v1/requests": {"requests": [], "next": None}})
+    cli("queue", "7", "8.0-99", "--owner", "ann", "-s", "held,idle", "-c", 'Cmd == "/a b"&x', "-a")
+    query = fake.requests[0].query
+    assert query.pop("limit")
+    assert query == {"id": "7,8.0-99", "owner": "ann", "state": "held,idle", "constraint": 'Cmd == "/a b"&x', "all": "1"}
+    cli("queue", "--owner=bob", "--all")
+    assert fake.requests[1].path == "/v1/requests"
+    assert fake.requests[1].query["owner"] == "bob" and fake.requests[1].query["all"] == "1"
+
+
+def test_jobs(cli):
+    jobs = [job(7, 0, "running", agent="node1", starts=1, started_ms=NOW_MS),
+            job(7, 1, "held", hold_reason="no such file: \033[2Jx", hold_code=13),
+            job(7, 2, "completed", exit_code=3, started_ms=NOW_MS, ended_ms=NOW_MS + 125000),
+            job(7, 3, "completed", exit_signal=9, started_ms=NOW_MS, ended_ms=NOW_MS + 1500)]
+    cli.fake(replies={"GET /v1/jobs": {"jobs": jobs, "next": None}})
+    out = cli("queue", "7")
+    assert "node1" in out and "no such file: ?[2Jx" in out and "\033" not in out
+    assert "exit 3" in out and "2:05" in out and "signal 9" in out and "1.5s" in out
+    assert out.splitlines()[-1] == "4 jobs: 0 idle, 1 running, 1 held, 2 other"
+
+
+def test_pages_become_one_document(cli):
+    pages = {None: ([job(7, 0), job(7, 1)], "7.1"), "7.1": ([job(7, 2)], "7.2"), "7.2": ([job(7, 3)], None)}
+
+    def reply(r):
+        jobs, following = pages[r.query.get("after")]
+        return {"jobs": jobs, "next": following}
+
+    fake = cli.fake(replies={"GET /v1/jobs": reply})
+    document = cli.json("queue", "--jobs")
+    assert [j["id"] for j in document["jobs"]] == ["7.0", "7.1", "7.2", "7.3"] and document["next"] is None
+    assert len(fake.requests) == 3
+    document = cli.json("queue", "--jobs", "--limit", "3")
+    assert len(document["jobs"]) == 3 and document["next"] == "7.2"
+    assert fake.requests[-1].query["limit"] == "1"
+    assert cli("queue", "--jobs").splitlines()[-1].startswith("4 jobs")
+
+
+def test_a_big_answer_in_chunks(cli):
+    fake = cli.fake(replies={"GET /v1/jobs": {"jobs": [job(7, n) for n in range(20000)], "next": None}})
+    fake.chunked = True
+    assert len(cli.json("queue", "7")["jobs"]) == 20000
+    assert len(cli("queue", "7").splitlines()) == 20002
+
+
+def test_show(cli):
+    ad = {"Cmd": "/bin/echo", "Requirements": "/Expr(TARGET.Cpus >= 1)/", "ProcId": 0}
+    cli.fake(replies={"GET /v1/jobs/7.0": {**job(7, 0), "ad": ad},
+                      "GET /v1/requests/7": {**request(7), "parts": [{"attributes": {"Cmd": '"/bin/echo"'}, "rows": 5,
+                                                                      "steps": 2}]}})
+    out = cli("show", "7.0")
+    assert "Requirements = TARGET.Cpus >= 1\n" in out and 'Cmd = "/bin/echo"\n' in out
+    assert cli("show", "--ad", "7.0") == 'Cmd = "/bin/echo"\nRequirements = TARGET.Cpus >= 1\nProcId = 0\n'
+    out = cli("show", "7")
+    assert 'Cmd = "/bin/echo"\n' in out and "5 rows of 2 jobs" in out
+    assert cli.json("show", "7.0")["ad"] == ad
+    assert len(cli.json("show", "7.0", "7")) == 2
+    cli("show", "9", code=2)
+    assert "there is no /v1/requests/9" in cli.err
+    cli("show", "7.0-9", code=2)
+
+
+def test_log_and_why(cli):
+    cli.fake(replies={
+        "GET /v1/requests/7": {**request(7, jobs=1), "parts": []},
+        "GET /v1/requests/8": {**request(8, jobs=5), "parts": []},
+        "GET /v1/jobs/7.0/log": {"events": [{"seq": 1, "at_ms": NOW_MS, "event": "submitted"},
+                                            {"seq": 4, "at_ms": NOW_MS, "event": "matched", "fence": 1, "agent": "n1"}]},
+        "GET /v1/jobs/7.0/why": {"id": "7.0", "state": "idle", "text": ["It waits for memory."], "agents": [
+            {"name": "n1", "queue": "main", "verdict": "refuses", "side": "job",
+             "clause": "TARGET.Memory >= 4096", "value": "false"}]}})
+    lines = cli("log", "7").splitlines()
+    assert lines[1].endswith("submitted") and lines[2].endswith("fence=1  agent=n1")
+    out = cli("why", "7.0")
+    assert out.startswith("It waits for memory.\n") and "TARGET.Memory >= 4096 is false" in out
+    assert cli.json("why", "7")["agents"][0]["name"] == "n1"
+    assert len(cli.json("log", "7.0")["events"]) == 2
+    cli("log", "8", code=2)
+    assert "request 8 has 5 jobs: name one, as in 8.0" in cli.err
+
+
+def test_agents(cli):
+    queue = {"name": "main", "offer": True, "jobs_max": 8, "ad": {}, "running": 2,
+             "free": {"cpus": 1.5, "memory_mib": 1024, "disk_kib": 1048576},
+             "total": {"cpus": 4, "memory_mib": 8192, "disk_kib": 20971520}, "limits": {"memory": "cgroup v1"}}
+    agent = {"name": "n1", "hostname": "n1.x", "state": "connected", "since_ms": NOW_MS, "seen_ms": NOW_MS,
+             "filesystem_domain": "d", "program": "drover-agent 0.1.0", "queues": [queue], "running": 2, "completed": 9}
+    away = {**agent, "name": "n2", "state": "away", "queues": []}
+    cli.fake(replies={"GET /v1/agents": [{"agents": [agent, away]}, {"agents": []}]})
+    lines = cli("agents").splitlines()
+    assert lines[1].split()[:8] == ["n1", "connected", "main", "1.5/4", "1G/8G", "1G/20G", "2", "9"]
+    assert lines[1].endswith("memory:cgroup v1") and lines[2].split()[:2] == ["n2", "away"]
+    assert "no agents" in cli("agents")
+
+
+def test_history(cli):
+    fake = cli.fake(replies={"GET /v1/history": {"jobs": [
+        job(7, 1, "completed", exit_code=1, started_ms=NOW_MS, ended_ms=NOW_MS + 61000, agent="n1")], "next": "x"}})
+    out = cli("history", "7", "--limit", "1")
+    assert "exit 1" in out and "1:01" in out
+    assert fake.requests[0].query == {"id": "7", "limit": "1"}
+    assert cli.json("history", "--limit", "1")["next"] == "x"
+
+
+def test_colours_and_width_on_a_terminal(cli):
+    cli.fake(replies={"GET /v1/requests": {"requests": [request(7, cmd="/x/" + "long" * 100)], "next": None}})
+
+    def run(**env):
+        parent, child = pty.openpty()
+        os.set_blocking(parent, False)
+        p = subprocess.Popen([cli.program, "queue"], stdout=child, env={**cli.env, "TERM": "xterm", **env})
+        os.close(child)
+        out = b""
+        while p.poll() is None or select.select([parent], [], [], 0)[0]:
+            if select.select([parent], [], [], 0.1)[0]:
+                try:
+                    out += os.read(parent, 65536)
+                except OSError:
+                    break
+        os.close(parent)
+        assert p.wait() == 0
+        return out.decode()
+
+    import fcntl
+    import struct
+    import termios
+    openpty = pty.openpty
+
+    def narrow():
+        parent, child = openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        return parent, child
+
+    pty.openpty = narrow
+    try:
+        assert "\033[" in run()
+        plain = run(NO_COLOR="1")
+    finally:
+        pty.openpty = openpty
+    assert "\033[" not in plain
+    assert max(len(line) for line in plain.splitlines()) <= 80 and "…" in plain
+
+
+@pytest.mark.parametrize("text", ["{", '{"requests":5}', "", "[1,2", '{"requests":[{"id":'])
+def test_nonsense_is_no_crash(cli, text):
+    cli.fake(replies={"GET /v1/requests": (200, text.encode())})
+    cli("queue")
+    assert cli.out.endswith("0 requests: 0 idle, 0 running, 0 held\n") or "1 request" in cli.out
+
+
+def test_json_is_the_servers(cli):
+    document = {"agents": []}
+    cli.fake(replies={"GET /v1/agents": document})
+    assert json.loads(cli("agents", "--json")) == document
