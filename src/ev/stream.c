@@ -654,6 +654,8 @@ void stream_free(struct stream *s)
                 return;
         assert(s->magic == STREAM_MAGIC);
         assert(!s->gone);
+        if (s->state == OPEN)
+                stream_push(s); /* a last word goes out if the kernel takes it */
         s->gone = true;
         if (s->turn)
                 loop_defer_cancel(s->loop, stream_turn, s);

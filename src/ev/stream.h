@@ -36,7 +36,8 @@ struct stream *stream_connect(struct loop *l, const char *address, struct tls_co
 /* Takes the descriptor (nonblocking, from a listener). */
 struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls,
                              const struct stream_limits *limits, const struct stream_ops *ops, void *arg);
-void stream_free(struct stream *s); /* closes at once; what was not sent is gone; NULL is fine */
+/* Closes at once; of what was not sent, what the kernel does not take now is gone. NULL is fine. */
+void stream_free(struct stream *s);
 void stream_write(struct stream *s, const void *p,
                   size_t n); /* copied or sent; past write_max the stream closes */
 /* Sends what waits, then closes; `closed` comes when the peer has closed too, at most 2 s after the last byte

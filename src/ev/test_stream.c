@@ -336,6 +336,22 @@ static void test_freed_in_callbacks(void **state)
         assert_int_equal(w->client.closed, 2);
 }
 
+static void test_last_word_before_free(void **state)
+{
+        struct world *w = *state;
+
+        world_listen(w, NULL);
+        w->client.stop_on_close = true;
+        w->server.stop_on_ready = true;
+        world_connect(w, NULL);
+        help_run(w->loop);
+        stream_write(w->server.s, "goodbye", 7);
+        stream_free(w->server.s);
+        w->server.s = NULL;
+        help_run(w->loop);
+        assert_string_equal(buf_z(&w->client.got), "goodbye");
+}
+
 static void test_silence(void **state)
 {
         struct world *w = *state;
@@ -459,6 +475,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_slow_reader_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_drained, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_freed_in_callbacks, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_last_word_before_free, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_handshake_limit, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_unix_path, setup, teardown),
