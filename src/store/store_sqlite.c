@@ -330,7 +330,7 @@ static int open_as(const struct store_backend_ops *ops, bool exclusive, const ch
         if (r) {
                 q->failed = true;
                 sqlite_close(&q->be);
-                return r;
+                return r == STORE_FULL ? -ENOSPC : r;
         }
         *ret = &q->be;
         return 0;

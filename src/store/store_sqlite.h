@@ -27,6 +27,9 @@ enum statement {
         ST_COUNT,
 };
 
+/* So many pages in the write-ahead log begin a checkpoint. Tests lower it, before they open a store. */
+extern int store_sqlite_checkpoint_frames;
+
 /* A connection for reading. They are kept and used again. */
 struct reader {
         sqlite3 *db;

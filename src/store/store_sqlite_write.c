@@ -1,10 +1,11 @@
 /* Writing to SQLite: groups, terms, snapshots in slices, checkpoints.
  *
- * Checkpoints. The commit path never moves pages (wal_autocheckpoint is 0). When CHECKPOINT_FRAMES pages wait
- * in the write-ahead log, the checkpoint thread moves what is there then, beside the commits that go on. What
- * came in meanwhile is little, and the writer moves that itself between two commits, after which SQLite
- * begins the log anew: under constant load the thread alone would never catch up, and the log would grow
- * without end. A reader that stays long delays the new beginning, not the commits.
+ * Checkpoints. The commit path never moves pages (wal_autocheckpoint is 0). When
+ * store_sqlite_checkpoint_frames pages wait in the write-ahead log, the checkpoint thread moves what is there
+ * then, beside the commits that go on. What came in meanwhile is little, and the writer moves that itself
+ * between two commits, after which SQLite begins the log anew: under constant load the thread alone would
+ * never catch up, and the log would grow without end. A reader that stays long delays the new beginning, not
+ * the commits.
  *
  * Failures. No space: the transaction is rolled back and the group handed back. Any other error, also one of
  * a checkpoint, stops the store: after a failed flush the kernel may have dropped the pages that it could not
@@ -16,11 +17,12 @@
 #include <errno.h>
 #include <signal.h>
 
-#define CHECKPOINT_FRAMES       4096 /* 16 MiB of pages */
 #define NEAR_FRAMES             512
 #define PART_BYTES              (256 << 10)
 #define PARTS_PER_SLICE         4
 #define PART_ID(snapshot, part) (((snapshot) << 20) + (part))
+
+int store_sqlite_checkpoint_frames = 4096; /* 16 MiB of pages */
 
 /* Runs a statement that gives no rows, or whose first row's first number is *ret. */
 static int step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
@@ -145,7 +147,7 @@ void sqlite_checkpointer_stop(struct sqlite *q)
 static void after_commit(struct sqlite *q)
 {
         int waiting = atomic_load(&q->wal_frames) - atomic_load(&q->backfilled);
-        bool here = q->exclusive ? waiting >= CHECKPOINT_FRAMES
+        bool here = q->exclusive ? waiting >= store_sqlite_checkpoint_frames
                                  : atomic_exchange(&q->checkpoint_near, false) && waiting <= NEAR_FRAMES;
         struct err err = {0};
         int r;
@@ -158,7 +160,7 @@ static void after_commit(struct sqlite *q)
                         q->checkpoint_err = err;
                 }
                 pthread_mutex_unlock(&q->checkpoint_lock);
-        } else if (!q->exclusive && waiting >= CHECKPOINT_FRAMES) {
+        } else if (!q->exclusive && waiting >= store_sqlite_checkpoint_frames) {
                 pthread_mutex_lock(&q->checkpoint_lock);
                 q->checkpoint_wanted = true;
                 pthread_cond_signal(&q->checkpoint_work);
