@@ -1,6 +1,7 @@
 #include "cli/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,9 +19,14 @@ void child_deinit(struct child *c)
 static _Noreturn void become(const struct child *c, const char *path, pid_t parent)
 {
         sigset_t none;
+        int null = open("/dev/null", O_RDWR);
 
+        /* Its log goes to our stderr; what else it might print is not what `drover up` is asked for. */
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+        close(null);
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() == parent) /* else it died before the line above */

@@ -41,6 +41,7 @@ struct up {
         struct buf dir;
         struct child server, agent;
         bool with_agent;
+        char host[256];      /* what the agent is called */
         int signals, folder; /* signalfd; inotify */
         int stop_signals;    /* how many times we were asked to stop */
 };
@@ -176,14 +177,12 @@ static int leave_token(struct up *u, const char *path)
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, token BUF_CLEANUP = {0};
         struct json j = {.out = &body};
-        char host[256] = "local";
         struct err err;
         int code;
 
-        gethostname(host, sizeof(host) - 1);
         json_open(&j, '{');
         json_kstrz(&j, "kind", "agent");
-        json_kstrz(&j, "name", host);
+        json_kstrz(&j, "name", u->host);
         json_kint(&j, "uses", 1);
         json_kint(&j, "expires_s", TOKEN_S);
         json_close(&j, '}');
@@ -207,7 +206,8 @@ static bool agent_is_connected(struct up *u)
                 return false;
         agents = view_get(answer.root, "agents");
         while (view_next(agents, &at, &agent))
-                if (view_is(view_get(agent, "state"), "connected"))
+                if (view_is(view_get(agent, "name"), u->host) &&
+                    view_is(view_get(agent, "state"), "connected"))
                         return true;
         return false;
 }
@@ -234,39 +234,84 @@ static int start_agent(struct up *u)
         return 0;
 }
 
+static void add_option(struct child *c, const char *name, struct str value)
+{
+        struct buf word BUF_CLEANUP = {0};
+
+        buf_printf(&word, "--%s", name);
+        args_add(&c->argv, buf_view(&word));
+        args_add(&c->argv, value);
+}
+
+static void pass_on(struct child *c, const struct options *o, const char *name, const char *otherwise)
+{
+        const char *value = options_text(o, name);
+
+        if (value || otherwise)
+                add_option(c, name, str_of(value ? value : otherwise));
+}
+
 static int prepare_children(struct up *u)
 {
-        static const char *const passed_to_server[] = {"listen", "api-listen"};
-        static const char *const passed_to_agent[] = {"cpus", "memory"};
         struct err err;
 
+        snprintf(u->host, sizeof(u->host), "localhost");
+        gethostname(u->host, sizeof(u->host) - 1);
         u->server.name = "droverd";
         u->agent.name = "drover-agent";
         if (program_find("droverd", &u->server.path, &err) != 0 ||
             (u->with_agent && program_find("drover-agent", &u->agent.path, &err) != 0))
                 return cli_error(CLI_FAILED, "%s", err.text);
         args_add(&u->server.argv, STR("droverd"));
-        args_add(&u->server.argv, STR("--dir"));
-        args_add(&u->server.argv, buf_view(&u->dir));
+        add_option(&u->server, "dir", buf_view(&u->dir));
+        pass_on(&u->server, u->o, "listen", NULL);
+        pass_on(&u->server, u->o, "api-listen", NULL);
+        pass_on(&u->server, u->o, "log-level", "warn");
         args_add(&u->agent.argv, STR("drover-agent"));
-        args_add(&u->agent.argv, STR("--instance"));
-        args_add(&u->agent.argv, buf_view(&u->dir));
-        for (unsigned i = 0; i < 2; i++) {
-                struct buf word BUF_CLEANUP = {0};
-
-                if (options_text(u->o, passed_to_server[i])) {
-                        buf_printf(&word, "--%s=%s", passed_to_server[i],
-                                   options_text(u->o, passed_to_server[i]));
-                        args_add(&u->server.argv, buf_view(&word));
-                }
-                buf_reset(&word);
-                if (options_text(u->o, passed_to_agent[i])) {
-                        buf_printf(&word, "--%s=%s", passed_to_agent[i],
-                                   options_text(u->o, passed_to_agent[i]));
-                        args_add(&u->agent.argv, buf_view(&word));
-                }
-        }
+        pass_on(&u->agent, u->o, "cpus", NULL);
+        pass_on(&u->agent, u->o, "memory", NULL);
+        pass_on(&u->agent, u->o, "log-level", "warn");
         return 0;
+}
+
+/* What the agent must be told that only a running server knows. */
+static int tell_agent(struct up *u)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0}, room BUF_CLEANUP = {0};
+        struct view server, addresses, address;
+        size_t at = 0;
+        int code = api_get(u->cli, "/v1/server", &answer);
+
+        if (code != 0)
+                return code;
+        view_text(view_get(answer.root, "domain"), &room);
+        add_option(&u->agent, "domain", buf_view(&room));
+        if (instance_read(buf_view(&u->dir), &text, &server) != 0)
+                return cli_error(CLI_FAILED, "%s/server.json can't be read", buf_z(&u->dir));
+        addresses = view_get(server, "agents");
+        while (view_next(addresses, &at, &address)) {
+                if (instance_socket(address, &room).n == 0)
+                        continue;
+                add_option(&u->agent, "server", buf_view(&room));
+                buf_reset(&room);
+                buf_printf(&room, "%s/agent", buf_z(&u->dir));
+                add_option(&u->agent, "dir", buf_view(&room));
+                return 0;
+        }
+        return cli_error(CLI_FAILED, "the server takes no agents on a unix socket");
+}
+
+/* The token is for the first start only; it is gone when the agent is started again. */
+static void forget_token(struct up *u, const char *path)
+{
+        struct args *a = &u->agent.argv;
+
+        unlink(path);
+        for (int i = 0; i < 2; i++) {
+                free(a->v[--a->n]);
+                a->v[a->n] = NULL;
+        }
 }
 
 static int start_all(struct up *u)
@@ -276,14 +321,16 @@ static int start_all(struct up *u)
 
         if (code != 0 || !u->with_agent)
                 return code;
+        code = tell_agent(u);
+        if (code != 0)
+                return code;
         buf_printf(&token, "%s/agent.token", buf_z(&u->dir));
         code = leave_token(u, buf_z(&token));
         if (code != 0)
                 return code;
-        args_add(&u->agent.argv, STR("--token-file"));
-        args_add(&u->agent.argv, buf_view(&token));
+        add_option(&u->agent, "token-file", buf_view(&token));
         code = start_agent(u);
-        unlink(buf_z(&token));
+        forget_token(u, buf_z(&token));
         return code;
 }
 
@@ -349,14 +396,14 @@ static void watch(struct up *u)
 }
 
 /* A second signal, or STOP_MS, and it is killed. */
-static void stop(struct up *u, struct child *c)
+static void stop(struct up *u, struct child *c, int how)
 {
         int64_t until_ms = clock_boot_ms() + STOP_MS;
         int asked = u->stop_signals;
 
         if (!is_running(c))
                 return;
-        kill(c->pid, SIGTERM);
+        kill(c->pid, how);
         while (is_running(c) && clock_boot_ms() < until_ms && u->stop_signals == asked)
                 rest(u, until_ms - clock_boot_ms());
         if (!is_running(c))
@@ -402,8 +449,8 @@ int cmd_up(struct cli *cli, const struct options *o)
                         watch(&u);
                         cli_note("stopping");
                 }
-                stop(&u, &u.agent);
-                stop(&u, &u.server);
+                stop(&u, &u.agent, SIGINT); /* on SIGTERM its jobs would go on */
+                stop(&u, &u.server, SIGTERM);
         }
         api_close(cli);
         if (u.signals >= 0)
