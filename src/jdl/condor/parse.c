@@ -1,7 +1,6 @@
 /* Statements. Lines of an `if` that doesn't hold are read over; a queue statement makes a part at once, with
  * what is set then. */
 #include <errno.h>
-#include <time.h>
 
 #include "jdl/condor/reader.h"
 
@@ -359,11 +358,24 @@ static int extra_queue(struct reader *r)
         return 0;
 }
 
+/* The date of a Unix time, in UTC (from days since 1970-01-01; years begin in March here, so that a leap day
+ * ends one). */
+static void date_of(int64_t seconds, int64_t *ret_year, int64_t *ret_month, int64_t *ret_day)
+{
+        int64_t days = seconds / 86400 + 719468, era = days / 146097, day = days % 146097;
+        int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+        int64_t month;
+
+        day -= 365 * year + year / 4 - year / 100;
+        month = (5 * day + 2) / 153;
+        *ret_day = day - (153 * month + 2) / 5 + 1;
+        *ret_month = month < 10 ? month + 3 : month - 9;
+        *ret_year = year + era * 400 + (*ret_month <= 2 ? 1 : 0);
+}
+
 static void set_builtins(struct reader *r, const char *file)
 {
         BUF_CLEANUP struct buf b = {0};
-        time_t now = (time_t)r->world->now_s;
-        struct tm tm = {0};
         const char *const fixed[][2] = {
                 {"ARCH", r->options->arch}, {"OPSYS", r->options->opsys},
                 {"SUBMIT_FILE", file},      {"IsLinux", "true"},
@@ -372,18 +384,21 @@ static void set_builtins(struct reader *r, const char *file)
         };
         struct {
                 const char *name;
-                long long value;
-        } numbers[] = {{"SUBMIT_TIME", r->world->now_s}, {"Year", 0}, {"Month", 0}, {"Day", 0}};
+                int64_t value;
+        } numbers[] = {
+                {"SUBMIT_TIME", r->world->now_s},
+                {"Year", 0},
+                {"Month", 0},
+                {"Day", 0},
+        };
 
-        gmtime_r(&now, &tm);
-        numbers[1].value = tm.tm_year + 1900;
-        numbers[2].value = tm.tm_mon + 1;
-        numbers[3].value = tm.tm_mday;
+        date_of(r->world->now_s > 0 ? r->world->now_s : 0, &numbers[1].value, &numbers[2].value,
+                &numbers[3].value);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
                 settings_builtin(r, fixed[i][0], str_of(fixed[i][1]));
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
                 buf_reset(&b);
-                buf_printf(&b, i < 2 ? "%lld" : "%02lld", numbers[i].value);
+                buf_printf(&b, i < 2 ? "%lld" : "%02lld", (long long)numbers[i].value);
                 settings_builtin(r, numbers[i].name, buf_view(&b));
         }
 }
