@@ -1,14 +1,15 @@
 /* macro: $(name) references in text.
  *
- * One expander for the readers of job descriptions, which know all macros, and for the agent and the server, which
- * fill in what belongs to one job. Forms (HTCondor manual, "Submitting a job", "Function macros"):
- *   $(name)  $(name:default)  $F[fpduwnxbqa…](name)  $INT(name[,format])  $REAL(name[,format])  $SUBSTR(name,from[,len])
- *   $CHOICE(index,list…)  $ENV(name[:default])  $RANDOM_CHOICE(a,b,…)  $RANDOM_INTEGER(min,max[,step])
- *   $BASENAME(name[,suffix])  $DIRNAME(name)  $(DOLLAR) → $
- * $$(…) and $$([…]) are left as they are, and so is what only looks like a reference: $(date +%s), $5, $OTHER(x).
- * Names are case-insensitive, names of functions are not. Values are expanded again, to a bounded depth. The first
- * argument of a function is the name of a macro, or else text. $INT and $REAL know the arithmetic of base/arith.h.
- * In a late reference all that is known is filled in: with n = $(Process)+1, $INT(n) becomes $INT($(Process)+1).
+ * One expander for the readers of job descriptions, which know all macros, and for the agent and the server,
+ * which fill in what belongs to one job. Forms (HTCondor manual, "Submitting a job", "Function macros"):
+ *   $(name)  $(name:default)  $F[fpduwnxbqa…](name)  $INT(name[,format])  $REAL(name[,format])
+ * $SUBSTR(name,from[,len]) $CHOICE(index,list…)  $ENV(name[:default])  $RANDOM_CHOICE(a,b,…)
+ * $RANDOM_INTEGER(min,max[,step]) $BASENAME(name[,suffix])  $DIRNAME(name)  $(DOLLAR) → $
+ * $$(…) and $$([…]) are left as they are, and so is what only looks like a reference: $(date +%s), $5,
+ * $OTHER(x). Names are case-insensitive, names of functions are not. Values are expanded again, to a bounded
+ * depth. The first argument of a function is the name of a macro, or else text. $INT and $REAL know the
+ * arithmetic of base/arith.h. In a late reference all that is known is filled in: with n = $(Process)+1,
+ * $INT(n) becomes $INT($(Process)+1).
  */
 #pragma once
 #include "base/buf.h"
@@ -22,24 +23,26 @@ enum macro_found {
         MACRO_UNKNOWN, /* no such name: the default if there is one, else `missing` decides */
         MACRO_VALUE,   /* the value was appended to out; it is expanded again */
         MACRO_FINAL,   /* appended; not expanded again */
-        MACRO_LATE,    /* cannot be known yet: the whole reference stays in the text as it is, and *late is set */
+        MACRO_LATE, /* cannot be known yet: the whole reference stays in the text as it is, and *late is set
+                     */
 };
 struct macro_world {
         void *arg;
         enum macro_found (*lookup)(void *arg, struct str name, struct buf *out);
         const char *(*getenv)(void *arg, const char *name); /* NULL: $ENV is an error */
-        uint64_t *random; /* state for $RANDOM_*; NULL: an error */
+        uint64_t *random;                                   /* state for $RANDOM_*; NULL: an error */
         bool missing_is_error; /* an unknown name without default: an error, or the empty string */
-        const char *cwd;  /* what $Ff() puts before a relative path; NULL: an error */
+        const char *cwd;       /* what $Ff() puts before a relative path; NULL: an error */
         /* Told of each unknown name without default that became the empty string; NULL: nobody asks. */
         void (*missing)(void *arg, struct str name);
 };
 /* Appends the expansion to out. *ret_late (may be NULL) says whether late references are left.
- * 0, or with err and out unchanged: -EINVAL malformed reference, unknown name, too deep; -EMSGSIZE out is full or one
- * of the limits above was passed. */
-int macro_expand(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late, struct err *err);
-/* The same in the text of a ClassAd expression: what comes into a string literal is written there as a string holds it,
- * so that a value with a quote or a backslash stays inside. */
+ * 0, or with err and out unchanged: -EINVAL malformed reference, unknown name, too deep; -EMSGSIZE out is
+ * full or one of the limits above was passed. */
+int macro_expand(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
+                 struct err *err);
+/* The same in the text of a ClassAd expression: what comes into a string literal is written there as a string
+ * holds it, so that a value with a quote or a backslash stays inside. */
 int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
                             struct err *err);
 bool macro_present(struct str text); /* there is a $( or $FUNCTION( in it, other than $$( */
