@@ -23,8 +23,10 @@ struct form_world {
         /* Paths that match, sorted. want: 'a' files and directories, 'f' files only, 'd' directories only. */
         int (*glob)(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
                     void *to);
-        const char *(*getenv)(void *arg, const char *name);                 /* NULL when unset */
-        int (*run)(void *arg, const char *command, struct buf *ret_stdout); /* queue from cmd | */
+        const char *(*getenv)(void *arg, const char *name); /* NULL when unset */
+        /* Standard output of a shell command. 0; -ECANCELED when it ended with a failure; or another -errno.
+         */
+        int (*run)(void *arg, const char *command, struct buf *ret_stdout);
         const char *const
                 *environment; /* all variables, NAME=value, NULL at the end; NULL: can't be listed */
         const char *cwd;      /* absolute: initialdir's default */

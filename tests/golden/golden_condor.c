@@ -72,7 +72,7 @@ static int run(void *arg, const char *command, struct buf *ret_stdout)
         while ((c = fgetc(f)) != EOF)
                 buf_char(ret_stdout, (char)c);
         status = pclose(f);
-        return status ? -ECHILD : 0;
+        return status ? -ECANCELED : 0;
 }
 
 static const struct form_world world = {.read_file = read_file,

@@ -2,7 +2,8 @@
  * tried out with the first job, so that mistakes are found at submit. */
 #include <errno.h>
 
-#include "base/args.h"
+#include "classad/expr.h"
+#include "jdl/condor/names.h"
 #include "jdl/condor/reader.h"
 
 void entry_deinit(struct entry *e)
@@ -225,11 +226,31 @@ int derive_column(struct reader *r, const struct entry *e, const char *variable,
         return 0;
 }
 
+struct hints {
+        struct reader *reader;
+        const struct entry *entry;
+};
+
+static void hint_at_name(void *arg, symbol name, bool target)
+{
+        struct hints *h = arg;
+        struct str n = symbols_name(h->reader->symbols, name);
+        const char *near = names_near(n);
+        BUF_CLEANUP struct buf own = {0};
+
+        (void)target;
+        buf_printf(&own, "MY." STR_FMT, STR_ARG(n));
+        if (near && !form_get(h->reader->part, n) && !settings_get(h->reader, buf_view(&own)))
+                reader_warn(h->reader, h->entry->at, "%s: no attribute is called " STR_FMT "; is %s meant?",
+                            h->entry->keyword, STR_ARG(n), near);
+}
+
 /* Parses an attribute's text as it will be for the first job. */
 static int check_expression(struct reader *r, const struct entry *e, struct str text)
 {
         BUF_CLEANUP struct buf tried = {.max = CONDOR_VALUE_MAX};
         struct expr *x = NULL;
+        struct expr_uses uses;
         struct err err = {{0}};
         struct sample s;
         int rc;
@@ -244,6 +265,8 @@ static int check_expression(struct reader *r, const struct entry *e, struct str 
                 return 0; /* no jobs */
         }
         rc = expr_parse(r->symbols, text, &x, &err);
+        if (rc == 0)
+                expr_references(x, NULL, hint_at_name, &(struct hints){r, e}, &uses);
         expr_free(x);
         if (rc < 0)
                 return rc;

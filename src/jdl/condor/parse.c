@@ -31,6 +31,16 @@ void reader_warn(struct reader *r, struct place at, const char *fmt, ...)
                 form_warn(r->form, at.line, "%s", buf_z(&text));
 }
 
+const char *reader_reason(int rc)
+{
+        switch (rc) {
+        case -ECANCELED: return "it ended with a failure";
+        case -EFBIG:
+        case -EMSGSIZE: return "there is too much of it";
+        default: return strerror(-rc);
+        }
+}
+
 static bool is_active(const struct reader *r)
 {
         return r->branch_count == 0 || r->branches[r->branch_count - 1].active;
@@ -195,7 +205,7 @@ static int do_include(struct reader *r, struct str rest, struct place at)
                 return 0;
         if (rc) {
                 reader_fail(r, at, command ? "the command '%s' failed: %s" : "'%s' can't be read: %s", what.p,
-                            strerror(-rc));
+                            reader_reason(rc));
                 return rc;
         }
         return lines_open(r, what, &text, at);

@@ -252,7 +252,7 @@ static int read_outside(struct queue *q, struct str what)
         rc = command ? r->world->run(r->world->arg, z, &text) : r->world->read_file(r->world->arg, z, &text);
         if (rc) {
                 reader_fail(r, q->at, command ? "the command '%s' failed: %s" : "'%s' can't be read: %s", z,
-                            strerror(-rc));
+                            reader_reason(rc));
                 return rc;
         }
         if (buf_check(&text))
@@ -291,7 +291,7 @@ static int read_matches(struct queue *q)
 
                 rc = q->reader->world->glob(q->reader->world->arg, z, q->want, add_match, q);
                 if (rc)
-                        reader_fail(q->reader, q->at, "'%s' can't be looked for: %s", z, strerror(-rc));
+                        reader_fail(q->reader, q->at, "'%s' can't be looked for: %s", z, reader_reason(rc));
                 else if (q->line_count + q->repeated == before)
                         reader_warn(q->reader, q->at, "'%s' matches nothing", z);
         }

@@ -88,6 +88,9 @@ int lines_open(struct reader *r, struct str name, struct buf *text, struct place
 void lines_close(struct reader *r);
 const char *lines_keep_name(struct reader *r, struct str name); /* a copy that lives as long as the reader */
 
+/* Why a call of form_world failed, in words. */
+const char *reader_reason(int rc);
+
 /* settings.c */
 struct setting *settings_get(struct reader *r, struct str name); /* NULL when there is none */
 /* Sets; a reference to itself in the value becomes the value it had. */
