@@ -79,8 +79,9 @@ class Fake:
     """replies: {"GET /v1/agents": document, or (status, document), or a function of the request that gives one;
     a list of these: one after the other, the last one stays; None as the status hangs up}."""
 
-    def __init__(self, folder, replies):
+    def __init__(self, folder, replies, agents=()):
         self.dir = str(folder)
+        self.agents = list(agents)
         self.replies, self.requests, self.wrong, self.chunked = dict(replies), [], [], False
         os.makedirs(self.dir, exist_ok=True)
         self.socket = os.path.join(self.dir, "api.sock")
@@ -92,7 +93,7 @@ class Fake:
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()
         with open(os.path.join(self.dir, "server.json"), "w", encoding="utf-8") as f:
-            json.dump({"pid": os.getpid(), "api": "unix:" + self.socket, "agents": [], "api_tls": None}, f)
+            json.dump({"pid": os.getpid(), "api": "unix:" + self.socket, "agents": self.agents, "api_tls": None}, f)
 
     def stop(self):
         self.server.shutdown()

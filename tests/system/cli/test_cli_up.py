@@ -24,22 +24,19 @@ SERVER = COMMON + """
 dir = option("--dir")
 if os.path.exists(os.path.join(dir, "refuse")):
     sys.exit("droverd: the folder is used by another server")
+def end(*_):
+    note("server ends")
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+note("server " + " ".join(sys.argv[1:]))
 from fake_server import Fake
 fake = Fake(dir, {{
     "POST /v1/tokens": lambda r: (note("token for " + r.body["name"]), (201, {{"id": "t1", "token": {token!r},
                                                                            "expires_ms": 1}}))[1],
     "GET /v1/agents": lambda r: {{"agents": [{{"name": os.uname().nodename, "state": "connected", "queues": [],
-        "running": 0}}] if os.path.exists(os.path.join(dir, "joined")) else []}}}})
-with open(os.path.join(dir, "server.json"), "w") as f:
-    json.dump({{"pid": os.getpid(), "api": "unix:" + fake.socket, "agents": ["unix:" + dir + "/agents.sock", "h:1"],
-               "api_tls": None}}, f)
-note("server " + " ".join(sys.argv[1:]))
+        "running": 0}}] if os.path.exists(os.path.join(dir, "joined")) else []}}}}, ["unix:" + dir + "/agents.sock", "h:1"])
 print("ready")
 sys.stdout.flush()
-def end(*_):
-    note("server ends")
-    os._exit(0)
-signal.signal(signal.SIGTERM, end)
 while True:
     time.sleep(100)
 """
@@ -50,12 +47,12 @@ if path:
     with open(path) as f:
         note("agent has %s %o" % (f.read().strip(), os.stat(path).st_mode & 0o777))
 note("agent %d " % os.getpid() + " ".join(sys.argv[1:]))
-open(os.path.join(dir, "joined"), "w").close()
 def end(number, _):
     note("agent ends by %d" % number)
     os._exit(0)
 signal.signal(signal.SIGINT, end)
 signal.signal(signal.SIGTERM, end)
+open(os.path.join(dir, "joined"), "w").close()
 while True:
     time.sleep(100)
 """
