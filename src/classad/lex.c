@@ -192,7 +192,7 @@ static int escape(struct lex *lx)
                         v = v * 8 + (*lx->p++ - '0');
                 return v == 0 ? -1 : v;
         }
-        return (unsigned char)c; /* \\ \" \' and whatever else: the character itself */
+        return c ? (unsigned char)c : -1; /* \\ \" \' and whatever else: the character itself */
 }
 
 /* In the old syntax a backslash before the quote that ends the line is just a backslash. */
