@@ -1,5 +1,4 @@
-/* lex: the words of the language (private to classad/). One token of look-ahead, in lex->kind and its
- * neighbours. */
+/* lex: the words of the language (private to classad/). One token of look-ahead, in lex->kind and its neighbours. */
 #pragma once
 #include "base/buf.h"
 

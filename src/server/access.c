@@ -1,0 +1,173 @@
+#include "server/access.h"
+
+#include <errno.h>
+
+#include "auth/ca.h"
+#include "auth/certificates.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/turn.h"
+
+#define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start */
+#define AGENT_VALID_S  (30 * 86400LL)      /* agents renew at a Hello */
+#define PRUNE_MS       86400000
+
+int access_open(struct server *s, struct access **ret, struct err *err)
+{
+        struct access *a = mem_new(struct access);
+        int r;
+
+        *ret = a;
+        r = ca_open(s->paths.ca, STR("Drover"), clock_wall_ms(), &a->ca, err);
+        if (r == 0)
+                r = tokens_load(s->store, &a->tokens, err);
+        if (r == 0)
+                r = certificates_load(s->store, &a->certificates, err);
+        return r;
+}
+
+void access_free(struct access *a)
+{
+        if (!a)
+                return;
+        certificates_free(a->certificates);
+        tokens_free(a->tokens);
+        ca_free(a->ca);
+        free(a);
+}
+
+int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf cert = {0}, key = {0};
+        struct str names[CONFIG_LISTS_MAX];
+        struct tls_config tls = {.ca_pem = ca_cert_pem(a->ca), .ask_client = true};
+        int r;
+
+        for (size_t i = 0; i < config->names.count; i++)
+                names[i] = str_of(config->names.items[i]);
+        r = ca_issue_server(a->ca, names, config->names.count, clock_wall_ms(), SERVER_VALID_S, &cert, &key,
+                            err);
+        if (r != 0)
+                return r;
+        buf_str(&cert, ca_cert_pem(a->ca)); /* those who join know only its fingerprint */
+        tls.cert_pem = buf_view(&cert);
+        tls.key_pem = buf_view(&key);
+        r = tls_server_new(&tls, ret, err);
+        if (key.n)
+                explicit_bzero(key.p, key.n);
+        return r;
+}
+
+/* ---- users
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct bearer {
+        call_fn *next;
+        struct str token;
+};
+
+static void look(struct server *s, struct call *c)
+{
+        struct bearer *b = c->state;
+        const struct token *t;
+
+        if (tokens_look(s->access->tokens, b->token, TOKEN_USER, str_of(ca_fingerprint(s->access->ca)),
+                        clock_wall_ms(), &t) == 0) {
+                c->who = str_dupz(t->name);
+                c->role = t->role;
+        }
+        c->state = NULL; /* in the call's arena */
+        call_front(c, b->next);
+}
+
+void access_bearer(struct call *c, struct str token, call_fn *next)
+{
+        struct bearer *b = arena_alloc(&c->arena, sizeof(*b));
+
+        b->next = next;
+        b->token = arena_str(&c->arena, str_head(token, TOKEN_TEXT_MAX));
+        c->state = b;
+        c->state_free = NULL;
+        call_core(c, look);
+}
+
+/* ---- agents
+ * --------------------------------------------------------------------------------------------------- */
+
+static bool name_taken(const struct access *a, struct str name)
+{
+        struct certificate cert;
+        size_t at = 0;
+
+        while (certificates_next(a->certificates, &at, &cert))
+                if (cert.revoked_ms == 0 && cert.until_ms > clock_wall_ms() && str_eqz(name, cert.name))
+                        return true;
+        return false;
+}
+
+int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,
+                struct buf *ret_cert, struct buf *ret_ca, struct err *err)
+{
+        struct access *a = s->access;
+        struct str fingerprint = str_of(ca_fingerprint(a->ca));
+        int64_t now = clock_wall_ms();
+        struct cert_facts facts;
+        const struct token *t;
+        int r = tokens_look(a->tokens, token, TOKEN_AGENT, fingerprint, now, &t);
+
+        if (r > 0)
+                return err_set(err, -EACCES, "%s", token_error_text(r));
+        if (t->name.n)
+                name = t->name;
+        else if (name_taken(a, name))
+                return err_set(err, -EACCES,
+                               "an agent named '" STR_FMT
+                               "' is known already: choose another name, or ask for a "
+                               "token made for this name",
+                               STR_ARG(name));
+        if (!csr_name_valid(name))
+                return err_set(err, -EINVAL,
+                               "'" STR_FMT "' cannot be an agent's name: use letters, digits, . _ -",
+                               STR_ARG(name));
+        r = ca_issue_agent(a->ca, csr_pem, name, now, AGENT_VALID_S, ret_cert, &facts, err);
+        if (r != 0)
+                return r;
+        buf_str(ret_name, name); /* before the token, which may hold it, is changed */
+        buf_str(ret_ca, ca_cert_pem(a->ca));
+        certificates_add(a->certificates, &facts, turn_batch(s->turn));
+        r = tokens_use(a->tokens, token, TOKEN_AGENT, fingerprint, now, turn_batch(s->turn), NULL);
+        return r > 0 ? err_set(err, -EACCES, "%s", token_error_text(r)) : r;
+}
+
+int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
+                 struct buf *ret_cert, struct err *err)
+{
+        struct access *a = s->access;
+        struct cert_facts facts;
+
+        if (!certificates_believed(a->certificates, serial))
+                return err_set(err, -EACCES, "this certificate was revoked or is not known: join again");
+        if (csr_pem.n == 0 || turn_full(s->turn))
+                return 0;
+        if (ca_issue_agent(a->ca, csr_pem, name, clock_wall_ms(), AGENT_VALID_S, ret_cert, &facts, err) !=
+            0) {
+                buf_reset(ret_cert);
+                log_warn("msg=\"a certificate was not renewed\" agent=\"%s\" why=\"%s\"", LOG_TEXT(name),
+                         LOG_TEXT(str_of(err ? err->text : "")));
+                return 0;
+        }
+        certificates_add(a->certificates, &facts, turn_batch(s->turn));
+        return 0;
+}
+
+void access_prune(struct server *s)
+{
+        struct access *a = s->access;
+        int64_t now = clock_boot_ms();
+
+        if (turn_full(s->turn) || (a->pruned_ms && now - a->pruned_ms < PRUNE_MS))
+                return;
+        a->pruned_ms = now;
+        tokens_prune(a->tokens, clock_wall_ms(), turn_batch(s->turn));
+        certificates_prune(a->certificates, clock_wall_ms(), turn_batch(s->turn));
+}

@@ -1,0 +1,33 @@
+/* access: who may come in: the instance's authority, its tokens, and the certificates it gave to agents.
+ *
+ * Core thread, except access_tls (before the threads start). What changes goes into the turn's batch, so
+ * replies that follow from it are sent TURN_DURABLE.
+ */
+#pragma once
+#include "auth/token.h"
+#include "server/api/call.h"
+
+struct tls_context;
+struct access {
+        struct ca *ca;
+        struct tokens *tokens;
+        struct certificates *certificates;
+        int64_t pruned_ms;
+};
+int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
+void access_free(struct access *a);                                      /* NULL is fine */
+/* A certificate of this run of the server, and the context that asks agents for theirs. */
+int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err);
+
+/* Front thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
+ */
+void access_bearer(struct call *c, struct str token, call_fn *next);
+
+/* A token for a certificate. 0; or -EACCES, -EINVAL with err. */
+int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,
+                struct buf *ret_cert, struct buf *ret_ca, struct err *err);
+/* May the owner of this certificate act as the agent? A new certificate is made when csr_pem is not empty.
+ * 0; or -EACCES with err. */
+int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
+                 struct buf *ret_cert, struct err *err);
+void access_prune(struct server *s); /* forgets what is past its end; once a day */

@@ -1,0 +1,236 @@
+#include "server/agents.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "server/assign.h"
+#include "server/message.h"
+#include "server/turn.h"
+
+#define AGENTS_MAX 100000 /* names remembered */
+
+struct agents {
+        struct map *by_name;
+        struct agent **pending; /* those with assignments in this turn */
+        size_t pending_count, pending_cap;
+};
+
+struct agents *agents_new(void)
+{
+        struct agents *a = mem_new(struct agents);
+
+        a->by_name = map_new();
+        return a;
+}
+
+static void agent_free(struct agent *a)
+{
+        pending_free(a->pending);
+        sent_free(a->sent);
+        free(a->hostname);
+        free(a->filesystem_domain);
+        free(a->program);
+        free(a->name);
+        free(a);
+}
+
+void agents_drop_all(struct agents *a)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!a)
+                return;
+        while (map_next(a->by_name, &at, NULL, &v))
+                agent_free(v);
+        map_free(a->by_name);
+        free(a->pending);
+        free(a);
+}
+
+struct agent *agents_find(struct server *s, struct str name)
+{
+        return map_get(s->agents->by_name, name);
+}
+
+bool agents_next(struct server *s, size_t *at, struct agent **ret)
+{
+        void *v;
+
+        if (!map_next(s->agents->by_name, at, NULL, &v))
+                return false;
+        *ret = v;
+        return true;
+}
+
+static void set_text(char **at, const char *value)
+{
+        free(*at);
+        *at = mem_dupz(value ? value : "");
+}
+
+static void close_session(struct server *s, uint64_t session, const char *why)
+{
+        struct message *m = message_new(session, DROVER__TO_AGENT__KIND_ERROR);
+        Drover__Error *e = message_alloc(m, sizeof(*e));
+
+        drover__error__init(e);
+        e->code = 4;
+        e->text = message_text(m, str_of(why));
+        m->to_agent.error = e;
+        m->finish = true;
+        message_send(s, m, TURN_NOW);
+}
+
+static void forget_session(struct agent *a)
+{
+        a->session = 0;
+        sent_free(a->sent);
+        a->sent = idmap_new();
+        pending_free(a->pending);
+        a->pending = NULL;
+        a->allowed = (struct allowed){0};
+}
+
+struct agent *agents_connected(struct server *s, const struct agent_hello *h)
+{
+        struct agent *a = agents_find(s, str_of(h->name));
+
+        if (!a) {
+                if (map_count(s->agents->by_name) >= AGENTS_MAX)
+                        return NULL;
+                a = mem_new(struct agent);
+                a->name = mem_dupz(h->name);
+                a->sent = idmap_new();
+                map_put(s->agents->by_name, str_of(a->name), a);
+        }
+        if (a->session) {
+                close_session(s, a->session, "another session of this agent has taken over");
+                core_agent_away(s->core, a->name);
+        }
+        forget_session(a);
+        a->session = h->session;
+        a->since_ms = a->seen_ms = clock_wall_ms();
+        set_text(&a->hostname, h->hostname);
+        set_text(&a->filesystem_domain, h->filesystem_domain);
+        set_text(&a->program, h->program);
+        core_agent_connected(s->core, a->name);
+        log_info("msg=\"agent connected\" name=\"%s\" host=\"%s\"", LOG_TEXT(str_of(a->name)),
+                 LOG_TEXT(str_of(a->hostname)));
+        return a;
+}
+
+struct agent *agents_session(struct server *s, struct str name, uint64_t session)
+{
+        struct agent *a = agents_find(s, name);
+
+        if (!a || a->session != session)
+                return NULL;
+        a->seen_ms = clock_wall_ms();
+        return a;
+}
+
+void agents_gone(struct server *s, struct str name, uint64_t session)
+{
+        struct agent *a = agents_session(s, name, session);
+
+        if (!a)
+                return;
+        forget_session(a);
+        core_agent_away(s->core, a->name);
+        log_info("msg=\"agent away\" name=\"%s\"", LOG_TEXT(name));
+}
+
+static bool holds_member(struct server *s, const struct agent *a, uint64_t request, uint32_t member)
+{
+        struct core_job j;
+
+        return core_job_get(s->core, request, member, &j) == 0 && job_state_has_attempt(j.state) && j.agent &&
+               strcmp(j.agent, a->name) == 0;
+}
+
+bool agents_holds(struct server *s, struct agent *a, uint64_t request)
+{
+        if (a->allowed.request == request && holds_member(s, a, request, a->allowed.member))
+                return true;
+        for (unsigned state = 0; state < JOB_STATES; state++) {
+                struct set members = {0};
+                bool found = false;
+
+                if (!job_state_has_attempt((enum job_state)state))
+                        continue;
+                if (core_members(s->core, request, (enum job_state)state, &members) == 0)
+                        for (uint64_t m = set_first(&members); m != SET_END && !found;
+                             m = set_next(&members, m + 1)) {
+                                found = holds_member(s, a, request, (uint32_t)m);
+                                if (found)
+                                        a->allowed = (struct allowed){request, (uint32_t)m};
+                        }
+                set_deinit(&members);
+                if (found)
+                        return true;
+        }
+        return false;
+}
+
+void agents_assign(struct server *s, const struct core_assignment *as)
+{
+        struct agent *a = agents_find(s, str_of(as->agent));
+
+        if (!a || !a->session)
+                return; /* it went away in this turn: its next inventory tells that it has nothing of this */
+        if (!a->pending) {
+                struct agents *all = s->agents;
+
+                MEM_GROW(all->pending, all->pending_cap, all->pending_count + 1);
+                all->pending[all->pending_count++] = a;
+                a->pending = pending_new();
+        }
+        pending_add(s, a, as);
+}
+
+void agents_control(struct server *s, const char *agent, enum core_control what, uint64_t request,
+                    uint32_t fence, const struct set *members)
+{
+        struct agent *a = agents_find(s, str_of(agent));
+        struct message *m;
+        Drover__Control *c;
+
+        if (!a || !a->session)
+                return; /* its inventory will be answered with what it must end */
+        m = message_new(a->session, DROVER__TO_AGENT__KIND_CONTROL);
+        c = message_alloc(m, sizeof(*c));
+        drover__control__init(c);
+        c->command = (Drover__Command)what;
+        c->n_attempts = 1;
+        c->attempts = message_alloc(m, sizeof(*c->attempts));
+        c->attempts[0] = message_attempts(m, request, fence, members);
+        m->to_agent.control = c;
+        message_send(s, m, TURN_DURABLE);
+}
+
+void agents_forget(struct server *s, uint64_t request)
+{
+        size_t at = 0;
+        struct agent *a;
+
+        while (agents_next(s, &at, &a))
+                sent_forget(a->sent, request);
+}
+
+void agents_flush(struct server *s)
+{
+        struct agents *all = s->agents;
+
+        for (size_t i = 0; i < all->pending_count; i++) {
+                struct agent *a = all->pending[i];
+
+                if (a->pending && a->session)
+                        pending_flush(s, a);
+                pending_free(a->pending);
+                a->pending = NULL;
+        }
+        all->pending_count = 0;
+}

@@ -1,0 +1,48 @@
+/* agents: the core thread's view of the agents: who is connected by which session, what it was sent.
+ *
+ * A session is a number that the front thread gives to each connection; messages from the core name it, and
+ * one for a session that is over is dropped there. Assignments of a turn are gathered and leave as one
+ * message for each offer (agents_flush at the end of the turn).
+ */
+#pragma once
+#include "server/server.h"
+#include "wire/drover.pb-c.h"
+
+struct agents;
+struct agents *agents_new(void);
+void agents_drop_all(struct agents *a);
+
+struct agent {
+        char *name;
+        uint64_t session; /* 0: not connected */
+        char *hostname, *filesystem_domain, *program;
+        int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
+        struct idmap *sent;        /* request → templates sent in this session: see assign.h */
+        struct pending *pending;   /* assignments of this turn */
+        struct allowed {           /* the attempt by which it may read a request's spooled files */
+                uint64_t request;
+                uint32_t member;
+        } allowed;
+};
+struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
+/* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
+bool agents_next(struct server *s, size_t *at, struct agent **ret);
+
+struct agent_hello {
+        const char *name, *hostname, *filesystem_domain, *program;
+        uint64_t session;
+};
+/* A second session of one name takes the place of the first, which is closed. */
+struct agent *agents_connected(struct server *s, const struct agent_hello *h);
+void agents_gone(struct server *s, struct str name, uint64_t session);
+/* The agent whose session this is, or NULL when another has taken its place. */
+struct agent *agents_session(struct server *s, struct str name, uint64_t session);
+/* Does it hold an attempt of this request? */
+bool agents_holds(struct server *s, struct agent *a, uint64_t request);
+
+/* From the core, by world.c. */
+void agents_assign(struct server *s, const struct core_assignment *a);
+void agents_control(struct server *s, const char *agent, enum core_control what, uint64_t request,
+                    uint32_t fence, const struct set *members);
+void agents_forget(struct server *s, uint64_t request);
+void agents_flush(struct server *s);

@@ -1,0 +1,194 @@
+/* GET /v1/agents. The core thread writes it, for it owns the ads; long listings pause between turns. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "classad/eval.h"
+#include "classad/print.h"
+#include "server/agents.h"
+#include "server/api/route.h"
+
+#define SLICE_NS 4000000
+
+struct listing {
+        struct json j;
+        char *after; /* agents up to this one are written */
+        bool begun, full;
+        char *agent;       /* the one being written */
+        struct buf queues; /* its queues, as JSON */
+        struct json queues_json;
+        uint64_t running, finished;
+        bool connected;
+        int64_t renewed_ms, end_ns;
+        struct server *server;
+        struct eval eval;
+        symbol cpus, memory, disk, total_cpus, total_memory, total_disk, limits;
+};
+
+static void state_free(void *arg)
+{
+        struct listing *l = arg;
+
+        free(l->after);
+        free(l->agent);
+        buf_deinit(&l->queues);
+        free(l);
+}
+
+static void write_number(struct listing *l, struct json *j, const char *key, const struct ad *ad, symbol name)
+{
+        double v = 0;
+
+        if (ad)
+                eval_real(&l->eval, ad, NULL, name, &v);
+        json_key(j, key);
+        json_double(j, v);
+}
+
+static void write_queue(struct listing *l, const struct core_queue_view *q)
+{
+        struct json *j = &l->queues_json;
+        struct str limits;
+
+        json_open(j, '{');
+        json_kstrz(j, "name", q->queue);
+        json_kbool(j, "offer", q->offers);
+        json_kint(j, "jobs_max", q->jobs_max);
+        json_kint(j, "running", q->attempts);
+        json_key(j, "ad");
+        if (q->ad) {
+                BUF_CLEANUP struct buf ad = {0};
+
+                ad_print_json(&ad, q->ad, false);
+                json_raw(j, buf_view(&ad));
+        } else {
+                json_null(j);
+        }
+        json_key(j, "free");
+        json_open(j, '{');
+        write_number(l, j, "cpus", q->ad, l->cpus);
+        write_number(l, j, "memory_mib", q->ad, l->memory);
+        write_number(l, j, "disk_kib", q->ad, l->disk);
+        json_close(j, '}');
+        json_key(j, "total");
+        json_open(j, '{');
+        write_number(l, j, "cpus", q->ad, l->total_cpus);
+        write_number(l, j, "memory_mib", q->ad, l->total_memory);
+        write_number(l, j, "disk_kib", q->ad, l->total_disk);
+        json_close(j, '}');
+        json_key(j, "limits");
+        json_open(j, '{');
+        if (q->ad && eval_string(&l->eval, q->ad, NULL, l->limits, &limits)) {
+                struct str rest = limits, one;
+
+                while (str_cut(&rest, ',', &one)) {
+                        ptrdiff_t eq = str_find(one, '=');
+
+                        json_keys(j, str_trim(eq < 0 ? one : str_head(one, (size_t)eq)));
+                        json_str(j, eq < 0 ? STR("yes") : str_trim(str_skip(one, (size_t)eq + 1)));
+                }
+        }
+        json_close(j, '}');
+        json_close(j, '}');
+        eval_reset(&l->eval);
+}
+
+static void end_agent(struct listing *l)
+{
+        struct agent *a = l->agent ? agents_find(l->server, str_of(l->agent)) : NULL;
+        struct json *j = &l->j;
+
+        if (!l->agent)
+                return;
+        json_open(j, '{');
+        json_kstrz(j, "name", l->agent);
+        json_kstrz(j, "hostname", a ? a->hostname : NULL);
+        json_kstrz(j, "state", l->connected ? "connected" : "away");
+        json_kint(j, "since_ms", a ? a->since_ms : 0);
+        json_kint(j, "seen_ms", a ? a->seen_ms : l->renewed_ms);
+        json_kstrz(j, "filesystem_domain", a ? a->filesystem_domain : NULL);
+        json_kstrz(j, "program", a ? a->program : NULL);
+        json_key(j, "queues");
+        json_open(j, '[');
+        json_raw(j, buf_view(&l->queues));
+        j->comma = true;
+        json_close(j, ']');
+        json_kint(j, "running", (int64_t)l->running);
+        json_kint(j, "completed", (int64_t)l->finished);
+        json_close(j, '}');
+        free(l->after);
+        l->after = l->agent;
+        l->agent = NULL;
+        buf_reset(&l->queues);
+        l->full = clock_mono_ns() > l->end_ns;
+}
+
+static void on_queue(void *arg, const struct core_queue_view *q)
+{
+        struct listing *l = arg;
+
+        if (l->full || (l->after && strcmp(q->agent, l->after) <= 0))
+                return;
+        if (!l->agent || strcmp(l->agent, q->agent) != 0) {
+                end_agent(l);
+                if (l->full)
+                        return;
+                l->agent = mem_dupz(q->agent);
+                l->running = l->finished = 0;
+                l->queues_json = (struct json){.out = &l->queues};
+        }
+        l->connected = q->connected;
+        l->renewed_ms = q->renewed_ms;
+        l->running += q->attempts;
+        l->finished += q->finished;
+        write_queue(l, q);
+}
+
+static void prepare(struct server *s, struct call *c, struct listing *l)
+{
+        struct symbols *y = core_symbols(s->core);
+
+        l->begun = true;
+        l->server = s;
+        l->j.out = &c->out;
+        l->cpus = symbols_intern(y, STR("Cpus"));
+        l->memory = symbols_intern(y, STR("Memory"));
+        l->disk = symbols_intern(y, STR("Disk"));
+        l->total_cpus = symbols_intern(y, STR("TotalCpus"));
+        l->total_memory = symbols_intern(y, STR("TotalMemory"));
+        l->total_disk = symbols_intern(y, STR("TotalDisk"));
+        l->limits = symbols_intern(y, STR("DroverLimits"));
+        json_open(&l->j, '{');
+        json_key(&l->j, "agents");
+        json_open(&l->j, '[');
+}
+
+static void look(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+
+        if (!l->begun)
+                prepare(s, c, l);
+        l->full = false;
+        l->end_ns = clock_mono_ns() + SLICE_NS;
+        eval_init(&l->eval, clock_wall_ms() / 1000, 0);
+        core_queues(s->core, on_queue, l);
+        if (!l->full)
+                end_agent(l);
+        eval_deinit(&l->eval);
+        if (l->full) {
+                free(l->agent);
+                l->agent = NULL;
+                call_core(c, look);
+                return;
+        }
+        json_close(&l->j, ']');
+        json_close(&l->j, '}');
+        call_reply(c);
+}
+
+void api_agents(struct server *s, struct call *c)
+{
+        (void)s;
+        call_state(c, sizeof(struct listing), state_free);
+        call_core(c, look);
+}

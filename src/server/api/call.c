@@ -1,0 +1,199 @@
+#include "server/api/call.h"
+
+#include <stdio.h>
+
+void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
+{
+        c->state = mem_zalloc(size);
+        c->state_free = state_free;
+        return c->state;
+}
+
+void call_free(struct call *c)
+{
+        if (c->state) {
+                if (c->state_free)
+                        c->state_free(c->state);
+                else
+                        free(c->state);
+        }
+        free(c->path);
+        free(c->who);
+        arena_deinit(&c->arena);
+        buf_deinit(&c->out);
+        free(c);
+}
+
+static void drop(struct task *t)
+{
+        struct call *c = (struct call *)t;
+
+        if (c->http) {
+                http_on_close(c->http, NULL, NULL);
+                http_set_data(c->http, NULL);
+        }
+        call_free(c);
+}
+
+static void run(struct server *s, struct task *t)
+{
+        struct call *c = (struct call *)t;
+
+        if (c->place == CALL_FRONT && !c->http)
+                call_free(c);
+        else
+                c->step(s, c);
+}
+
+static void prepare(struct call *c, enum call_place place, call_fn *fn)
+{
+        c->place = place;
+        c->step = fn;
+        c->task.run = run;
+        c->task.drop = drop;
+}
+
+void call_core(struct call *c, call_fn *fn)
+{
+        prepare(c, CALL_CORE, fn);
+        server_to_core(c->server, &c->task);
+}
+
+void call_reader(struct call *c, call_fn *fn)
+{
+        prepare(c, CALL_READER, fn);
+        server_to_reader(c->server, &c->task);
+}
+
+void call_front(struct call *c, call_fn *fn)
+{
+        enum call_place from = c->place;
+
+        prepare(c, CALL_FRONT, fn);
+        if (from == CALL_CORE)
+                turn_send(c->server->turn, &c->task, c->when);
+        else if (from == CALL_READER)
+                server_to_front(c->server, &c->task);
+        else
+                run(c->server, &c->task);
+}
+
+static void send_reply(struct server *s, struct call *c)
+{
+        struct http_request *r = c->http;
+
+        (void)s;
+        c->http = NULL;
+        http_on_close(r, NULL, NULL);
+        http_reply(r, c->status, NULL, &c->out);
+        call_free(c);
+}
+
+void call_end(struct call *c)
+{
+        struct http_request *r = c->http;
+
+        c->http = NULL;
+        http_on_close(r, NULL, NULL);
+        http_reply_end(r);
+        call_free(c);
+}
+
+static void send_error(struct server *s, struct call *c)
+{
+        struct json j = {.out = &c->out};
+
+        buf_reset(&c->out);
+        json_open(&j, '{');
+        json_key(&j, "error");
+        json_open(&j, '{');
+        json_kstrz(&j, "code", c->code);
+        json_kstrz(&j, "message", c->err.text);
+        json_close(&j, '}');
+        json_close(&j, '}');
+        send_reply(s, c);
+}
+
+void call_reply(struct call *c)
+{
+        call_front(c, send_reply);
+}
+
+void call_fail(struct call *c, int status, const char *code, const char *fmt, ...)
+{
+        va_list ap;
+
+        c->status = status;
+        c->code = code;
+        va_start(ap, fmt);
+        err_vset(&c->err, 0, fmt, ap);
+        va_end(ap);
+        call_front(c, send_error);
+}
+
+void call_fail_err(struct call *c, int status, const char *code, const struct err *err)
+{
+        call_fail(c, status, code, "%s", err->text);
+}
+
+bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret)
+{
+        struct str text;
+        uint64_t v;
+
+        if (!http_query(c->http, name, &text))
+                return true;
+        if (str_to_u64(text, &v) != 0 || v > max) {
+                call_fail(c, 400, "bad_parameter", "'%s' must be a number from 0 to %llu", name,
+                          (unsigned long long)max);
+                return false;
+        }
+        *ret = v;
+        return true;
+}
+
+struct str call_query(struct call *c, const char *name)
+{
+        struct str text;
+
+        if (!http_query(c->http, name, &text))
+                return STR_NONE;
+        return arena_str(&c->arena, text);
+}
+
+bool call_flag(struct call *c, const char *name)
+{
+        struct str text;
+
+        return http_query(c->http, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
+}
+
+json_t *call_json(struct call *c)
+{
+        struct str body = http_body(c->http);
+        json_error_t e;
+        json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);
+
+        if (doc && json_is_object(doc))
+                return doc;
+        if (doc) {
+                json_decref(doc);
+                call_fail(c, 400, "bad_json", "the body must be a JSON object");
+        } else {
+                call_fail(c, 400, "bad_json", "the body is not JSON: line %d, column %d: %s", e.line,
+                          e.column, e.text);
+        }
+        return NULL;
+}
+
+struct str call_json_text(const json_t *object, const char *key)
+{
+        const json_t *v = json_object_get(object, key);
+
+        return json_is_string(v) ? str_make(json_string_value(v), json_string_length(v)) : STR_NONE;
+}
+
+bool call_may(const struct call *c, struct str owner)
+{
+        return c->role != ROLE_USER || str_eqz(owner, c->who);
+}

@@ -1,0 +1,71 @@
+/* call: one API request on its way through the threads.
+ *
+ * It begins on the front thread in its route's start function, goes from step to step with call_core,
+ * call_reader and call_front, each naming the function that runs next on that thread, and ends with a reply
+ * on the front. A step owns the call while it runs; after passing it on it must not touch it. Anything that
+ * fails ends in call_fail, from any thread. When the client goes away the call goes on to its next step on
+ * the front and ends there.
+ *
+ * Results are plain structs in the call's arena, written as JSON on the front. Small documents that are made
+ * of ads are written by the core thread, which owns the ads, into `out`.
+ */
+#pragma once
+#include "auth/principal.h"
+#include "base/json.h"
+#include "ev/http.h"
+#include "server/json_read.h"
+#include "server/server.h"
+#include "server/turn.h"
+
+enum call_place { CALL_FRONT, CALL_CORE, CALL_READER };
+
+struct route;
+struct call;
+typedef void call_fn(struct server *s, struct call *c);
+
+struct call {
+        struct task task;
+        struct server *server;
+        const struct route *route;
+        struct http_request *http; /* front only */
+        enum call_place place;
+        enum turn_when when; /* how the next step from core to front leaves; TURN_READ at first */
+        call_fn *step;       /* NULL: on the front, waiting for the client */
+        char *path;
+        struct str param[2]; /* the path's {…} parts */
+        char *who;           /* principal */
+        enum role role;
+        struct arena arena;
+        struct buf out;   /* the reply's body */
+        int status;       /* 200 at first */
+        const char *code; /* failed: of the error */
+        struct err err;
+        void *state; /* the route's own */
+        void (*state_free)(void *state);
+};
+
+/* NULL state_free: free(). */
+void *call_state(struct call *c, size_t size, void (*state_free)(void *state));
+
+void call_core(struct call *c, call_fn *fn);   /* from front or reader */
+void call_reader(struct call *c, call_fn *fn); /* from front or core */
+void call_front(struct call *c, call_fn *fn);  /* from core or reader */
+/* Replies with c->out (on the front, or on the way there). */
+void call_reply(struct call *c);
+void call_fail(struct call *c, int status, const char *code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+void call_fail_err(struct call *c, int status, const char *code, const struct err *err);
+/* Front: ends a reply that was sent in chunks. */
+void call_end(struct call *c);
+void call_free(struct call *c); /* front, once the reply is done or the client gone; or when a thread ended */
+
+/* Front: query parameters. A bad number ends the call with 400 and is false; an absent one leaves *ret. */
+bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret);
+struct str call_query(struct call *c, const char *name); /* empty when absent; lives with the call */
+bool call_flag(struct call *c, const char *name);        /* present and not "0" or "false" */
+/* Front: the body as a JSON object, or NULL and the call has ended. The caller owns it. */
+json_t *call_json(struct call *c);
+struct str call_json_text(const json_t *object, const char *key); /* empty when absent or not text */
+
+/* May this caller see and act on what `owner` has? */
+bool call_may(const struct call *c, struct str owner);

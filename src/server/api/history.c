@@ -1,0 +1,119 @@
+/* GET /v1/history: finished jobs, the latest first. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/api/jobs.h"
+#include "server/api/route.h"
+#include "server/ids.h"
+#include "server/reader.h"
+
+#define LIMIT_DEFAULT 1000
+#define LIMIT_MAX     10000
+
+struct history {
+        struct ids ids;
+        struct str owner;
+        uint64_t limit, before;
+        struct row *rows;
+        size_t count;
+        uint64_t last_row;
+        bool more;
+        struct past *past;
+        struct call *call;
+};
+
+static void state_free(void *arg)
+{
+        struct history *h = arg;
+
+        ids_deinit(&h->ids);
+        free(h->rows);
+        free(h);
+}
+
+static void write_reply(struct server *s, struct call *c)
+{
+        struct history *h = c->state;
+        struct json j = {.out = &c->out};
+        char next[32];
+
+        (void)s;
+        json_open(&j, '{');
+        json_key(&j, "jobs");
+        json_open(&j, '[');
+        for (size_t i = 0; i < h->count; i++)
+                row_write(&j, &h->rows[i]);
+        json_close(&j, ']');
+        snprintf(next, sizeof(next), "%" PRIu64, h->last_row);
+        json_kstrz(&j, "next", h->more ? next : NULL);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static bool is_named(const struct history *h, uint64_t request, uint32_t member)
+{
+        for (size_t i = 0; i < h->ids.count; i++)
+                if (h->ids.items[i].request == request)
+                        return !h->ids.items[i].some || set_has(&h->ids.items[i].members, member);
+        return h->ids.count == 0;
+}
+
+static int on_row(void *arg, uint64_t row, const struct store_history *r)
+{
+        struct history *h = arg;
+
+        if (h->count == h->limit) {
+                h->more = true;
+                return 1;
+        }
+        h->last_row = row;
+        if (is_named(h, r->request, r->member) && call_may(h->call, r->owner) &&
+            past_row(h->past, r, &h->call->arena, false, STR_NONE, &h->rows[h->count]))
+                h->count++;
+        return 0;
+}
+
+static void read_rows(struct server *s, struct call *c)
+{
+        struct history *h = c->state;
+        struct store_query q = {.owner = h->owner, .before = h->before};
+        struct err err = {0};
+
+        h->past = reader_past(s->reader);
+        h->call = c;
+        if (h->ids.count == 1) {
+                q.request = h->ids.items[0].request;
+                q.has_member = h->ids.items[0].some && set_count(&h->ids.items[0].members) == 1;
+                q.member = q.has_member ? (uint32_t)set_first(&h->ids.items[0].members) : 0;
+        }
+        if (store_history_query(s->store, &q, on_row, h, &err) < 0)
+                call_fail_err(c, 500, "store", &err);
+        else
+                call_front(c, write_reply);
+}
+
+void api_history(struct server *s, struct call *c)
+{
+        struct history *h = call_state(c, sizeof(*h), state_free);
+        struct str ids = call_query(c, "id"), owner = call_query(c, "owner");
+        struct err err = {0};
+
+        h->limit = LIMIT_DEFAULT;
+        if (ids.n && ids_parse(&h->ids, ids, &err) != 0) {
+                call_fail_err(c, 400, "bad_id", &err);
+                return;
+        }
+        ids_merge(&h->ids);
+        if (!call_number(c, "limit", LIMIT_MAX, &h->limit) ||
+            !call_number(c, "before", UINT64_MAX, &h->before))
+                return;
+        if (owner.n && str_rfind(owner, '@') < 0) {
+                BUF_CLEANUP struct buf b = {0};
+
+                buf_printf(&b, STR_FMT "@%s", STR_ARG(owner), s->config.domain);
+                owner = arena_str(&c->arena, buf_view(&b));
+        }
+        h->owner = owner.n ? owner : c->role == ROLE_USER ? str_of(c->who) : STR_NONE;
+        h->rows = mem_array(NULL, h->limit + 1, sizeof(*h->rows));
+        call_reader(c, read_rows);
+}

@@ -1,0 +1,381 @@
+/* GET /v1/jobs: a listing in slices. The core thread fills rows for at most SLICE_JOBS jobs or SLICE_NS, the
+ * reader adds what is only in history, the front writes them; the next slice begins when the client has taken
+ * enough of the last. GET /v1/jobs/7.42: one job with its whole ad. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "classad/print.h"
+#include "server/api/jobs.h"
+#include "server/api/route.h"
+#include "server/ids.h"
+#include "server/past.h"
+#include "server/reader.h"
+
+#define SLICE_JOBS  2000
+#define SLICE_NS    4000000
+#define PENDING_MAX (1u << 20) /* bytes that a client may be behind before the listing pauses */
+
+struct listing {
+        struct ids ids;
+        size_t id_at;    /* of ids: the one being listed */
+        uint32_t states; /* bits of enum job_state */
+        struct str owner, constraint, names;
+        uint64_t limit, given;    /* limit 0: none */
+        uint64_t request, member; /* where to go on: request 0 is the beginning */
+        struct row *rows;
+        size_t count;
+        struct arena arena; /* of the slice's rows */
+        bool end, more, started, comma;
+};
+
+static void state_free(void *arg)
+{
+        struct listing *l = arg;
+
+        ids_deinit(&l->ids);
+        arena_deinit(&l->arena);
+        free(l->rows);
+        free(l);
+}
+
+static bool owner_is(struct str owner, struct str wanted)
+{
+        ptrdiff_t at = str_rfind(owner, '@');
+
+        if (wanted.n == 0 || str_eq(owner, wanted))
+                return true;
+        return at >= 0 && str_eq(str_head(owner, (size_t)at), wanted);
+}
+
+/* ---- core
+ * ----------------------------------------------------------------------------------------------------- */
+
+struct filter {
+        struct row_maker maker;
+        struct expr *constraint;
+        struct eval eval;
+        int64_t end_ns;
+};
+
+static void wanted_members(struct server *s, const struct listing *l, uint64_t request, struct set *to)
+{
+        for (unsigned state = 0; state < JOB_STATES; state++) {
+                struct set some = {0};
+
+                if (!(l->states & 1u << state))
+                        continue;
+                core_members(s->core, request, (enum job_state)state, &some);
+                set_add_all(to, &some);
+                set_deinit(&some);
+        }
+}
+
+static struct str print_ad(struct arena *a, const struct ad *ad, struct str names)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct symbols *symbols = ad_symbols(ad);
+        struct ad *some = ad_new(symbols);
+        struct str name;
+
+        while (str_cut(&names, ',', &name)) {
+                symbol sym = symbols_find(symbols, str_trim(name));
+                const struct expr *e = sym ? ad_find(ad, sym) : NULL;
+                BUF_CLEANUP struct buf text = {0};
+
+                if (!e)
+                        continue;
+                expr_print(&text, e, symbols);
+                ad_set_text(some, sym, buf_view(&text), NULL);
+        }
+        ad_print_json(&out, some, false);
+        ad_free(some);
+        return arena_str(a, buf_view(&out));
+}
+
+/* Adds the job when the constraint holds. */
+static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t request, uint32_t member)
+{
+        struct listing *l = c->state;
+        struct row *r = &l->rows[l->count];
+        struct ad *ad = NULL;
+        struct value v;
+        bool fits = true;
+
+        if (f->constraint || l->names.n)
+                ad = core_job_ad(s->core, request, member);
+        if (f->constraint) {
+                eval_expr(&f->eval, f->constraint, ad, NULL, &v);
+                fits = value_is_true(&v);
+                eval_reset(&f->eval);
+        }
+        if (fits && row_make(&f->maker, request, member, r)) {
+                if (l->names.n && !r->past)
+                        r->ad = print_ad(&l->arena, ad, l->names);
+                l->more |= r->past;
+                l->count++;
+                l->given++;
+        }
+        ad_free(ad);
+}
+
+static bool slice_full(const struct listing *l, const struct filter *f)
+{
+        return l->count == SLICE_JOBS || (l->limit && l->given == l->limit) ||
+               (l->count % 16 == 0 && clock_mono_ns() > f->end_ns);
+}
+
+/* Lists members of one request from l->member on. True: the slice ends here. */
+static bool list_request(struct server *s, struct call *c, struct filter *f, uint64_t request,
+                         const struct set *only)
+{
+        struct listing *l = c->state;
+        struct core_request r;
+        struct set members = {0};
+        bool full = false;
+        unsigned looked = 0;
+
+        if (core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
+            !owner_is(r.owner, l->owner))
+                return false;
+        wanted_members(s, l, request, &members);
+        if (only)
+                set_keep_all(&members, only);
+        for (uint64_t m = set_next(&members, l->member); m != SET_END && !full;
+             m = set_next(&members, m + 1)) {
+                add_job(s, c, f, request, (uint32_t)m);
+                l->member = m + 1;
+                full = slice_full(l, f) || (++looked % 64 == 0 && clock_mono_ns() > f->end_ns);
+        }
+        set_deinit(&members);
+        return full;
+}
+
+static void list_named(struct server *s, struct call *c, struct filter *f)
+{
+        struct listing *l = c->state;
+
+        for (; l->id_at < l->ids.count; l->id_at++) {
+                const struct id *id = &l->ids.items[l->id_at];
+
+                if (l->request != id->request) {
+                        l->request = id->request;
+                        l->member = 0;
+                }
+                if (list_request(s, c, f, id->request, id->some ? &id->members : NULL))
+                        return;
+                l->request = 0;
+        }
+        l->end = true;
+}
+
+static void list_all(struct server *s, struct call *c, struct filter *f)
+{
+        struct listing *l = c->state;
+
+        if (l->request == 0)
+                l->request = core_request_next(s->core, 0);
+        while (l->request) {
+                if (list_request(s, c, f, l->request, NULL))
+                        return;
+                l->request = core_request_next(s->core, l->request);
+                l->member = 0;
+                if (clock_mono_ns() > f->end_ns)
+                        break;
+        }
+        l->end = l->request == 0;
+}
+
+static void write_slice(struct server *s, struct call *c);
+
+/* Reader: rows of jobs that are over. */
+static int on_history(void *arg, uint64_t row, const struct store_history *h)
+{
+        struct jobs_past *x = arg;
+
+        (void)row;
+        x->found = past_row(x->past, h, x->arena, x->whole, x->names, x->row);
+        return 0;
+}
+
+bool jobs_fill_past(struct server *s, struct arena *a, struct row *r, bool whole, struct str names)
+{
+        struct jobs_past x = {
+                .past = reader_past(s->reader), .arena = a, .whole = whole, .names = names, .row = r};
+        struct store_query q = {.request = r->request, .has_member = true, .member = r->member, .limit = 1};
+
+        return store_history_query(s->store, &q, on_history, &x, NULL) == 0 && x.found;
+}
+
+static void fill_past(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+
+        for (size_t i = 0; i < l->count; i++)
+                if (l->rows[i].past)
+                        jobs_fill_past(s, &l->arena, &l->rows[i], false, l->names);
+        call_front(c, write_slice);
+}
+
+static void ask_past(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, fill_past);
+}
+
+static void check_named(struct server *s, struct call *c, const struct listing *l, bool *ret_failed)
+{
+        for (size_t i = 0; i < l->ids.count && !*ret_failed; i++) {
+                struct core_request r;
+
+                if (core_request_get(s->core, l->ids.items[i].request, &r) == 0 && call_may(c, r.owner))
+                        continue;
+                call_fail(c, 404, "not_found", "there is no request %" PRIu64, l->ids.items[i].request);
+                *ret_failed = true;
+        }
+}
+
+static void slice(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+        struct filter f = {.end_ns = clock_mono_ns() + SLICE_NS};
+        struct err err = {0};
+        bool failed = false;
+
+        if (!l->started)
+                check_named(s, c, l, &failed);
+        if (failed)
+                return;
+        if (l->constraint.n && expr_parse(core_symbols(s->core), l->constraint, &f.constraint, &err) != 0) {
+                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
+                return;
+        }
+        arena_reset(&l->arena);
+        l->count = 0;
+        l->more = false;
+        row_maker_init(&f.maker, s, &l->arena);
+        eval_init(&f.eval, clock_wall_ms() / 1000, 0);
+        if (l->ids.count)
+                list_named(s, c, &f);
+        else
+                list_all(s, c, &f);
+        eval_deinit(&f.eval);
+        row_maker_deinit(&f.maker);
+        expr_free(f.constraint);
+        call_front(c, l->more ? ask_past : write_slice);
+}
+
+/* ---- front
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void next_slice(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        if (c->place != CALL_FRONT || c->step)
+                return; /* the next slice is on its way */
+        call_core(c, slice);
+}
+
+static void write_slice(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+        struct json j = {.out = &c->out, .comma = l->comma};
+        bool last = l->end || (l->limit && l->given == l->limit);
+        char next[48];
+
+        (void)s;
+        if (!l->started)
+                buf_addz(&c->out, "{\"jobs\":[");
+        for (size_t i = 0; i < l->count; i++)
+                row_write(&j, &l->rows[i]);
+        l->comma = j.comma;
+        if (last) {
+                snprintf(next, sizeof(next), "%" PRIu64 ".%" PRIu64, l->request, l->member - 1);
+                buf_addz(&c->out, "],\"next\":");
+                j.comma = false;
+                json_strz(&j, l->end ? NULL : next);
+                buf_addz(&c->out, "}");
+        }
+        if (last && !l->started) {
+                call_reply(c);
+                return;
+        }
+        if (!l->started)
+                http_reply_start(c->http, 200, NULL, next_slice, c);
+        l->started = true;
+        http_reply_chunk(c->http, &c->out);
+        if (last)
+                call_end(c);
+        else if (http_reply_pending(c->http) < PENDING_MAX)
+                call_core(c, slice);
+        else
+                c->step = NULL; /* until drained */
+}
+
+static bool read_states(struct call *c, struct str text, uint32_t *ret)
+{
+        struct str one;
+
+        while (str_cut(&text, ',', &one)) {
+                char name[32];
+                enum job_state state;
+
+                snprintf(name, sizeof(name), STR_FMT, STR_ARG(str_trim(one)));
+                if (strcmp(name, "running") == 0) {
+                        for (unsigned i = 0; i < JOB_STATES; i++)
+                                *ret |= job_state_has_attempt((enum job_state)i) ? 1u << i : 0;
+                } else if (job_state_parse(name, &state)) {
+                        *ret |= 1u << state;
+                } else {
+                        call_fail(c, 400, "bad_state",
+                                  "there is no state '%s': try idle, running, held, completed", name);
+                        return false;
+                }
+        }
+        return true;
+}
+
+/* "7.1041": the last one that the caller has. */
+static bool read_after(struct call *c, struct listing *l)
+{
+        struct str after = call_query(c, "after");
+        uint32_t member;
+
+        if (after.n == 0)
+                return true;
+        if (ids_parse_job(after, &l->request, &member) != 0) {
+                call_fail(c, 400, "bad_parameter", "'after' must be the \"next\" of the page before");
+                return false;
+        }
+        l->member = (uint64_t)member + 1;
+        while (l->id_at < l->ids.count && (l->ids.items[l->id_at].request != l->request))
+                l->id_at++;
+        return true;
+}
+
+void api_jobs(struct server *s, struct call *c)
+{
+        struct listing *l = call_state(c, sizeof(*l), state_free);
+        struct str ids = call_query(c, "id"), states = call_query(c, "state");
+        struct err err = {0};
+
+        (void)s;
+        if (ids.n && ids_parse(&l->ids, ids, &err) != 0) {
+                call_fail_err(c, 400, "bad_id", &err);
+                return;
+        }
+        ids_merge(&l->ids);
+        if (!call_number(c, "limit", UINT32_MAX, &l->limit) || !read_states(c, states, &l->states) ||
+            !read_after(c, l))
+                return;
+        if (l->states == 0)
+                l->states = l->ids.count || call_flag(c, "all") ? UINT32_MAX
+                                                                : ~(1u << JOB_COMPLETED | 1u << JOB_REMOVED);
+        l->owner = call_query(c, "owner");
+        l->constraint = call_query(c, "constraint");
+        l->names = call_query(c, "attributes");
+        l->rows = mem_array(NULL, SLICE_JOBS, sizeof(*l->rows));
+        call_core(c, slice);
+}

@@ -1,0 +1,282 @@
+/* GET /v1/requests, GET /v1/requests/7 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "server/api/counts.h"
+#include "server/api/route.h"
+#include "server/api/row.h"
+#include "server/world.h"
+
+#define SLICE_REQUESTS 1000
+#define SLICE_NS       4000000
+#define PENDING_MAX    (1u << 20)
+
+struct request_row {
+        uint64_t id;
+        unsigned char uuid[16];
+        struct str owner, cmd, batch;
+        int64_t submitted_ms, finished_ms;
+        struct core_counts n;
+};
+struct listing {
+        struct request_row *rows;
+        size_t count;
+        struct str owner;
+        bool all, end, started, comma;
+        uint64_t limit, given, after;
+        struct arena arena;
+};
+
+static void state_free(void *arg)
+{
+        struct listing *l = arg;
+
+        arena_deinit(&l->arena);
+        free(l->rows);
+        free(l);
+}
+
+static void make(struct server *s, struct row_maker *m, const struct core_request *r, struct request_row *to)
+{
+        const struct ad *ad = core_request_ad(s->core, r->id, 0);
+        struct row first;
+        struct value v;
+
+        *to = (struct request_row){
+                .id = r->id,
+                .owner = arena_str(m->arena, r->owner),
+                .submitted_ms = r->submitted_ms,
+                .finished_ms = r->finished_ms,
+                .n = r->counts,
+        };
+        memcpy(to->uuid, r->uuid, sizeof(to->uuid));
+        if (row_make(m, r->id, 0, &first))
+                to->cmd = first.cmd;
+        if (ad && ad_literal(ad, symbols_intern(core_symbols(s->core), STR("JobBatchName")), &v) &&
+            v.type == VALUE_STRING)
+                to->batch = arena_str(m->arena, v.string);
+}
+
+static void write_uuid(struct json *j, const unsigned char u[16])
+{
+        char text[40];
+        size_t n = 0;
+
+        for (int i = 0; i < 16; i++)
+                n += (size_t)snprintf(text + n, sizeof(text) - n,
+                                      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u[i]);
+        json_kstrz(j, "uuid", text);
+}
+
+/* The members of the object, not its brackets. */
+static void write_fields(struct json *j, const struct request_row *r)
+{
+        json_kint(j, "id", (int64_t)r->id);
+        write_uuid(j, r->uuid);
+        json_kstr(j, "owner", r->owner);
+        json_kint(j, "submitted_ms", r->submitted_ms);
+        json_key(j, "finished_ms");
+        if (r->finished_ms)
+                json_int(j, r->finished_ms);
+        else
+                json_null(j);
+        json_kint(j, "jobs", (int64_t)r->n.jobs);
+        counts_write(j, &r->n);
+        json_kstr(j, "cmd", r->cmd);
+        json_key(j, "batch");
+        if (r->batch.n)
+                json_str(j, r->batch);
+        else
+                json_null(j);
+}
+
+/* ---- listing
+ * -------------------------------------------------------------------------------------------------- */
+
+static bool owner_is(struct str owner, struct str wanted)
+{
+        ptrdiff_t at = str_rfind(owner, '@');
+
+        return wanted.n == 0 || str_eq(owner, wanted) ||
+               (at >= 0 && str_eq(str_head(owner, (size_t)at), wanted));
+}
+
+static void write_slice(struct server *s, struct call *c);
+
+static void slice(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+        int64_t end_ns = clock_mono_ns() + SLICE_NS;
+        struct row_maker m;
+
+        arena_reset(&l->arena);
+        l->count = 0;
+        row_maker_init(&m, s, &l->arena);
+        for (unsigned looked = 0;; looked++) {
+                uint64_t id = core_request_next(s->core, l->after);
+                struct core_request r;
+
+                l->end = id == 0;
+                if (l->end || l->count == SLICE_REQUESTS || (l->limit && l->given == l->limit) ||
+                    (looked % 64 == 63 && clock_mono_ns() > end_ns))
+                        break;
+                l->after = id;
+                if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
+                    !owner_is(r.owner, l->owner) || (!l->all && r.finished_ms))
+                        continue;
+                make(s, &m, &r, &l->rows[l->count++]);
+                l->given++;
+        }
+        row_maker_deinit(&m);
+        call_front(c, write_slice);
+}
+
+static void next_slice(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        if (c->place == CALL_FRONT && !c->step)
+                call_core(c, slice);
+}
+
+static void write_slice(struct server *s, struct call *c)
+{
+        struct listing *l = c->state;
+        struct json j = {.out = &c->out, .comma = l->comma};
+        bool last = l->end || (l->limit && l->given == l->limit);
+
+        (void)s;
+        if (!l->started)
+                buf_addz(&c->out, "{\"requests\":[");
+        for (size_t i = 0; i < l->count; i++) {
+                json_open(&j, '{');
+                write_fields(&j, &l->rows[i]);
+                json_close(&j, '}');
+        }
+        l->comma = j.comma;
+        if (last && l->end)
+                buf_addz(&c->out, "],\"next\":null}");
+        else if (last)
+                buf_printf(&c->out, "],\"next\":\"%" PRIu64 "\"}", l->after);
+        if (last && !l->started) {
+                call_reply(c);
+                return;
+        }
+        if (!l->started)
+                http_reply_start(c->http, 200, NULL, next_slice, c);
+        l->started = true;
+        http_reply_chunk(c->http, &c->out);
+        if (last)
+                call_end(c);
+        else if (http_reply_pending(c->http) < PENDING_MAX)
+                call_core(c, slice);
+        else
+                c->step = NULL; /* until drained */
+}
+
+void api_requests(struct server *s, struct call *c)
+{
+        struct listing *l = call_state(c, sizeof(*l), state_free);
+
+        (void)s;
+        if (!call_number(c, "limit", UINT32_MAX, &l->limit) ||
+            !call_number(c, "after", UINT64_MAX, &l->after))
+                return;
+        l->owner = call_query(c, "owner");
+        l->all = call_flag(c, "all");
+        l->rows = mem_array(NULL, SLICE_REQUESTS, sizeof(*l->rows));
+        call_core(c, slice);
+}
+
+/* ---- one
+ * ------------------------------------------------------------------------------------------------------ */
+
+#define PARTS_SHOWN 1000
+
+static void write_part(struct json *j, const struct submission_part *p)
+{
+        json_open(j, '{');
+        json_key(j, "attributes");
+        json_open(j, '{');
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                json_keys(j, p->attributes[i].name);
+                json_str(j, p->attributes[i].text);
+        }
+        json_close(j, '}');
+        json_key(j, "late");
+        json_open(j, '[');
+        for (size_t i = 0; i < p->attribute_count; i++)
+                if (p->attributes[i].late)
+                        json_str(j, p->attributes[i].name);
+        json_close(j, ']');
+        json_key(j, "variables");
+        json_open(j, '[');
+        for (size_t i = 0; i < p->variable_count; i++)
+                json_str(j, p->variables[i]);
+        json_close(j, ']');
+        json_kint(j, "rows", (int64_t)p->rows);
+        json_kint(j, "steps", (int64_t)p->steps);
+        json_close(j, '}');
+}
+
+static void write_one(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+/* Reader: the parts, from the record. */
+static void read_parts(struct server *s, struct call *c)
+{
+        struct request_row *row = c->state;
+        struct json j = {.out = &c->out};
+        BUF_CLEANUP struct buf record = {0};
+        struct submission sub = {0};
+        char room[WORLD_NAME_MAX];
+
+        if (store_blob_get(s->store, world_record_name(room, row->id), &record, NULL) == 0)
+                submission_unpack(&sub, buf_view(&record), NULL);
+        json_open(&j, '{');
+        write_fields(&j, row);
+        json_key(&j, "parts");
+        json_open(&j, '[');
+        for (size_t i = 0; i < sub.part_count && i < PARTS_SHOWN; i++)
+                write_part(&j, &sub.parts[i]);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        submission_deinit(&sub);
+        call_front(c, write_one);
+}
+
+static void ask_parts(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_parts);
+}
+
+static void look(struct server *s, struct call *c)
+{
+        struct request_row *row = c->state;
+        struct core_request r;
+        struct row_maker m;
+        uint64_t id;
+
+        if (str_to_u64(c->param[0], &id) != 0 || core_request_get(s->core, id, &r) != 0 ||
+            !call_may(c, r.owner)) {
+                call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
+                return;
+        }
+        row_maker_init(&m, s, &c->arena);
+        make(s, &m, &r, row);
+        row_maker_deinit(&m);
+        call_front(c, ask_parts);
+}
+
+void api_request(struct server *s, struct call *c)
+{
+        (void)s;
+        call_state(c, sizeof(struct request_row), NULL);
+        call_core(c, look);
+}

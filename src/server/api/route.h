@@ -1,0 +1,22 @@
+/* route: the table of what the API has. docs/openapi.json describes the same; a test compares them. */
+#pragma once
+#include "server/api/call.h"
+
+struct route {
+        enum http_method method;
+        const char *path; /* "/v1/jobs/{id}": {…} is one segment; a last "{…+}" is all the rest */
+        call_fn *start;   /* on the front thread */
+};
+/* The route, or NULL; then *ret_path_known says whether another method has this path. param[] are views of
+ * path. */
+const struct route *route_find(enum http_method method, struct str path, struct str param[2],
+                               bool *ret_path_known);
+const struct route *route_at(size_t n); /* NULL at the end */
+bool route_match(const char *pattern, struct str path, struct str param[2]);
+
+call_fn api_server, api_openapi;
+call_fn api_upload_new, api_upload_put, api_upload_finish;
+call_fn api_submit, api_requests, api_request, api_request_files;
+call_fn api_jobs, api_job, api_job_log, api_job_why, api_job_files, api_job_file;
+call_fn api_action, api_wait, api_history, api_agents, api_events;
+call_fn api_token_new, api_tokens, api_token_delete;

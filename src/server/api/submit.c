@@ -1,0 +1,167 @@
+/* POST /v1/requests */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "server/api/route.h"
+#include "server/objects.h"
+#include "server/submit_json.h"
+
+struct submit {
+        json_t *doc;
+        struct submission s;
+        const char **uploads; /* of each part, or NULL */
+        struct buf *items;    /* of each part that came as an upload */
+        bool dry_run, existing;
+        uint64_t id, jobs;
+};
+
+static void state_free(void *arg)
+{
+        struct submit *x = arg;
+
+        for (size_t i = 0; x->items && i < x->s.part_count; i++)
+                buf_deinit(&x->items[i]);
+        free(x->items);
+        free(x->uploads);
+        submission_deinit(&x->s);
+        json_decref(x->doc);
+        free(x);
+}
+
+static void write_reply(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct json j = {.out = &c->out};
+
+        (void)s;
+        json_open(&j, '{');
+        json_kint(&j, "id", (int64_t)x->id);
+        json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
+        json_kint(&j, "jobs", (int64_t)x->jobs);
+        json_kbool(&j, "existing", x->existing);
+        json_close(&j, '}');
+        c->status = x->existing || x->dry_run ? 200 : 201;
+        call_reply(c);
+}
+
+static void submit(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct core_request known;
+        struct err err = {0};
+        int r;
+
+        if (turn_full(s->turn) && !x->dry_run) {
+                call_fail(c, 503, "disk_full",
+                          "the server's disk is full: no new work is accepted until there is space");
+                return;
+        }
+        x->s.owner = str_of(c->who);
+        x->s.at_ms = clock_wall_ms();
+        r = x->dry_run ? 0 : objects_check_submit(s, c, &x->s, &err);
+        if (r != 0) {
+                call_fail_err(c, 400, "bad_upload", &err);
+                return;
+        }
+        r = core_submit(s->core, &x->s, x->dry_run, &x->id, &x->existing, &err);
+        if (r != 0) {
+                call_fail_err(c, r == CORE_FORBIDDEN ? 403 : 400,
+                              r == CORE_FORBIDDEN ? "forbidden" : "bad_attribute", &err);
+                return;
+        }
+        x->jobs = submission_members(&x->s);
+        if (core_request_get(s->core, x->id, &known) == 0)
+                x->jobs = known.counts.jobs;
+        c->when = x->dry_run ? TURN_READ : TURN_DURABLE;
+        call_front(c, write_reply);
+}
+
+static void check(struct call *c, struct submit *x)
+{
+        struct err err = {0};
+        int r = submission_check(&x->s, &err);
+
+        if (r == 0)
+                call_core(c, submit);
+        else
+                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
+}
+
+static uint64_t count_rows(struct str items)
+{
+        uint64_t n = 0;
+
+        for (const char *p = items.p, *end = items.p + items.n; p && p < end; n++) {
+                p = memchr(p, '\n', (size_t)(end - p));
+                if (!p)
+                        break;
+                p++;
+        }
+        return n;
+}
+
+/* Reader: items that were uploaded. */
+static void read_items(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                if (!x->uploads[i])
+                        continue;
+                if (objects_read_whole(s, x->uploads[i], &x->items[i], &err) != 0) {
+                        call_fail_err(c, 400, "bad_upload", &err);
+                        return;
+                }
+                x->s.parts[i].items = buf_view(&x->items[i]);
+                x->s.parts[i].rows = count_rows(x->s.parts[i].items);
+        }
+        check(c, x);
+}
+
+/* Core: which objects those uploads have become. */
+static void find_items(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        for (size_t i = 0; i < x->s.part_count; i++) {
+                const char *hash;
+
+                if (!x->uploads[i])
+                        continue;
+                hash = objects_find_upload(s, c->who, x->uploads[i]);
+                if (!hash) {
+                        call_fail(c, 400, "bad_upload", "part %zu: there is no finished upload %s of yours",
+                                  i, x->uploads[i]);
+                        return;
+                }
+                x->uploads[i] = arena_dup(&c->arena, hash, strlen(hash));
+        }
+        call_reader(c, read_items);
+}
+
+void api_submit(struct server *s, struct call *c)
+{
+        struct submit *x = call_state(c, sizeof(*x), state_free);
+        struct err err = {0};
+        bool uploads = false;
+
+        (void)s;
+        x->dry_run = call_flag(c, "dry_run");
+        x->doc = call_json(c);
+        if (!x->doc)
+                return;
+        if (submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
+                call_fail_err(c, 400, "bad_request", &err);
+                return;
+        }
+        for (size_t i = 0; i < x->s.part_count; i++)
+                uploads |= x->uploads[i] != NULL;
+        if (!uploads) {
+                check(c, x);
+                return;
+        }
+        x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
+        call_core(c, find_items);
+}

@@ -1,0 +1,164 @@
+/* Uploads: POST begins one, PUT adds pieces, POST finish makes it an object of the caller's. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "server/api/route.h"
+#include "server/objects.h"
+#include "spool/spool.h"
+
+#define PIECE_MAX (4u << 20)
+
+struct upload {
+        char id[UUID_TEXT], hash[SPOOL_HASH_TEXT];
+        uint64_t offset, size;
+        struct str bytes; /* in the arena */
+        bool has_offset;
+};
+
+static void fail(struct call *c, int r, const struct err *err)
+{
+        switch (r) {
+        case SPOOL_NOT_FOUND: call_fail(c, 404, "not_found", "there is no such upload of yours"); break;
+        case SPOOL_WRONG_OFFSET:
+                call_fail(c, 409, "wrong_offset", "the upload has %" PRIu64 " bytes: go on there",
+                          ((struct upload *)c->state)->size);
+                break;
+        case SPOOL_FULL: call_fail(c, 503, "disk_full", "the server's disk is full: try again later"); break;
+        case SPOOL_TOO_BIG: call_fail(c, 413, "too_large", "the file is larger than the spool takes"); break;
+        case -EBUSY: call_fail(c, 409, "busy", "another call is working on this upload"); break;
+        default: call_fail_err(c, 500, "spool", err); break;
+        }
+}
+
+static void reply(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+static bool is_mine(struct server *s, struct call *c, const char *id)
+{
+        BUF_CLEANUP struct buf owner = {0};
+
+        return spool_upload_owner(objects_spool(s), id, &owner) == 0 && str_eqz(buf_view(&owner), c->who);
+}
+
+/* ---- begin ---- */
+static void begin(struct server *s, struct call *c)
+{
+        struct upload *u = c->state;
+        struct json j = {.out = &c->out};
+        struct err err = {0};
+        int r = spool_upload_begin(objects_spool(s), u->id, str_of(c->who), &u->size, &err);
+
+        if (r != 0) {
+                fail(c, r, &err);
+                return;
+        }
+        json_open(&j, '{');
+        json_kstrz(&j, "id", u->id);
+        json_kint(&j, "size", (int64_t)u->size);
+        json_close(&j, '}');
+        c->status = 201;
+        call_front(c, reply);
+}
+
+void api_upload_new(struct server *s, struct call *c)
+{
+        struct upload *u = call_state(c, sizeof(*u), NULL);
+
+        (void)s;
+        uuid_new(u->id);
+        call_reader(c, begin);
+}
+
+/* ---- a piece ---- */
+static void put(struct server *s, struct call *c)
+{
+        struct upload *u = c->state;
+        struct json j = {.out = &c->out};
+        struct err err = {0};
+        int r = is_mine(s, c, u->id) ? 0 : SPOOL_NOT_FOUND;
+
+        if (r == 0)
+                r = spool_upload_write(objects_spool(s), u->id, u->offset, u->bytes, &u->size, &err);
+        /* A piece that is there already, sent again, is no error. */
+        if (r == SPOOL_WRONG_OFFSET && u->offset + u->bytes.n <= u->size)
+                r = 0;
+        if (r != 0) {
+                fail(c, r, &err);
+                return;
+        }
+        json_open(&j, '{');
+        json_kint(&j, "size", (int64_t)u->size);
+        json_close(&j, '}');
+        call_front(c, reply);
+}
+
+static bool read_id(struct call *c, struct upload *u)
+{
+        if (c->param[0].n != UUID_TEXT - 1 || !uuid_valid(c->param[0])) {
+                call_fail(c, 404, "not_found", "there is no such upload");
+                return false;
+        }
+        memcpy(u->id, c->param[0].p, UUID_TEXT - 1);
+        return true;
+}
+
+void api_upload_put(struct server *s, struct call *c)
+{
+        struct upload *u = call_state(c, sizeof(*u), NULL);
+        struct str body = http_body(c->http);
+
+        (void)s;
+        if (!read_id(c, u) || !call_number(c, "offset", INT64_MAX, &u->offset))
+                return;
+        if (body.n > PIECE_MAX) {
+                call_fail(c, 413, "too_large", "send pieces of at most 4 MiB");
+                return;
+        }
+        u->bytes = arena_str(&c->arena, body);
+        call_reader(c, put);
+}
+
+/* ---- finish ---- */
+static void own(struct server *s, struct call *c)
+{
+        struct upload *u = c->state;
+        struct json j = {.out = &c->out};
+
+        if (turn_full(s->turn)) {
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+                return;
+        }
+        objects_uploaded(s, str_of(c->who), str_of(u->id), u->hash);
+        json_open(&j, '{');
+        json_kstrz(&j, "sha256", u->hash);
+        json_kint(&j, "size", (int64_t)u->size);
+        json_close(&j, '}');
+        c->when = TURN_DURABLE;
+        call_front(c, reply);
+}
+
+static void finish(struct server *s, struct call *c)
+{
+        struct upload *u = c->state;
+        struct err err = {0};
+        int r = is_mine(s, c, u->id) ? 0 : SPOOL_NOT_FOUND;
+
+        if (r == 0)
+                r = spool_finish_one(objects_spool(s), u->id, NULL, u->hash, &u->size, &err);
+        if (r != 0)
+                fail(c, r, &err);
+        else
+                call_core(c, own);
+}
+
+void api_upload_finish(struct server *s, struct call *c)
+{
+        struct upload *u = call_state(c, sizeof(*u), NULL);
+
+        (void)s;
+        if (read_id(c, u))
+                call_reader(c, finish);
+}

@@ -1,0 +1,209 @@
+/* GET /v1/wait: how many of the named jobs are in which state, told when that is not what the caller has
+ * seen.
+ *
+ * Changes come in bursts, so a caller is told at most every WAIT_PACE_MS, except of the end. Whether a single
+ * job succeeded is in its history row, so a call about some members of a request asks there once all have
+ * ended.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "server/api/route.h"
+#include "server/waits.h"
+
+#define WAIT_PACE_MS  100
+#define WAIT_MAX_MS   300000
+#define WAIT_SEEN_MAX 200
+
+struct wait {
+        struct ids ids;
+        char seen[WAIT_SEEN_MAX], now[WAIT_SEEN_MAX];
+        int64_t came_ms, deadline_ms;
+        struct core_counts n;
+        bool some; /* members of requests are named */
+};
+
+static void state_free(void *arg)
+{
+        struct wait *w = arg;
+
+        ids_deinit(&w->ids);
+        free(w);
+}
+
+static void count_some(struct server *s, const struct id *id, struct core_counts *n)
+{
+        for (unsigned state = 0; state < JOB_STATES; state++) {
+                struct set members = {0};
+                uint64_t count;
+
+                if (core_members(s->core, id->request, (enum job_state)state, &members) != 0)
+                        continue;
+                set_keep_all(&members, &id->members);
+                count = set_count(&members);
+                set_deinit(&members);
+                n->jobs += count;
+                if (state == JOB_COMPLETED)
+                        n->completed += count;
+                else if (state == JOB_REMOVED)
+                        n->removed += count;
+                else if (state == JOB_HELD)
+                        n->held += count;
+                else if (job_state_has_attempt((enum job_state)state))
+                        n->running += count;
+                else
+                        n->idle += count;
+        }
+}
+
+static void add(struct core_counts *to, const struct core_counts *n)
+{
+        to->jobs += n->jobs;
+        to->idle += n->idle;
+        to->running += n->running;
+        to->held += n->held;
+        to->completed += n->completed;
+        to->failed += n->failed;
+        to->removed += n->removed;
+}
+
+/* False: an id that is not there, or not the caller's; the call has ended. */
+static bool count_all(struct server *s, struct call *c)
+{
+        struct wait *w = c->state;
+
+        w->n = (struct core_counts){0};
+        for (size_t i = 0; i < w->ids.count; i++) {
+                const struct id *id = &w->ids.items[i];
+                struct core_request r;
+                uint64_t before = w->n.jobs;
+
+                if (core_request_get(s->core, id->request, &r) != 0 || !call_may(c, r.owner)) {
+                        call_fail(c, 404, "not_found", "there is no request %" PRIu64, id->request);
+                        return false;
+                }
+                if (id->some)
+                        count_some(s, id, &w->n);
+                else
+                        add(&w->n, &r.counts);
+                if (id->some && w->n.jobs - before != set_count(&id->members)) {
+                        call_fail(c, 404, "not_found", "request %" PRIu64 " has only the jobs 0 to %" PRIu64,
+                                  id->request, r.counts.jobs - 1);
+                        return false;
+                }
+        }
+        snprintf(w->now, sizeof(w->now),
+                 "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64, w->n.idle,
+                 w->n.running, w->n.held, w->n.completed, w->n.failed, w->n.removed);
+        return true;
+}
+
+static bool is_done(const struct wait *w)
+{
+        return w->n.completed + w->n.removed == w->n.jobs;
+}
+
+static void write_reply(struct server *s, struct call *c)
+{
+        struct wait *w = c->state;
+        struct json j = {.out = &c->out};
+
+        (void)s;
+        json_open(&j, '{');
+        json_kbool(&j, "done", is_done(w));
+        json_kint(&j, "jobs", (int64_t)w->n.jobs);
+        json_kint(&j, "finished", (int64_t)(w->n.completed + w->n.removed));
+        json_kint(&j, "succeeded", (int64_t)(w->n.completed - w->n.failed));
+        json_kint(&j, "failed", (int64_t)w->n.failed);
+        json_kint(&j, "held", (int64_t)w->n.held);
+        json_kint(&j, "running", (int64_t)w->n.running);
+        json_kint(&j, "idle", (int64_t)w->n.idle);
+        json_kint(&j, "removed", (int64_t)w->n.removed);
+        json_kstrz(&j, "seen", w->now);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static int on_row(void *arg, uint64_t row, const struct store_history *h)
+{
+        struct core_counts *n = arg;
+
+        (void)row;
+        n->failed += h->state == JOB_COMPLETED && h->exit_code != 0;
+        return 0;
+}
+
+/* Reader: which of the single jobs have failed. */
+static void read_failures(struct server *s, struct call *c)
+{
+        struct wait *w = c->state;
+        struct err err = {0};
+
+        for (size_t i = 0; i < w->ids.count; i++) {
+                const struct id *id = &w->ids.items[i];
+
+                if (!id->some)
+                        continue;
+                SET_FOREACH (&id->members, m) {
+                        struct store_query q = {.request = id->request,
+                                                .has_member = true,
+                                                .member = (uint32_t)m,
+                                                .limit = 1};
+
+                        if (store_history_query(s->store, &q, on_row, &w->n, &err) != 0) {
+                                call_fail_err(c, 500, "store", &err);
+                                return;
+                        }
+                }
+        }
+        call_front(c, write_reply);
+}
+
+static void ask_reader(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_failures);
+}
+
+static void look(struct server *s, struct call *c)
+{
+        struct wait *w = c->state;
+        int64_t now = clock_boot_ms();
+        bool changed;
+
+        if (!count_all(s, c))
+                return;
+        changed = strcmp(w->seen, w->now) != 0;
+        c->when = TURN_DURABLE;
+        if (is_done(w))
+                call_front(c, w->some ? ask_reader : write_reply);
+        else if (now >= w->deadline_ms || (changed && (!*w->seen || now - w->came_ms >= WAIT_PACE_MS)))
+                call_front(c, write_reply);
+        else if (changed)
+                waits_park(s, c, NULL, w->came_ms + WAIT_PACE_MS - now, look);
+        else
+                waits_park(s, c, &w->ids, w->deadline_ms - now, look);
+}
+
+void api_wait(struct server *s, struct call *c)
+{
+        struct wait *w = call_state(c, sizeof(*w), state_free);
+        struct str seen = call_query(c, "seen");
+        uint64_t timeout_ms = 30000;
+        struct err err = {0};
+
+        (void)s;
+        if (!call_number(c, "timeout_ms", WAIT_MAX_MS, &timeout_ms))
+                return;
+        if (ids_parse(&w->ids, call_query(c, "ids"), &err) != 0) {
+                call_fail_err(c, 400, "bad_id", &err);
+                return;
+        }
+        for (size_t i = 0; i < w->ids.count; i++)
+                w->some |= w->ids.items[i].some;
+        snprintf(w->seen, sizeof(w->seen), STR_FMT, STR_ARG(str_head(seen, WAIT_SEEN_MAX - 1)));
+        w->came_ms = clock_boot_ms();
+        w->deadline_ms = w->came_ms + (int64_t)timeout_ms;
+        call_core(c, look);
+}

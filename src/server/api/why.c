@@ -1,0 +1,160 @@
+/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/api/route.h"
+#include "server/ids.h"
+
+struct why {
+        struct json j;
+        unsigned count[CORE_NOT_OFFERING + 1], all;
+};
+
+static const struct {
+        const char *verdict, *side, *text;
+} verdicts[] = {
+        [CORE_FITS] = {"fits", NULL, "it fits, and will be given the job"},
+        [CORE_BUSY] = {"busy", NULL, "it would take the job, but has no room now"},
+        [CORE_JOB_REFUSES] = {"refuses", "job", NULL},
+        [CORE_QUEUE_REFUSES] = {"refuses", "agent", NULL},
+        [CORE_OWNER_REFUSED] = {"refuses", "agent", "it does not run this owner's jobs"},
+        [CORE_AWAY] = {"refuses", "agent", "it is away"},
+        [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
+};
+
+static void on_queue(void *arg, const struct core_why *w)
+{
+        struct why *x = arg;
+        struct json *j = &x->j;
+
+        x->all++;
+        x->count[w->verdict]++;
+        json_open(j, '{');
+        json_kstrz(j, "name", w->agent);
+        json_kstrz(j, "queue", w->queue);
+        json_kstrz(j, "verdict", verdicts[w->verdict].verdict);
+        if (verdicts[w->verdict].side)
+                json_kstrz(j, "side", verdicts[w->verdict].side);
+        if (w->clause.n) {
+                json_kstr(j, "clause", w->clause);
+                json_kstr(j, "value", w->value);
+        }
+        if (verdicts[w->verdict].text) {
+                json_kstrz(j, "text", verdicts[w->verdict].text);
+        } else {
+                BUF_CLEANUP struct buf b = {0};
+
+                buf_printf(&b, "%s requires " STR_FMT ", which is " STR_FMT,
+                           w->verdict == CORE_JOB_REFUSES ? "the job" : "the queue", STR_ARG(w->clause),
+                           STR_ARG(w->value));
+                json_kstr(j, "text", buf_view(&b));
+        }
+        json_close(j, '}');
+}
+
+static void say(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct json *j, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf b = {0};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        json_str(j, buf_view(&b));
+}
+
+static const char *queues(unsigned n)
+{
+        return n == 1 ? "queue" : "queues";
+}
+
+static void explain_idle(struct json *j, const struct why *w, bool full)
+{
+        const unsigned *n = w->count;
+
+        if (full)
+                say(j, "The server's disk is full: no job is started until there is space.");
+        if (w->all == 0)
+                say(j, "There is no agent yet: start one with `drover up`, or give another machine a token.");
+        else if (n[CORE_FITS])
+                say(j, "It fits %u %s and will be started at once.", n[CORE_FITS], queues(n[CORE_FITS]));
+        else if (n[CORE_BUSY])
+                say(j, "It waits for room: %u %s would take it when other jobs there have ended.",
+                    n[CORE_BUSY], queues(n[CORE_BUSY]));
+        else
+                say(j, "None of %u %s can take it.", w->all, queues(w->all));
+        if (n[CORE_JOB_REFUSES])
+                say(j, "The job's own requirements exclude %u %s.", n[CORE_JOB_REFUSES],
+                    queues(n[CORE_JOB_REFUSES]));
+        if (n[CORE_QUEUE_REFUSES])
+                say(j, "%u %s not want this job.", n[CORE_QUEUE_REFUSES],
+                    n[CORE_QUEUE_REFUSES] == 1 ? "queue does" : "queues do");
+        if (n[CORE_OWNER_REFUSED])
+                say(j, "%u %s not run jobs of this owner.", n[CORE_OWNER_REFUSED],
+                    n[CORE_OWNER_REFUSED] == 1 ? "queue does" : "queues do");
+        if (n[CORE_AWAY])
+                say(j, "%u %s away.", n[CORE_AWAY], n[CORE_AWAY] == 1 ? "queue is" : "queues are");
+        if (n[CORE_NOT_OFFERING])
+                say(j, "%u %s no jobs now.", n[CORE_NOT_OFFERING],
+                    n[CORE_NOT_OFFERING] == 1 ? "queue takes" : "queues take");
+}
+
+static void explain(struct json *j, const struct core_job *job, const struct why *w, bool full)
+{
+        if (job->state == JOB_IDLE)
+                explain_idle(j, w, full);
+        else if (job->state == JOB_HELD)
+                say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
+                    STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode);
+        else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
+                say(j, "It has ended: it is %s.", job_state_name(job->state));
+        else if (job_state_has_attempt(job->state))
+                say(j, "It is %s at queue %s of agent %s.", job_state_name(job->state),
+                    job->queue ? job->queue : "?", job->agent ? job->agent : "?");
+        else
+                say(j, "It is %s.", job_state_name(job->state));
+}
+
+static void look(struct server *s, struct call *c)
+{
+        BUF_CLEANUP struct buf agents = {0};
+        struct why w = {.j = {.out = &agents}};
+        struct json j = {.out = &c->out};
+        struct core_request r;
+        struct core_job job;
+        uint64_t request;
+        uint32_t member;
+        char id[48];
+
+        if (ids_parse_job(c->param[0], &request, &member) != 0 ||
+            core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
+            core_job_get(s->core, request, member, &job) != 0) {
+                call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
+                          STR_ARG(c->param[0]));
+                return;
+        }
+        json_open(&w.j, '[');
+        if (job.state == JOB_IDLE)
+                core_why(s->core, request, member, on_queue, &w);
+        json_close(&w.j, ']');
+        core_job_get(s->core, request, member, &job);
+        snprintf(id, sizeof(id), "%" PRIu64 ".%u", request, member);
+        json_open(&j, '{');
+        json_kstrz(&j, "id", id);
+        json_kstrz(&j, "state", job_state_name(job.state));
+        json_key(&j, "text");
+        json_open(&j, '[');
+        explain(&j, &job, &w, turn_full(s->turn));
+        json_close(&j, ']');
+        json_key(&j, "agents");
+        json_raw(&j, buf_view(&agents));
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+void api_job_why(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, look);
+}

@@ -1,0 +1,227 @@
+#include "server/command.h"
+
+#include <errno.h>
+
+#include "base/pack.h"
+
+struct command *command_new(enum command_kind kind, uint64_t session, struct str agent)
+{
+        struct command *c = mem_new(struct command);
+
+        c->kind = kind;
+        c->session = session;
+        c->task.run = command_run;
+        c->task.drop = (void (*)(struct task *))command_free;
+        c->agent = arena_str(&c->arena, agent);
+        return c;
+}
+
+void command_free(struct command *c)
+{
+        if (!c)
+                return;
+        for (size_t i = 0; i < c->attempt_count; i++) {
+                struct set *members = (struct set *)c->attempts[i].members;
+
+                set_deinit(members);
+                free(members);
+        }
+        free(c->attempts);
+        arena_deinit(&c->arena);
+        free(c);
+}
+
+struct str command_text(struct command *c, const char *z)
+{
+        return arena_str(&c->arena, str_of(z));
+}
+
+static struct str bytes(struct command *c, ProtobufCBinaryData d)
+{
+        return arena_str(&c->arena, str_make((const char *)d.data, d.len));
+}
+
+/* Adds attempts; both lists of an inventory come here. */
+static int add_attempts(struct command *c, Drover__Attempts *const *list, size_t count, struct err *err)
+{
+        uint64_t members = 0;
+
+        if (count > COMMAND_ATTEMPTS_MAX)
+                return err_set(err, -E2BIG, "too many attempts in one message");
+        for (size_t i = 0; i < c->attempt_count; i++)
+                members += set_count(c->attempts[i].members);
+        if (count == 0)
+                return 0;
+        c->attempts = mem_array(c->attempts, c->attempt_count + count, sizeof(*c->attempts));
+        for (size_t i = 0; i < count; i++) {
+                struct set *set = mem_new(struct set);
+
+                c->attempts[c->attempt_count++] =
+                        (struct core_attempts){list[i]->request, list[i]->fence, set};
+                for (size_t k = 0; k < list[i]->n_members; k++) {
+                        const Drover__Range *r = list[i]->members[k];
+
+                        members += r->count;
+                        if (members > COMMAND_MEMBERS_MAX)
+                                return err_set(err, -E2BIG, "too many members in one message");
+                        if ((uint64_t)r->first + r->count > UINT32_MAX)
+                                return err_set(err, -ERANGE, "a range of members passes the end");
+                        set_add_range(set, r->first, (uint64_t)r->first + r->count);
+                }
+        }
+        return 0;
+}
+
+static struct str pack_outputs(struct command *c, const Drover__JobResult *j)
+{
+        BUF_CLEANUP struct buf out = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->n_outputs; i++)
+                n += j->outputs[i]->sha256.len == 32;
+        if (n == 0)
+                return STR_NONE;
+        pack_u64(&out, n);
+        for (size_t i = 0; i < j->n_outputs; i++) {
+                const Drover__OutputRef *o = j->outputs[i];
+
+                if (o->sha256.len != 32)
+                        continue;
+                pack_str(&out, str_of(o->name));
+                buf_add(&out, o->sha256.data, 32);
+                pack_u64(&out, o->size);
+                pack_u64(&out, o->mode);
+        }
+        return arena_str(&c->arena, buf_view(&out));
+}
+
+/* The step that decides: the first that failed, else the last. */
+static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
+{
+        for (size_t i = 0; i < j->n_steps; i++)
+                if (j->steps[i]->signaled || j->steps[i]->exit_code != 0)
+                        return j->steps[i];
+        return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
+}
+
+static int add_results(struct command *c, const Drover__Result *list, struct err *err)
+{
+        c->results = arena_alloc(&c->arena, (list->n_jobs + 1) * sizeof(*c->results));
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                const Drover__JobResult *j = list->jobs[i];
+                const Drover__StepResult *step = deciding_step(j);
+
+                if ((unsigned)j->outcome > CORE_OUTCOME_LOST)
+                        return err_set(err, -EPROTO, "a result has an outcome that is not known here");
+                c->results[c->result_count++] = (struct core_result){
+                        .request = j->request,
+                        .member = j->member,
+                        .fence = j->fence,
+                        .outcome = (enum core_outcome)j->outcome,
+                        .signaled = step && step->signaled,
+                        .exit_code = step ? step->exit_code : 0,
+                        .started_ms = (int64_t)j->started_ms,
+                        .ended_ms = (int64_t)j->ended_ms,
+                        .cpu_user_ms = (int64_t)j->cpu_user_ms,
+                        .cpu_system_ms = (int64_t)j->cpu_system_ms,
+                        .memory_peak_bytes = j->memory_peak_bytes,
+                        .hold_code = (int32_t)j->hold_code,
+                        .hold_subcode = j->hold_subcode,
+                        .reason = command_text(c, j->reason),
+                        .outputs = pack_outputs(c, j),
+                };
+        }
+        return 0;
+}
+
+static void set_offer(struct command *c, const Drover__Offer *o)
+{
+        c->text[COMMAND_QUEUE] = command_text(c, o->queue);
+        c->text[COMMAND_AD] = command_text(c, o->ad);
+        c->number[COMMAND_SERIAL] = o->serial;
+        c->number[COMMAND_JOBS_MAX] = o->jobs_max;
+        c->owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->owners));
+        for (size_t i = 0; i < o->n_owners; i++)
+                c->owners[c->owner_count++] = command_text(c, o->owners[i]);
+}
+
+static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)
+{
+        if (d.len != 32)
+                return err_set(err, -EPROTO, "a checksum is not 32 bytes long");
+        memcpy(c->sha256, d.data, 32);
+        return 0;
+}
+
+static int set_spool_read(struct command *c, const Drover__SpoolRead *r, struct err *err)
+{
+        c->number[COMMAND_REQUEST] = r->request;
+        c->number[COMMAND_MEMBER_OFFSET] = r->offset;
+        c->number[COMMAND_LENGTH_MEMBER] = r->length;
+        return set_hash(c, r->sha256, err);
+}
+
+static int set_spool_write(struct command *c, const Drover__SpoolWrite *w, struct err *err)
+{
+        c->number[COMMAND_REQUEST] = w->request;
+        c->number[COMMAND_MEMBER_OFFSET] = w->offset;
+        c->number[COMMAND_FENCE] = w->fence;
+        c->number[COMMAND_LENGTH_MEMBER] = w->member;
+        c->flag = w->last;
+        c->text[0] = bytes(c, w->data);
+        return set_hash(c, w->sha256, err);
+}
+
+static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
+{
+        int r;
+
+        switch (m->kind_case) {
+        case DROVER__TO_SERVER__KIND_OFFER:
+                c->kind = COMMAND_OFFER;
+                set_offer(c, m->offer);
+                return 0;
+        case DROVER__TO_SERVER__KIND_WITHDRAW:
+                c->kind = COMMAND_WITHDRAW;
+                c->text[COMMAND_QUEUE] = command_text(c, m->withdraw->queue);
+                return 0;
+        case DROVER__TO_SERVER__KIND_ACCEPT:
+                c->kind = COMMAND_ACCEPT;
+                return add_attempts(c, m->accept->attempts, m->accept->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_REFUSE:
+                c->kind = COMMAND_REFUSE;
+                c->text[COMMAND_REASON] = command_text(c, m->refuse->reason);
+                c->flag = m->refuse->hold;
+                return add_attempts(c, m->refuse->attempts, m->refuse->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_STARTED:
+                c->kind = COMMAND_STARTED;
+                c->number[0] = m->started->at_ms;
+                return add_attempts(c, m->started->attempts, m->started->n_attempts, err);
+        case DROVER__TO_SERVER__KIND_RESULT: c->kind = COMMAND_RESULT; return add_results(c, m->result, err);
+        case DROVER__TO_SERVER__KIND_RENEW:
+                c->kind = COMMAND_RENEW;
+                c->number[COMMAND_SERIAL] = m->renew->serial;
+                return 0;
+        case DROVER__TO_SERVER__KIND_INVENTORY:
+                c->kind = COMMAND_INVENTORY;
+                r = add_attempts(c, m->inventory->running, m->inventory->n_running, err);
+                return r ? r : add_attempts(c, m->inventory->finished, m->inventory->n_finished, err);
+        case DROVER__TO_SERVER__KIND_SPOOL_READ:
+                c->kind = COMMAND_SPOOL_READ;
+                return set_spool_read(c, m->spool_read, err);
+        case DROVER__TO_SERVER__KIND_SPOOL_WRITE:
+                c->kind = COMMAND_SPOOL_WRITE;
+                return set_spool_write(c, m->spool_write, err);
+        default: return err_set(err, -EPROTO, "a message that is not expected here");
+        }
+}
+
+struct command *command_from(const Drover__ToServer *m, uint64_t session, struct str agent, struct err *err)
+{
+        struct command *c = command_new(COMMAND_GONE, session, agent);
+
+        if (fill(c, m, err) == 0)
+                return c;
+        command_free(c);
+        return NULL;
+}

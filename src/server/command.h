@@ -1,0 +1,65 @@
+/* command: what an agent said, as plain data for the core thread.
+ *
+ * Made on the front thread from a protocol message, which it does not refer to any more. Everything in it is
+ * owned by it. Member numbers in one message are capped, so that a short message cannot make the core walk
+ * far.
+ */
+#pragma once
+#include "server/server.h"
+#include "wire/drover.pb-c.h"
+
+#define COMMAND_MEMBERS_MAX  2000000u
+#define COMMAND_ATTEMPTS_MAX 1000000u
+
+enum command_kind {
+        COMMAND_JOIN,
+        COMMAND_HELLO,
+        COMMAND_GONE, /* the session is over */
+        COMMAND_OFFER,
+        COMMAND_WITHDRAW,
+        COMMAND_ACCEPT,
+        COMMAND_REFUSE,
+        COMMAND_STARTED,
+        COMMAND_RESULT,
+        COMMAND_RENEW,
+        COMMAND_INVENTORY,
+        COMMAND_SPOOL_READ,
+        COMMAND_SPOOL_WRITE,
+};
+
+struct command {
+        struct task task;
+        enum command_kind kind;
+        uint64_t session;
+        struct str agent; /* the certificate's name; empty for COMMAND_JOIN */
+        struct str cert_serial;
+        struct arena arena;
+        /* by kind */
+        struct core_attempts *attempts;
+        size_t attempt_count;
+        struct core_result *results;
+        size_t result_count;
+        struct str text[6]; /* see the table in command.c */
+        struct str *owners;
+        size_t owner_count;
+        uint64_t number[4];
+        bool flag;
+        unsigned char sha256[32];
+};
+
+/* What is in text[] and number[]. */
+enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR };                             /* join, hello (csr) */
+enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM }; /* hello */
+enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /* offer…refuse */
+enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
+enum { COMMAND_REQUEST, COMMAND_MEMBER_OFFSET, COMMAND_FENCE, COMMAND_LENGTH_MEMBER }; /* spool */
+
+/* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).
+ * `agent` and `cert_serial` are copied. */
+struct command *command_from(const Drover__ToServer *m, uint64_t session, struct str agent, struct err *err);
+struct command *command_new(enum command_kind kind, uint64_t session, struct str agent);
+void command_free(struct command *c);
+struct str command_text(struct command *c, const char *z); /* a copy in its arena */
+
+/* Core thread: does it, and frees it. */
+void command_run(struct server *s, struct task *t);

@@ -1,0 +1,35 @@
+/* config: what the server was told, by its options and by DIR/droverd.yaml.
+ *
+ * Options win over the file. The file is a small YAML mapping; every key is in the table in config.c, an
+ * unknown one is an error that names file and line.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/log.h"
+
+#define CONFIG_LISTS_MAX 32
+
+struct config_list {
+        char *items[CONFIG_LISTS_MAX];
+        size_t count;
+};
+struct config {
+        char *dir;                            /* absolute */
+        char *file;                           /* NULL: DIR/droverd.yaml if it is there */
+        char *domain;                         /* of local users: root@DOMAIN */
+        char *api_listen;                     /* host:port of the API over TLS; NULL: none */
+        struct config_list listen;            /* host:port for agents */
+        struct config_list names;             /* further names and addresses in the server's certificate */
+        struct config_list admins, operators; /* principals */
+        enum log_level log_level;
+        int64_t lease_ms;         /* 0: the core's default */
+        int64_t keep_finished_ms; /* 0: the core's default */
+        bool check;               /* only open, replay, check */
+};
+
+void config_deinit(struct config *c);
+/* From the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
+ * return 1. */
+int config_read(struct config *c, int argc, char **argv, struct err *err);
+/* The file alone, as text; `name` is for messages. Values that are set already stay. For tests, too. */
+int config_parse(struct config *c, const char *name, struct str text, struct err *err);

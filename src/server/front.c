@@ -1,0 +1,256 @@
+#include "server/front.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "server/access.h"
+#include "server/api/route.h"
+#include "server/peers.h"
+
+#define USERS_MAX     10000
+#define USER_FRESH_MS 60000
+
+struct front_user {
+        char *name; /* principal; NULL: the system knows no such user */
+        int64_t asked_ms;
+};
+
+static pthread_t thread; /* there is one front in a process */
+static bool thread_runs;
+
+/* ---- who is calling
+ * ------------------------------------------------------------------------------------------- */
+
+static char *ask_user(struct front *f, uid_t uid)
+{
+        struct buf who = {0};
+
+        if (principal_of_uid(&who, uid, str_of(f->server->config.domain), NULL) == 0)
+                return buf_take(&who);
+        buf_deinit(&who);
+        return NULL;
+}
+
+static void forget_users(struct front *f)
+{
+        size_t at = 0;
+        void *v;
+
+        while (map_next(f->users, &at, NULL, &v)) {
+                free(((struct front_user *)v)->name);
+                free(v);
+        }
+        map_free(f->users);
+        f->users = map_new();
+}
+
+/* The local user's principal, remembered for a minute: a directory service may be behind it. */
+static const char *local_user(struct front *f, uid_t uid)
+{
+        struct str key = str_make((const char *)&uid, sizeof(uid));
+        struct front_user *u = map_get(f->users, key);
+
+        if (u && clock_boot_ms() - u->asked_ms < USER_FRESH_MS)
+                return u->name;
+        if (!u) {
+                if (map_count(f->users) >= USERS_MAX)
+                        forget_users(f);
+                u = mem_new(struct front_user);
+                map_put(f->users, key, u);
+        }
+        free(u->name);
+        u->name = ask_user(f, uid);
+        u->asked_ms = clock_boot_ms();
+        return u->name;
+}
+
+static bool listed(const struct config_list *l, const char *who)
+{
+        for (size_t i = 0; i < l->count; i++)
+                if (strcmp(l->items[i], who) == 0)
+                        return true;
+        return false;
+}
+
+static enum role role_of(const struct server *s, const char *who)
+{
+        if (listed(&s->config.admins, who))
+                return ROLE_ADMIN;
+        return listed(&s->config.operators, who) ? ROLE_OPERATOR : ROLE_USER;
+}
+
+/* ---- HTTP
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void on_close(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        c->http = NULL;
+        if (c->place == CALL_FRONT && !c->step)
+                call_free(c); /* a listing that waited for the client to take more */
+}
+
+static void start(struct server *s, struct call *c)
+{
+        (void)s;
+        c->route->start(s, c);
+}
+
+static void identified(struct server *s, struct call *c)
+{
+        if (!c->who)
+                call_fail(c, 401, "unauthorized", "this token is not valid: ask for a new one");
+        else
+                start(s, c);
+}
+
+/* Over TLS: a bearer token, checked by the core thread. */
+static void identify_token(struct server *s, struct call *c)
+{
+        struct str header = http_header(c->http, "Authorization");
+
+        (void)s;
+        if (!str_istarts(header, STR("Bearer "))) {
+                http_add_header(c->http, "WWW-Authenticate", "Bearer");
+                call_fail(c, 401, "unauthorized",
+                          "send a user token: Authorization: Bearer drover-user-token.v1…");
+                return;
+        }
+        access_bearer(c, str_trim(str_skip(header, 7)), identified);
+}
+
+static void identify_local(struct server *s, struct call *c, uid_t uid)
+{
+        const char *user = local_user(s->front, uid);
+
+        if (!user) {
+                call_fail(c, 403, "forbidden",
+                          "user %u of this machine has no usable name, so it cannot own jobs", (unsigned)uid);
+                return;
+        }
+        c->who = mem_dupz(user);
+        c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : role_of(s, c->who);
+        start(s, c);
+}
+
+static void handle(void *arg, struct http_request *r)
+{
+        struct front *f = arg;
+        struct call *c = mem_new(struct call);
+        bool path_known;
+        uid_t uid;
+
+        f->calls++;
+        c->server = f->server;
+        c->http = r;
+        c->when = TURN_READ;
+        c->status = 200;
+        c->path = str_dupz(http_path(r));
+        http_on_close(r, on_close, c);
+        if (atomic_load(&f->server->stopping)) {
+                call_fail(c, 503, "stopping", "the server is stopping: try again when it is back");
+                return;
+        }
+        c->route = route_find(http_method(r), str_of(c->path), c->param, &path_known);
+        if (!c->route) {
+                if (path_known)
+                        call_fail(c, 405, "bad_method", "this method does not work on %s", c->path);
+                else
+                        call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
+                return;
+        }
+        if (http_peer_uid(r, &uid, NULL) == 0)
+                identify_local(f->server, c, uid);
+        else
+                identify_token(f->server, c);
+}
+
+/* ---- the thread
+ * ----------------------------------------------------------------------------------------------- */
+
+static void receive(void *arg, struct mail *m)
+{
+        struct front *f = arg;
+        struct task *t = (struct task *)m;
+
+        t->run(f->server, t);
+}
+
+int front_new(struct server *s, struct front **ret, struct err *err)
+{
+        struct front *f = mem_new(struct front);
+        const char *address;
+        int r;
+
+        f->server = s;
+        f->loop = loop_new();
+        f->users = map_new();
+        f->mail = mailbox_new(f->loop, receive, NULL, f);
+        f->http = http_server_new(f->loop, handle, f);
+        *ret = f;
+        r = access_tls(s->access, &s->config, &f->tls, err);
+        if (r == 0)
+                r = http_server_listen(f->http, s->paths.api, 0666, NULL, NULL, err);
+        if (r == 0 && s->config.api_listen) {
+                r = http_server_listen(f->http, s->config.api_listen, 0, f->tls, &address, err);
+                if (r == 0)
+                        f->api_tls = mem_dupz(address);
+        }
+        if (r == 0)
+                r = peers_new(f, &f->peers, err);
+        return r;
+}
+
+static void *run(void *arg)
+{
+        struct front *f = arg;
+
+        loop_run(f->loop);
+        return NULL;
+}
+
+int front_start(struct front *f, struct err *err)
+{
+        int r = pthread_create(&thread, NULL, run, f);
+
+        if (r != 0)
+                return err_set(err, -r, "cannot start a thread");
+        thread_runs = true;
+        return 0;
+}
+
+void front_stop(struct front *f)
+{
+        if (!thread_runs)
+                return;
+        loop_stop(f->loop);
+        pthread_join(thread, NULL);
+        thread_runs = false;
+}
+
+static void drop(struct mail *m)
+{
+        task_drop((struct task *)m);
+}
+
+void front_free(struct front *f)
+{
+        if (!f)
+                return;
+        peers_free(f->peers);
+        mailbox_free(f->mail, drop);
+        http_server_free(f->http);
+        tls_unref(f->tls);
+        forget_users(f);
+        map_free(f->users);
+        loop_free(f->loop);
+        free(f->api_tls);
+        free(f);
+}

@@ -1,0 +1,83 @@
+/* droverd: options, the lock, and then the server; or, with --check, only a look at the state. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "server/daemon.h"
+
+#define EXIT_USAGE 2
+
+static int check(struct server *s, const struct recovered *r)
+{
+        struct core_counts n;
+        const char *wrong = core_check(s->core);
+
+        core_totals(s->core, &n);
+        printf("%s: snapshot after record %" PRIu64 ", %" PRIu64 " records replayed in %" PRId64
+               " ms, last record %" PRIu64 "\n",
+               s->paths.store, r->snapshot_seq, r->records, r->took_ms, r->last_seq);
+        printf("jobs: %" PRIu64 " (%" PRIu64 " idle, %" PRIu64 " running, %" PRIu64 " held, %" PRIu64
+               " completed, %" PRIu64 " removed), %zu bytes\n",
+               n.jobs, n.idle, n.running, n.held, n.completed, n.removed, core_bytes(s->core));
+        printf("%s%s\n", wrong ? "wrong: " : "ok", wrong ? wrong : "");
+        return wrong ? 1 : 0;
+}
+
+static void raise_files_limit(void)
+{
+        struct rlimit l;
+
+        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+                l.rlim_cur = l.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &l);
+        }
+}
+
+static int serve(struct server *s)
+{
+        struct recovered recovered;
+        struct err err = {0};
+        int lock, r;
+
+        r = paths_init(&s->paths, s->config.dir, &err);
+        if (r == 0)
+                r = paths_lock(&s->paths, &lock, &err);
+        if (r == 0) {
+                paths_remove_ready(&s->paths); /* of one that was killed */
+                r = server_open(s, &recovered, &err);
+                if (r == 0 && s->config.check)
+                        s->exit_code = check(s, &recovered);
+                else if (r == 0)
+                        r = server_run(s, &err);
+                server_close(s);
+        }
+        paths_deinit(&s->paths);
+        if (r == 0)
+                return s->exit_code;
+        fprintf(stderr, "droverd: %s\n", err.text);
+        return 1;
+}
+
+int main(int argc, char **argv)
+{
+        struct server s = {0};
+        struct err err = {0};
+        int r = config_read(&s.config, argc, argv, &err);
+
+        if (r < 0) {
+                fprintf(stderr, "droverd: %s\n", err.text);
+                config_deinit(&s.config);
+                return EXIT_USAGE;
+        }
+        if (r == 0) {
+                log_init("droverd", s.config.log_level);
+                umask(077);
+                raise_files_limit();
+                r = serve(&s);
+        } else {
+                r = 0;
+        }
+        config_deinit(&s.config);
+        return r;
+}

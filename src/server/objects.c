@@ -1,0 +1,605 @@
+#include "server/objects.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/pack.h"
+#include "server/message.h"
+#include "server/reader.h"
+#include "spool/spool.h"
+
+#define OWNED_MS   (23 * 3600000LL) /* an hour less than what is not referred to is kept */
+#define COLLECT_MS (24 * 3600000LL)
+#define EVERY_MS   3600000
+#define OBJECT_MAX (64ull << 30)
+#define WHOLE_MAX  (256u << 20)
+#define READ_MAX   (1u << 20)
+#define WRITE_MAX  (4u << 20)
+
+struct owned {
+        int64_t at_ms;
+        char hash[SPOOL_HASH_TEXT];
+};
+struct objects {
+        struct spool *spool;
+        struct map *owned;   /* "HASH/PRINCIPAL" → struct owned */
+        struct map *uploads; /* "ID/PRINCIPAL" → the same struct owned; borrowed */
+        struct map *stored;  /* "JOB.FENCE/HASH" → this struct */
+        struct map *kept;    /* HASH → this struct */
+        int64_t collected_ms;
+        bool collecting;
+};
+
+struct spool *objects_spool(struct server *s)
+{
+        return s->objects->spool;
+}
+
+static struct str key2(struct buf *b, struct str first, struct str second)
+{
+        buf_reset(b);
+        buf_str(b, first);
+        buf_char(b, '/');
+        buf_str(b, second);
+        return buf_view(b);
+}
+
+static void add_owned(struct objects *o, struct str hash, struct str owner, struct str upload, int64_t at_ms)
+{
+        BUF_CLEANUP struct buf key = {0};
+        struct owned *w = map_get(o->owned, key2(&key, hash, owner));
+
+        if (!w) {
+                w = mem_new(struct owned);
+                map_put(o->owned, buf_view(&key), w);
+        }
+        w->at_ms = at_ms;
+        snprintf(w->hash, sizeof(w->hash), STR_FMT, STR_ARG(hash));
+        if (upload.n)
+                map_put(o->uploads, key2(&key, upload, owner), w);
+}
+
+/* ---- opening
+ * -------------------------------------------------------------------------------------------------- */
+
+struct loading {
+        struct server *server;
+        struct objects *objects;
+};
+
+static int on_owned(void *arg, struct str name)
+{
+        struct loading *l = arg;
+        BUF_CLEANUP struct buf value = {0};
+        struct str rest = name, kind, hash, upload;
+        struct unpack u;
+        int64_t at_ms;
+
+        str_cut(&rest, '/', &kind);
+        str_cut(&rest, '/', &hash);
+        if (store_blob_get(l->server->store, name, &value, NULL) != 0)
+                return 0;
+        u = unpack_from(buf_view(&value));
+        at_ms = unpack_i64(&u);
+        upload = unpack_str(&u);
+        if (!u.bad)
+                add_owned(l->objects, hash, rest, upload, at_ms);
+        return 0;
+}
+
+static int on_stored(void *arg, struct str name)
+{
+        struct objects *o = ((struct loading *)arg)->objects;
+
+        map_put(o->stored, str_skip(name, sizeof("stored/") - 1), o);
+        return 0;
+}
+
+static int on_kept(void *arg, struct str name)
+{
+        struct objects *o = ((struct loading *)arg)->objects;
+
+        map_put(o->kept, str_skip(name, sizeof("kept/") - 1), o);
+        return 0;
+}
+
+int objects_open(struct server *s, struct objects **ret, struct err *err)
+{
+        struct objects *o = mem_new(struct objects);
+        struct loading l = {s, o};
+        int r;
+
+        o->owned = map_new();
+        o->uploads = map_new();
+        o->stored = map_new();
+        o->kept = map_new();
+        *ret = o;
+        r = spool_open(s->paths.spool, OBJECT_MAX, &o->spool, err);
+        if (r == 0)
+                r = store_blob_list(s->store, STR("owned/"), on_owned, &l, err);
+        if (r == 0)
+                r = store_blob_list(s->store, STR("stored/"), on_stored, &l, err);
+        if (r == 0)
+                r = store_blob_list(s->store, STR("kept/"), on_kept, &l, err);
+        return r;
+}
+
+void objects_free(struct objects *o)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!o)
+                return;
+        while (map_next(o->owned, &at, NULL, &v))
+                free(v);
+        map_free(o->owned);
+        map_free(o->uploads);
+        map_free(o->stored);
+        map_free(o->kept);
+        spool_close(o->spool);
+        free(o);
+}
+
+/* ---- uploads and submits
+ * -------------------------------------------------------------------------------------- */
+
+void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash)
+{
+        BUF_CLEANUP struct buf name = {0}, value = {0};
+        int64_t now = clock_wall_ms();
+
+        add_owned(s->objects, str_of(hash), owner, upload, now);
+        buf_printf(&name, "owned/%s/" STR_FMT, hash, STR_ARG(owner));
+        pack_i64(&value, now);
+        pack_str(&value, upload);
+        store_batch_blob_put(turn_batch(s->turn), buf_view(&name), buf_view(&value));
+}
+
+const char *objects_find_upload(struct server *s, const char *who, const char *upload)
+{
+        BUF_CLEANUP struct buf key = {0};
+        struct owned *w = map_get(s->objects->uploads, key2(&key, str_of(upload), str_of(who)));
+
+        if (!w)
+                w = map_get(s->objects->owned,
+                            key2(&key, str_of(upload), str_of(who))); /* named by its hash */
+        return w ? w->hash : NULL;
+}
+
+static void print_hash(char room[SPOOL_HASH_TEXT], const unsigned char hash[32])
+{
+        for (int i = 0; i < 32; i++)
+                snprintf(room + i * 2, 3, "%02x", hash[i]);
+}
+
+int objects_check_submit(struct server *s, const struct call *c, const struct submission *sub,
+                         struct err *err)
+{
+        BUF_CLEANUP struct buf key = {0};
+
+        if (core_request_by_uuid(s->core, sub->uuid))
+                return 0;
+        for (size_t i = 0; i < sub->spooled_count; i++) {
+                char hash[SPOOL_HASH_TEXT];
+                struct owned *w;
+
+                print_hash(hash, sub->spooled[i].sha256);
+                w = map_get(s->objects->owned, key2(&key, str_of(hash), str_of(c->who)));
+                if (!w || w->at_ms + OWNED_MS < clock_wall_ms())
+                        return err_set(err, -EACCES,
+                                       "the input file " STR_FMT " was not uploaded: upload it first",
+                                       STR_ARG(sub->spooled[i].name));
+        }
+        return 0;
+}
+
+int objects_read_whole(struct server *s, const char *hash, struct buf *ret, struct err *err)
+{
+        uint64_t size;
+        int fd, r = spool_object_open(s->objects->spool, str_of(hash), &fd, &size);
+
+        if (r != 0)
+                return err_set(err, r, "the uploaded items are not there any more");
+        if (size > WHOLE_MAX) {
+                close(fd);
+                return err_set(err, -E2BIG, "items of more than %u MiB", WHOLE_MAX >> 20);
+        }
+        while (ret->n < size) {
+                char *room = buf_room(ret, size - ret->n);
+                ssize_t got = room ? pread(fd, room, size - ret->n, (off_t)ret->n) : -1;
+
+                if (got <= 0)
+                        break;
+                ret->n += (size_t)got;
+        }
+        close(fd);
+        return ret->n == size ? 0 : err_set(err, -EIO, "the uploaded items cannot be read");
+}
+
+/* ---- agents
+ * --------------------------------------------------------------------------------------------------- */
+
+struct transfer { /* one read or write, on its way through the reader thread */
+        struct task task;
+        struct command *command; /* taken */
+        struct message *reply;
+        char hash[SPOOL_HASH_TEXT];
+        char upload[UUID_TEXT];
+        char *owner;
+        Drover__SpoolStored *stored;
+        Drover__SpoolData *data;
+};
+
+static void transfer_drop(struct task *task)
+{
+        struct transfer *t = (struct transfer *)task;
+
+        command_free(t->command);
+        if (t->reply)
+                message_free(t->reply);
+        free(t->owner);
+        free(t);
+}
+
+static struct transfer *transfer_new(struct command *c, Drover__ToAgent__KindCase kind)
+{
+        struct transfer *t = mem_new(struct transfer);
+
+        t->task.drop = transfer_drop;
+        t->command = command_new(c->kind, c->session, c->agent);
+        memcpy(t->command->number, c->number, sizeof(c->number));
+        memcpy(t->command->sha256, c->sha256, sizeof(c->sha256));
+        t->command->flag = c->flag;
+        t->command->text[0] = arena_str(&t->command->arena, c->text[0]);
+        print_hash(t->hash, c->sha256);
+        t->reply = message_new(c->session, kind);
+        return t;
+}
+
+static ProtobufCBinaryData hash_of(struct transfer *t)
+{
+        return (ProtobufCBinaryData){.len = 32,
+                                     .data = (uint8_t *)arena_dup(&t->reply->arena, t->command->sha256, 32)};
+}
+
+/* From the reader or the core: what is said changes nothing, so it leaves at once. */
+static void answer(struct server *s, struct transfer *t)
+{
+        struct message *m = t->reply;
+
+        t->reply = NULL;
+        transfer_drop(&t->task);
+        server_to_front(s, &m->task);
+}
+
+static void data_error(struct transfer *t, const char *text)
+{
+        t->data->error = message_text(t->reply, str_of(text));
+}
+
+static void read_run(struct server *s, struct task *task)
+{
+        struct transfer *t = (struct transfer *)task;
+        struct command *c = t->command;
+        uint64_t size = 0, offset = c->number[COMMAND_MEMBER_OFFSET],
+                 length = c->number[COMMAND_LENGTH_MEMBER];
+        ssize_t got = 0;
+        int fd;
+
+        if (spool_object_open(s->objects->spool, str_of(t->hash), &fd, &size) != 0) {
+                data_error(t, "the file is not in the spool");
+                answer(s, t);
+                return;
+        }
+        length = length > READ_MAX ? READ_MAX : length;
+        t->data->size = size;
+        t->data->data.data = message_alloc(t->reply, length);
+        if (offset < size)
+                got = pread(fd, t->data->data.data, length, (off_t)offset);
+        close(fd);
+        if (got < 0)
+                data_error(t, "the file cannot be read");
+        else
+                t->data->data.len = (size_t)got;
+        answer(s, t);
+}
+
+static bool is_input(struct server *s, uint64_t request, const unsigned char hash[32])
+{
+        const struct submission_file *files;
+        size_t count;
+
+        if (core_request_spooled(s->core, request, &files, &count) != 0)
+                return false;
+        for (size_t i = 0; i < count; i++)
+                if (memcmp(files[i].sha256, hash, 32) == 0)
+                        return true;
+        return false;
+}
+
+void objects_read(struct server *s, struct command *c, struct agent *a)
+{
+        struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_DATA);
+
+        t->data = message_alloc(t->reply, sizeof(*t->data));
+        drover__spool_data__init(t->data);
+        t->reply->to_agent.spool_data = t->data;
+        t->data->sha256 = hash_of(t);
+        t->data->offset = c->number[COMMAND_MEMBER_OFFSET];
+        if (!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
+            !agents_holds(s, a, c->number[COMMAND_REQUEST])) {
+                data_error(t, "this agent runs no job that has this file");
+                answer(s, t);
+                return;
+        }
+        t->task.run = read_run;
+        server_to_reader(s, &t->task);
+}
+
+static struct str stored_key(struct buf *b, uint64_t request, uint32_t member, uint32_t fence,
+                             const char *hash)
+{
+        buf_reset(b);
+        buf_printf(b, "%" PRIu64 ".%u.%u/%s", request, member, fence, hash);
+        return buf_view(b);
+}
+
+/* Core: the object is in the spool; written down before the agent hears of it. */
+static void write_done(struct server *s, struct task *task)
+{
+        struct transfer *t = (struct transfer *)task;
+        struct command *c = t->command;
+        BUF_CLEANUP struct buf key = {0}, name = {0};
+        struct message *m = t->reply;
+
+        stored_key(&key, c->number[COMMAND_REQUEST], (uint32_t)c->number[COMMAND_LENGTH_MEMBER],
+                   (uint32_t)c->number[COMMAND_FENCE], t->hash);
+        map_put(s->objects->stored, buf_view(&key), s->objects);
+        buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
+        store_batch_blob_put(turn_batch(s->turn), buf_view(&name), STR("1"));
+        t->reply = NULL;
+        transfer_drop(task);
+        message_send(s, m, TURN_DURABLE);
+}
+
+static const char *spool_text(int r)
+{
+        switch (r) {
+        case SPOOL_WRONG_HASH: return "the bytes are not those that were announced";
+        case SPOOL_FULL: return "the server's disk is full";
+        case SPOOL_TOO_BIG: return "the file is too big for the spool";
+        case SPOOL_NOT_FOUND: return "the upload is not there any more";
+        default: return "the spool cannot be written";
+        }
+}
+
+static void write_run(struct server *s, struct task *task)
+{
+        struct transfer *t = (struct transfer *)task;
+        struct command *c = t->command;
+        struct spool *sp = s->objects->spool;
+        char hash[SPOOL_HASH_TEXT];
+        uint64_t size = 0;
+        struct err err = {0};
+        int r = spool_upload_begin(sp, t->upload, str_of(t->owner), &size, &err);
+
+        if (r == 0)
+                r = spool_upload_write(sp, t->upload, c->number[COMMAND_MEMBER_OFFSET], c->text[0], &size,
+                                       &err);
+        t->stored->stored = size;
+        if (r == 0 && c->flag) {
+                r = spool_finish_one(sp, t->upload, t->hash, hash, &size, &err);
+                t->stored->complete = r == 0;
+        }
+        if (r != 0 && r != SPOOL_WRONG_OFFSET)
+                t->stored->error =
+                        message_text(t->reply, str_of(err.text[0] && r < 0 ? err.text : spool_text(r)));
+        if (t->stored->complete) {
+                t->task.run = write_done;
+                server_to_core(s, &t->task);
+        } else {
+                answer(s, t);
+        }
+}
+
+/* An upload's id from what it is, so that an agent that starts again goes on where it was. */
+static void upload_id(char room[UUID_TEXT], const struct command *c)
+{
+        unsigned char b[16];
+        uint64_t mix[2] = {c->number[COMMAND_REQUEST] * 0x9e3779b97f4a7c15u,
+                           (c->number[COMMAND_LENGTH_MEMBER] << 32 | c->number[COMMAND_FENCE]) *
+                                   0xc2b2ae3d27d4eb4fu};
+
+        for (size_t i = 0; i < 16; i++)
+                b[i] = c->sha256[i] ^ (unsigned char)(mix[i / 8] >> (i % 8 * 8));
+        snprintf(room, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+                 b[14], b[15]);
+}
+
+void objects_write(struct server *s, struct command *c, struct agent *a)
+{
+        struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_STORED);
+        struct core_request r;
+        struct core_job j;
+        uint64_t request = c->number[COMMAND_REQUEST];
+
+        t->stored = message_alloc(t->reply, sizeof(*t->stored));
+        drover__spool_stored__init(t->stored);
+        t->reply->to_agent.spool_stored = t->stored;
+        t->stored->sha256 = hash_of(t);
+        if (core_request_get(s->core, request, &r) != 0 ||
+            core_job_get(s->core, request, (uint32_t)c->number[COMMAND_LENGTH_MEMBER], &j) != 0 ||
+            !job_state_has_attempt(j.state) || j.fence != c->number[COMMAND_FENCE] || !j.agent ||
+            strcmp(j.agent, a->name) != 0) {
+                t->stored->error = message_text(t->reply, STR("this attempt is not the job's any more"));
+        } else if (turn_full(s->turn)) {
+                t->stored->error = message_text(t->reply, STR("the server's disk is full"));
+        } else if (c->text[0].n > WRITE_MAX) {
+                t->stored->error = message_text(t->reply, STR("a piece of more than 4 MiB"));
+        } else {
+                upload_id(t->upload, c);
+                t->owner = str_dupz(r.owner);
+                t->task.run = write_run;
+                server_to_reader(s, &t->task);
+                return;
+        }
+        answer(s, t);
+}
+
+void objects_take_outputs(struct server *s, struct core_result *r, struct buf *room)
+{
+        struct objects *o = s->objects;
+        struct unpack u = unpack_from(r->outputs);
+        BUF_CLEANUP struct buf key = {0}, name = {0}, list = {0};
+        uint64_t n, good = 0;
+
+        buf_reset(room);
+        for (n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                struct str file = unpack_str(&u);
+                unsigned char sha[32];
+                char hash[SPOOL_HASH_TEXT];
+                uint64_t size, mode;
+
+                if (u.bad || u.end - u.p < 32)
+                        break;
+                memcpy(sha, u.p, 32);
+                u.p += 32;
+                size = unpack_u64(&u);
+                mode = unpack_u64(&u);
+                print_hash(hash, sha);
+                if (u.bad || !map_take(o->stored, stored_key(&key, r->request, r->member, r->fence, hash))) {
+                        if (!map_get(o->kept, str_of(hash)) || u.bad)
+                                log_warn("msg=\"an output that was not stored is left out\" job=%" PRIu64
+                                         ".%u file=\"%s\"",
+                                         r->request, r->member, LOG_TEXT(file));
+                        continue;
+                }
+                buf_reset(&name);
+                buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
+                store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
+                buf_reset(&name);
+                buf_printf(&name, "kept/%s", hash);
+                store_batch_blob_put(turn_batch(s->turn), buf_view(&name), STR("1"));
+                map_put(o->kept, str_of(hash), o);
+                pack_str(&list, file);
+                buf_add(&list, sha, 32);
+                pack_u64(&list, size);
+                pack_u64(&list, mode);
+                good++;
+        }
+        if (good) {
+                pack_u64(room, good);
+                buf_str(room, buf_view(&list));
+        }
+        r->outputs = buf_view(room);
+}
+
+/* ---- collecting
+ * ----------------------------------------------------------------------------------------------- */
+
+struct collect {
+        struct task task;
+        struct map *wanted; /* hashes */
+};
+
+static void collect_free(struct task *task)
+{
+        map_free(((struct collect *)task)->wanted);
+        free(task);
+}
+
+static void collect_done(struct server *s, struct task *task)
+{
+        s->objects->collecting = false;
+        collect_free(task);
+}
+
+static bool is_wanted(void *arg, struct str hash)
+{
+        return map_get(((struct collect *)arg)->wanted, hash) != NULL;
+}
+
+static void collect_run(struct server *s, struct task *task)
+{
+        struct collect *x = (struct collect *)task;
+        int64_t before = clock_wall_ms() - COLLECT_MS;
+        uint64_t bytes = 0;
+        struct err err = {0};
+
+        spool_upload_expire(s->objects->spool, before);
+        if (spool_collect(s->objects->spool, before, is_wanted, x, &bytes, &err) != 0)
+                log_warn("msg=\"the spool was not tidied\" why=\"%s\"", LOG_TEXT(str_of(err.text)));
+        else if (bytes)
+                log_info("msg=\"the spool was tidied\" bytes=%" PRIu64, bytes);
+        task->run = collect_done;
+        server_to_core(s, task);
+}
+
+static void add_all(struct map *to, const struct map *from, bool with_slash)
+{
+        struct str key;
+        size_t at = 0;
+
+        while (map_next(from, &at, &key, NULL))
+                map_put(to, with_slash ? str_skip(key, (size_t)str_find(key, '/') + 1) : key, to);
+}
+
+static void forget_owned(struct server *s)
+{
+        struct objects *o = s->objects;
+        int64_t now = clock_wall_ms();
+        struct str key;
+        size_t at = 0;
+        void *v;
+
+        while (map_next(o->owned, &at, &key, &v)) {
+                BUF_CLEANUP struct buf name = {0};
+
+                if (((struct owned *)v)->at_ms + COLLECT_MS > now || ((struct owned *)v)->at_ms == 0)
+                        continue;
+                ((struct owned *)v)->at_ms = 0;
+                buf_printf(&name, "owned/" STR_FMT, STR_ARG(key));
+                store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
+        }
+}
+
+void objects_tick(struct server *s)
+{
+        struct objects *o = s->objects;
+        struct collect *x;
+
+        if (o->collecting || turn_full(s->turn) ||
+            (o->collected_ms && clock_boot_ms() - o->collected_ms < EVERY_MS))
+                return;
+        o->collected_ms = clock_boot_ms();
+        o->collecting = true;
+        forget_owned(s);
+        x = mem_new(struct collect);
+        x->task.run = collect_run;
+        x->task.drop = collect_free;
+        x->wanted = map_new();
+        add_all(x->wanted, o->kept, false);
+        add_all(x->wanted, o->stored, true);
+        for (uint64_t id = core_request_next(s->core, 0); id; id = core_request_next(s->core, id)) {
+                const struct submission_file *files;
+                size_t count;
+
+                if (core_request_spooled(s->core, id, &files, &count) != 0)
+                        continue;
+                for (size_t i = 0; i < count; i++) {
+                        char hash[SPOOL_HASH_TEXT];
+
+                        print_hash(hash, files[i].sha256);
+                        map_put(x->wanted, str_of(hash), x);
+                }
+        }
+        server_to_reader(s, &x->task);
+}

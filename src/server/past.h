@@ -1,0 +1,20 @@
+/* past: finished jobs, from their history rows.
+ *
+ * A row holds what was the job's own; the rest is in the template of its part, in the request's record.
+ * Templates of the requests that were looked at last are kept. Reader thread only.
+ */
+#pragma once
+#include "classad/ad.h"
+#include "server/api/row.h"
+
+struct past;
+struct past *past_new(struct server *s);
+void past_free(struct past *p); /* NULL is fine */
+
+/* The job's ad, with its template as parent (none when the record is gone). The caller frees it before the
+ * next call. NULL when the row cannot be read. */
+struct ad *past_ad(struct past *p, const struct store_history *h);
+/* Fills a row; its strings are in the arena. `whole`: with the whole ad, as JSON; else `names`, symbols of
+ * attributes that are wanted (may be none). False when the history row cannot be read. */
+bool past_row(struct past *p, const struct store_history *h, struct arena *a, bool whole, struct str names,
+              struct row *ret);

@@ -1,0 +1,93 @@
+#include "server/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/world.h"
+
+struct replay {
+        struct server *server;
+        uint64_t count;
+};
+
+void core_config_of(const struct server *s, bool shadow, struct core_config *ret)
+{
+        *ret = (struct core_config){
+                .lease_ms = s->config.lease_ms,
+                .keep_finished_ms = s->config.keep_finished_ms,
+                .shadow = shadow,
+                .seed = (uint64_t)clock_wall_ms(),
+        };
+}
+
+static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
+{
+        struct replay *x = arg;
+        int r = core_replay(x->server->core, record, err);
+
+        x->count++;
+        if (r == 0)
+                return 0;
+        return err_prefix(err, r, "%s: record %" PRIu64 " cannot be replayed", x->server->paths.store, seq);
+}
+
+static int restore_snapshot(struct server *s, uint64_t *ret_seq, struct err *err)
+{
+        BUF_CLEANUP struct buf data = {0};
+        int r = store_snapshot_get(s->store, ret_seq, &data, err);
+
+        *ret_seq = r == STORE_NOT_FOUND ? 0 : *ret_seq;
+        if (r != 0)
+                return r == STORE_NOT_FOUND ? 0 : r;
+        r = core_restore(s->core, buf_view(&data), err);
+        return r == 0 ? 0
+                      : err_prefix(err, r, "%s: the snapshot after record %" PRIu64, s->paths.store,
+                                   *ret_seq);
+}
+
+static int open_store(struct server *s, struct err *err)
+{
+        BUF_CLEANUP struct buf address = {0};
+        bool network = false;
+        int r;
+
+        buf_printf(&address, "sqlite:%s", s->paths.store);
+        r = store_open(buf_z(&address), &s->store, &network, err);
+        if (r != 0)
+                return r;
+        if (network)
+                log_warn("msg=\"the instance is on a network filesystem: it is slower there, and only one "
+                         "machine "
+                         "may use it\" dir=\"%s\"",
+                         s->paths.dir);
+        return 0;
+}
+
+int recover(struct server *s, struct recovered *ret, struct err *err)
+{
+        struct core_config config;
+        struct core_world world;
+        struct replay x = {.server = s};
+        int64_t from = clock_boot_ms();
+        int r = open_store(s, err);
+
+        *ret = (struct recovered){0};
+        if (r != 0)
+                return r;
+        world_init(&world, s);
+        core_config_of(s, false, &config);
+        s->core = core_new(&config, &world);
+        core_clock(s->core, clock_wall_ms(), clock_boot_ms());
+        r = restore_snapshot(s, &ret->snapshot_seq, err);
+        if (r == 0)
+                r = store_scan(s->store, ret->snapshot_seq + 1, on_record, &x, err);
+        if (r != 0)
+                return r;
+        ret->last_seq = store_last_seq(s->store);
+        ret->records = x.count;
+        ret->took_ms = clock_boot_ms() - from;
+        atomic_store(&s->durable_seq, ret->last_seq);
+        return 0;
+}

@@ -1,0 +1,253 @@
+#include "server/templates.h"
+
+#include "base/args.h"
+#include "base/macro.h"
+#include "classad/eval.h"
+#include "core/attributes.h"
+
+struct maker {
+        struct server *server;
+        struct message *m;
+        uint64_t request;
+        uint32_t part;
+        const struct ad *ad;
+        struct attributes attr;
+        struct eval eval;
+        struct ad *late; /* one late attribute at a time */
+        bool any_late;
+};
+
+/* The value of a text attribute, ready for the agent; borrowed until the maker ends. False: it has none. */
+static bool text_of(struct maker *k, symbol name, struct str *ret)
+{
+        struct str late = core_part_late(k->server->core, k->request, k->part, name);
+        BUF_CLEANUP struct buf escaped = {0};
+
+        if (late.p) {
+                k->any_late = true;
+                if (ad_set_text(k->late, name, late, NULL) != 0)
+                        return false;
+                return eval_string(&k->eval, k->late, NULL, name, ret);
+        }
+        if (!eval_string(&k->eval, k->ad, NULL, name, ret))
+                return false;
+        if (!macro_present(*ret))
+                return true;
+        for (size_t i = 0; i < ret->n; i++)
+                if (ret->p[i] == '$')
+                        buf_addz(&escaped, "$(DOLLAR)");
+                else
+                        buf_char(&escaped, ret->p[i]);
+        *ret = arena_str(&k->m->arena, buf_view(&escaped));
+        return true;
+}
+
+static char *text(struct maker *k, symbol name)
+{
+        struct str v;
+
+        return text_of(k, name, &v) ? message_text(k->m, v) : (char *)protobuf_c_empty_string;
+}
+
+static int64_t number(struct maker *k, symbol name, int64_t otherwise)
+{
+        eval_integer(&k->eval, k->ad, NULL, name, &otherwise);
+        return otherwise < 0 ? 0 : otherwise;
+}
+
+static bool flag(struct maker *k, symbol name, bool otherwise)
+{
+        eval_boolean(&k->eval, k->ad, NULL, name, &otherwise);
+        return otherwise;
+}
+
+/* The next of a list; a separator inside $(…) parts nothing. */
+static bool cut_list(struct str *rest, char sep, struct str *ret)
+{
+        size_t depth = 0, i;
+
+        if (!rest->p)
+                return false;
+        for (i = 0; i < rest->n; i++) {
+                if (rest->p[i] == '(' && (depth > 0 || (i > 0 && rest->p[i - 1] == '$')))
+                        depth++;
+                else if (rest->p[i] == ')' && depth > 0)
+                        depth--;
+                else if (rest->p[i] == sep && depth == 0)
+                        break;
+        }
+        *ret = str_trim(str_head(*rest, i));
+        *rest = i < rest->n ? str_skip(*rest, i + 1) : STR_NONE;
+        return true;
+}
+
+static char **list(struct maker *k, struct str value, size_t *ret_count)
+{
+        struct str rest = value, one;
+        size_t n = 0;
+        char **v;
+
+        while (cut_list(&rest, ',', &one))
+                n += one.n > 0;
+        v = message_alloc(k->m, (n ? n : 1) * sizeof(*v));
+        *ret_count = n;
+        for (rest = value, n = 0; cut_list(&rest, ',', &one);)
+                if (one.n)
+                        v[n++] = message_text(k->m, one);
+        return v;
+}
+
+static void set_files(struct maker *k, Drover__Template *t)
+{
+        struct str v, rest, one;
+        size_t n = 0;
+
+        if (text_of(k, k->attr.TransferInput, &v))
+                t->input_files = list(k, v, &t->n_input_files);
+        if (text_of(k, k->attr.TransferOutput, &v))
+                t->output_files = list(k, v, &t->n_output_files);
+        else
+                t->all_outputs = true;
+        if (!text_of(k, k->attr.TransferOutputRemaps, &v))
+                return;
+        for (rest = v; cut_list(&rest, ';', &one);)
+                n++;
+        t->output_remaps = message_alloc(k->m, n * sizeof(*t->output_remaps));
+        for (rest = v; cut_list(&rest, ';', &one);) {
+                ptrdiff_t eq = str_find(one, '=');
+                Drover__Remap *r;
+
+                if (eq <= 0)
+                        continue;
+                r = message_alloc(k->m, sizeof(*r));
+                drover__remap__init(r);
+                r->name = message_text(k->m, str_trim(str_head(one, (size_t)eq)));
+                r->path = message_text(k->m, str_trim(str_skip(one, (size_t)eq + 1)));
+                t->output_remaps[t->n_output_remaps++] = r;
+        }
+}
+
+static void set_transfer(struct maker *k, Drover__Template *t)
+{
+        struct str v;
+
+        if (text_of(k, k->attr.ShouldTransferFiles, &v)) {
+                if (str_ieqz(v, "YES"))
+                        t->transfer = DROVER__TRANSFER__TRANSFER_YES;
+                else if (str_ieqz(v, "NO"))
+                        t->transfer = DROVER__TRANSFER__TRANSFER_NO;
+        }
+        t->outputs_on_failure = !(text_of(k, k->attr.WhenToTransferOutput, &v) && str_ieqz(v, "ON_SUCCESS"));
+}
+
+static void set_spooled(struct maker *k, Drover__Template *t)
+{
+        const struct submission_file *files;
+        size_t count;
+
+        if (core_request_spooled(k->server->core, k->request, &files, &count) != 0)
+                return;
+        t->spooled = message_alloc(k->m, (count ? count : 1) * sizeof(*t->spooled));
+        for (size_t i = 0; i < count; i++) {
+                Drover__SpoolRef *r = message_alloc(k->m, sizeof(*r));
+
+                drover__spool_ref__init(r);
+                r->name = message_text(k->m, files[i].name);
+                r->sha256.data = (uint8_t *)arena_dup(&k->m->arena, files[i].sha256, 32);
+                r->sha256.len = 32;
+                r->size = files[i].size;
+                r->executable = files[i].executable;
+                t->spooled[t->n_spooled++] = r;
+        }
+}
+
+/* HTCondor's old environment syntax, as the new one. */
+static char *old_environment(struct maker *k)
+{
+        struct args words = {0};
+        BUF_CLEANUP struct buf out = {0};
+        struct str v;
+
+        if (text_of(k, k->attr.Env, &v) && args_env_v1(&words, v, NULL) == 0)
+                args_join_v2(&out, &words);
+        args_deinit(&words);
+        return message_text(k->m, buf_view(&out));
+}
+
+static void set_step(struct maker *k, Drover__Template *t)
+{
+        Drover__Step *step = message_alloc(k->m, sizeof(*step));
+        struct str v;
+
+        drover__step__init(step);
+        step->executable = text(k, k->attr.Cmd);
+        if (text_of(k, k->attr.Arguments, &v))
+                step->arguments_v2 = message_text(k->m, v);
+        else
+                step->arguments_v1 = text(k, k->attr.Args);
+        if (text_of(k, k->attr.Environment, &v))
+                step->environment_v2 = message_text(k->m, v);
+        else
+                step->environment_v2 = old_environment(k);
+        step->stdin_file = text(k, k->attr.In);
+        step->stdout_file = text(k, k->attr.Out);
+        step->stderr_file = text(k, k->attr.Err);
+        step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
+        t->steps = message_alloc(k->m, sizeof(*t->steps));
+        t->steps[t->n_steps++] = step;
+}
+
+static void set_limits(struct maker *k, Drover__Template *t)
+{
+        double cpus = 1;
+
+        eval_real(&k->eval, k->ad, NULL, k->attr.RequestCpus, &cpus);
+        t->cpus_milli = cpus > 0 && cpus < 1e9 ? (uint64_t)(cpus * 1000 + 0.5) : 1000;
+        t->memory_bytes = (uint64_t)number(k, k->attr.RequestMemory, 0) << 20;
+        t->disk_bytes = (uint64_t)number(k, k->attr.RequestDisk, 0) << 10;
+        t->walltime_ms = (uint64_t)number(k, k->attr.AllowedExecuteDuration, 0) * 1000;
+}
+
+static void fill(struct maker *k, Drover__Template *t, const struct core_request *r)
+{
+        char **names;
+
+        t->request = k->request;
+        t->part = k->part;
+        t->owner = message_text(k->m, r->owner);
+        t->iwd = text(k, k->attr.Iwd);
+        t->filesystem_domain = text(k, k->attr.FileSystemDomain);
+        t->user_log = text(k, k->attr.UserLog);
+        t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
+        t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
+        for (size_t i = 0; i < t->n_variables; i++)
+                t->variables[i] = message_text(k->m, str_of(names[i]));
+        set_step(k, t);
+        set_files(k, t);
+        set_transfer(k, t);
+        set_spooled(k, t);
+        set_limits(k, t);
+}
+
+Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,
+                                 bool *ret_late)
+{
+        struct maker k = {.server = s, .m = m, .request = request, .part = part};
+        struct core_request r;
+        Drover__Template *t;
+
+        k.ad = core_request_ad(s->core, request, part);
+        if (!k.ad || core_request_get(s->core, request, &r) != 0)
+                return NULL;
+        attributes_intern(&k.attr, core_symbols(s->core));
+        eval_init(&k.eval, r.submitted_ms / 1000, request);
+        k.late = ad_new(core_symbols(s->core));
+        ad_set_parent(k.late, k.ad);
+        t = message_alloc(m, sizeof(*t));
+        drover__template__init(t);
+        fill(&k, t, &r);
+        ad_free(k.late);
+        eval_deinit(&k.eval);
+        *ret_late = k.any_late;
+        return t;
+}

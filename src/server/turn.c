@@ -1,0 +1,289 @@
+/* A flight is one turn's batch with its outbox. `open` is the current turn's; closed ones stand in a queue
+ * until their callback. A batch that came back STORE_FULL stands still in its place; when the last callback
+ * of those under way is in, the retry timer appends the first again, and each success appends the next, so
+ * that order holds.
+ */
+#include "server/turn.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/agents.h"
+#include "server/snapshot.h"
+#include "server/waits.h"
+
+#define RETRY_FIRST_MS 250
+#define RETRY_LAST_MS  5000
+
+struct flight {
+        struct flight *next;
+        struct store_batch *batch; /* NULL while the store has it */
+        struct task *out, **out_tail;
+        struct turn *turn;
+};
+struct turn {
+        struct server *server;
+        struct flight *open;
+        struct flight *first, *last;
+        unsigned under_way; /* appended, not called back */
+        bool begun, full, broken;
+        int64_t retry_ms;
+        struct timer *retry;
+};
+struct landing { /* a callback of the store, on its way to the core thread */
+        struct task task;
+        struct flight *flight;
+        struct store_batch *batch;
+        int result;
+        uint64_t seq;
+        struct err err;
+};
+
+static void retry(void *arg);
+
+static struct flight *flight_new(struct turn *t)
+{
+        struct flight *f = mem_new(struct flight);
+
+        f->turn = t;
+        f->out_tail = &f->out;
+        return f;
+}
+
+static void flight_free(struct flight *f)
+{
+        while (f->out) {
+                struct task *task = f->out;
+
+                f->out = (struct task *)task->mail.next;
+                task_drop(task);
+        }
+        store_batch_free(f->batch);
+        free(f);
+}
+
+struct turn *turn_new(struct server *s)
+{
+        struct turn *t = mem_new(struct turn);
+
+        t->server = s;
+        t->open = flight_new(t);
+        t->retry = timer_new(s->loop, retry, t);
+        return t;
+}
+
+void turn_free(struct turn *t)
+{
+        if (!t)
+                return;
+        while (t->first) {
+                struct flight *f = t->first;
+
+                t->first = f->next;
+                flight_free(f);
+        }
+        flight_free(t->open);
+        timer_free(t->retry);
+        free(t);
+}
+
+void turn_begin(struct turn *t)
+{
+        if (t->begun)
+                return;
+        t->begun = true;
+        core_clock(t->server->core, clock_wall_ms(), clock_boot_ms());
+}
+
+struct store_batch *turn_batch(struct turn *t)
+{
+        if (!t->open->batch)
+                t->open->batch = store_batch_new();
+        return t->open->batch;
+}
+
+static bool open_has_records(const struct turn *t)
+{
+        return t->open->batch && !store_batch_empty(t->open->batch);
+}
+
+static void flight_send(struct flight *f, struct task *task)
+{
+        task->mail.next = NULL;
+        *f->out_tail = task;
+        f->out_tail = (struct task **)&task->mail.next;
+}
+
+static void release(struct server *s, struct flight *f)
+{
+        while (f->out) {
+                struct task *task = f->out;
+
+                f->out = (struct task *)task->mail.next;
+                task->mail.next = NULL;
+                server_to_front(s, task);
+        }
+        f->out_tail = &f->out;
+}
+
+void turn_send(struct turn *t, struct task *task, enum turn_when when)
+{
+        if (when == TURN_NOW || (when == TURN_READ && t->full))
+                server_to_front(t->server, task);
+        else
+                flight_send(t->open, task);
+}
+
+bool turn_full(const struct turn *t)
+{
+        return t->full;
+}
+
+bool turn_idle(const struct turn *t)
+{
+        return !t->first && !open_has_records(t);
+}
+
+static void landed_drop(struct task *task)
+{
+        struct landing *l = (struct landing *)task;
+
+        store_batch_free(l->batch);
+        free(l);
+}
+
+static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
+{
+        if (f != t->first) {
+                server_fatal(t->server, "the store finished a batch out of order");
+                return;
+        }
+        t->first = f->next;
+        if (!t->first)
+                t->last = NULL;
+        atomic_store(&t->server->durable_seq, seq);
+        release(t->server, f);
+        flight_free(f);
+        snapshot_poke(t->server, seq);
+        waits_durable(t->server);
+}
+
+static void enter_full(struct turn *t)
+{
+        if (t->full)
+                return;
+        t->full = true;
+        t->retry_ms = RETRY_FIRST_MS;
+        log_error("msg=\"the disk is full: no new work is accepted until there is space\" dir=%s",
+                  t->server->paths.dir);
+        if (store_reserve_release(t->server->store) != 0)
+                log_warn("msg=\"the reserve file could not be released\"");
+}
+
+static void landed(struct server *s, struct task *task)
+{
+        struct landing *l = (struct landing *)task;
+        struct turn *t = s->turn;
+
+        t->under_way--;
+        if (l->result == STORE_DURABLE) {
+                flight_done(t, l->flight, l->seq);
+        } else if (l->result == STORE_FULL) {
+                l->flight->batch = l->batch;
+                enter_full(t);
+        } else {
+                t->broken = true;
+                server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",
+                             l->result, LOG_TEXT(str_of(l->err.text)));
+        }
+        if (t->full && t->under_way == 0 && !t->broken) {
+                if (l->result == STORE_DURABLE && (t->first || open_has_records(t)))
+                        retry(t); /* there is space again: the next at once */
+                else
+                        timer_start(t->retry, t->retry_ms);
+        }
+        free(l);
+}
+
+/* On the store's thread. */
+static void done(void *arg, int result, uint64_t last_seq, struct store_batch *batch, const struct err *err)
+{
+        struct flight *f = arg;
+        struct landing *l = mem_new(struct landing);
+
+        l->task.run = landed;
+        l->task.drop = landed_drop;
+        l->flight = f;
+        l->batch = batch;
+        l->result = result;
+        l->seq = last_seq;
+        if (err)
+                l->err = *err;
+        server_to_core(f->turn->server, &l->task);
+}
+
+static void append(struct turn *t, struct flight *f)
+{
+        struct store_batch *b = f->batch;
+
+        f->batch = NULL;
+        t->under_way++;
+        store_append(t->server->store, t->server->term, b, done, f);
+}
+
+static void retry(void *arg)
+{
+        struct turn *t = arg;
+
+        if (t->broken || t->under_way)
+                return;
+        if (t->first) {
+                append(t, t->first);
+        } else if (open_has_records(t)) {
+                turn_begin(t);
+                turn_end(t);
+        } else if (store_reserve_take(t->server->store) == 0) {
+                t->full = false;
+                log_info("msg=\"there is space on the disk again\"");
+                turn_begin(t);
+                turn_end(t);
+                return;
+        }
+        t->retry_ms = t->retry_ms * 2 > RETRY_LAST_MS ? RETRY_LAST_MS : t->retry_ms * 2;
+        if (!t->under_way)
+                timer_start(t->retry, t->retry_ms);
+}
+
+void turn_end(struct turn *t)
+{
+        if (!t->begun)
+                return;
+        if (!t->full && !atomic_load(&t->server->stopping))
+                core_match(t->server->core);
+        agents_flush(t->server);
+        waits_flush(t->server);
+        t->begun = false;
+        if (t->broken)
+                return;
+        if (open_has_records(t)) {
+                struct flight *f = t->open;
+
+                if (t->full && t->first)
+                        return; /* gathers behind what cannot be written */
+                t->open = flight_new(t);
+                if (t->last)
+                        t->last->next = f;
+                else
+                        t->first = f;
+                t->last = f;
+                append(t, f);
+        } else if (t->open->out) {
+                if (!t->first) {
+                        release(t->server, t->open);
+                } else {
+                        *t->last->out_tail = t->open->out;
+                        t->last->out_tail = t->open->out_tail;
+                        t->open->out = NULL;
+                        t->open->out_tail = &t->open->out;
+                }
+        }
+}

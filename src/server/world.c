@@ -1,0 +1,90 @@
+/* The record of a request is kept when the core forgets the request: history rows hold only what was a job's
+ * own, and take the rest from it. */
+#include "server/world.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "server/agents.h"
+#include "server/turn.h"
+#include "server/waits.h"
+
+struct str world_record_name(char room[WORLD_NAME_MAX], uint64_t request)
+{
+        int n = snprintf(room, WORLD_NAME_MAX, "request/%llu", (unsigned long long)request);
+
+        return str_make(room, (size_t)n);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+        struct server *s = arg;
+        BUF_CLEANUP struct buf record = {0};
+
+        event_pack(&record, e);
+        store_batch_event(turn_batch(s->turn), buf_view(&record));
+        waits_changed(s, e->request);
+}
+
+static void on_history(void *arg, const struct core_finished *f)
+{
+        struct server *s = arg;
+        struct store_history row = {
+                .request = f->request,
+                .member = f->member,
+                .state = f->state,
+                .submitted_ms = f->submitted_ms,
+                .ended_ms = f->ended_ms,
+                .exit_code = f->exit_code,
+                .owner = f->owner,
+                .data = f->data,
+        };
+
+        store_batch_history(turn_batch(s->turn), &row);
+}
+
+static void on_keep(void *arg, uint64_t request, struct str record)
+{
+        struct server *s = arg;
+        char room[WORLD_NAME_MAX];
+
+        store_batch_blob_put(turn_batch(s->turn), world_record_name(room, request), record);
+}
+
+static void on_forget(void *arg, uint64_t request)
+{
+        agents_forget(arg, request);
+}
+
+static void on_assign(void *arg, const struct core_assignment *a)
+{
+        agents_assign(arg, a);
+}
+
+static void on_control(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
+                       const struct set *members)
+{
+        agents_control(arg, agent, what, request, fence, members);
+}
+
+static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
+{
+        struct server *s = arg;
+        char room[WORLD_NAME_MAX];
+
+        return store_blob_get(s->store, world_record_name(room, request), ret, err);
+}
+
+void world_init(struct core_world *w, struct server *s)
+{
+        *w = (struct core_world){
+                .arg = s,
+                .event = on_event,
+                .history = on_history,
+                .keep = on_keep,
+                .forget = on_forget,
+                .assign = on_assign,
+                .control = on_control,
+                .load = on_load,
+        };
+}
