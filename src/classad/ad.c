@@ -1,7 +1,7 @@
-/* An ad that was parsed is one block of memory: itself, its entries, their code, and a hash index when there are
- * enough of them to need one. The first change takes it apart into pieces that can grow. Replaced code is waste until
- * there is more of it than of the rest; then the code is written anew. A number that replaces a number is written in
- * its place. */
+/* An ad that was parsed is one block of memory: itself, its entries, their code, and a hash index when there
+ * are enough of them to need one. The first change takes it apart into pieces that can grow. Replaced code is
+ * waste until there is more of it than of the rest; then the code is written anew. A number that replaces a
+ * number is written in its place. */
 #include "classad/ad.h"
 
 #include "base/mem.h"
@@ -40,7 +40,8 @@ struct symbols *ad_symbols(const struct ad *ad)
 /* One block with room for all; entries and code are the caller's to fill. */
 static struct ad *packed_new(struct symbols *symbols, uint32_t count, uint32_t code_n, uint32_t index_n)
 {
-        size_t entries_size = (size_t)count * sizeof(struct entry), index_size = (size_t)index_n * sizeof(uint32_t);
+        size_t entries_size = (size_t)count * sizeof(struct entry),
+               index_size = (size_t)index_n * sizeof(uint32_t);
         struct ad *ad = mem_alloc(sizeof(*ad) + entries_size + code_n + index_size);
         char *p = (char *)(ad + 1);
 
@@ -124,7 +125,8 @@ static void unpack(struct ad *ad)
         if (ad->code_n)
                 memcpy(code, ad->code, ad->code_n);
         if (ad->index)
-                ad->index = (uint32_t *)(void *)mem_dup(ad->index, ((size_t)ad->index_mask + 1) * sizeof(uint32_t));
+                ad->index = (uint32_t *)(void *)mem_dup(ad->index,
+                                                        ((size_t)ad->index_mask + 1) * sizeof(uint32_t));
         ad->entries = entries;
         ad->entries_cap = ad->count + 4;
         ad->code = code;

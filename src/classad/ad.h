@@ -1,10 +1,10 @@
 /* ad: a ClassAd, a set of named expressions.
  *
- * Parsing compiles each expression once into a compact form (see expr.h); literals are stored as values. An ad may
- * have a parent ("chained ad"): a name that it does not have is looked for there, as if it stood in this ad, so
- * that a million jobs share one template. The parent is borrowed and must outlive the child. Names are unique in
- * an ad, without regard to case; setting one again replaces it. Not thread-safe; ads may be read by several
- * threads while none changes them.
+ * Parsing compiles each expression once into a compact form (see expr.h); literals are stored as values. An
+ * ad may have a parent ("chained ad"): a name that it does not have is looked for there, as if it stood in
+ * this ad, so that a million jobs share one template. The parent is borrowed and must outlive the child.
+ * Names are unique in an ad, without regard to case; setting one again replaces it. Not thread-safe; ads may
+ * be read by several threads while none changes them.
  *
  * Sources: HTCondor manual, "ClassAd mechanism"; observed behaviour of HTCondor's library 25.x.
  */
@@ -28,7 +28,8 @@ enum classad_error {
 #define CLASSAD_ATTRIBUTES_MAX 100000
 
 enum classad_syntax {
-        CLASSAD_ANY, /* parse only: new syntax if the first character that is not white space or comment is '[' */
+        CLASSAD_ANY, /* parse only: new syntax if the first character that is not white space or comment is
+                        '[' */
         CLASSAD_NEW, /* [ a = 1; b = 2 ] */
         CLASSAD_OLD, /* a line an attribute: a = 1 */
 };
@@ -49,17 +50,20 @@ void ad_set_integer(struct ad *ad, symbol name, int64_t v);
 void ad_set_real(struct ad *ad, symbol name, double v);
 void ad_set_string(struct ad *ad, symbol name, struct str v); /* copied */
 void ad_set_undefined(struct ad *ad, symbol name);
-/* Parses one expression (new syntax, strings with their quotes) and sets it. 0 or a classad_error; then unchanged. */
+/* Parses one expression (new syntax, strings with their quotes) and sets it. 0 or a classad_error; then
+ * unchanged. */
 int ad_set_text(struct ad *ad, symbol name, struct str text, struct err *err);
 void ad_set_expr(struct ad *ad, symbol name, const struct expr *e); /* a copy; e is of the same table */
 void ad_remove(struct ad *ad, symbol name); /* from this ad itself, not from its parent; absent is fine */
 
-/* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until the ad changes. */
+/* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until the ad
+ * changes. */
 const struct expr *ad_find(const struct ad *ad, symbol name);
 const struct expr *ad_find_own(const struct ad *ad, symbol name); /* in this ad only */
 /* When the name is bound to a literal (no evaluation needed): true and its value. */
 bool ad_literal(const struct ad *ad, symbol name, struct value *ret);
 size_t ad_count(const struct ad *ad); /* attributes of its own */
-/* Walks the ad's own attributes in the order they were set: uint32_t at = 0; while (ad_next(ad, &at, &name, &expr)). */
+/* Walks the ad's own attributes in the order they were set: uint32_t at = 0; while (ad_next(ad, &at, &name,
+ * &expr)). */
 bool ad_next(const struct ad *ad, uint32_t *at, symbol *ret_name, const struct expr **ret_expr);
 size_t ad_bytes(const struct ad *ad); /* memory it holds */

@@ -1,12 +1,12 @@
 /* code: the compact form of expressions, shared by the stages of the engine (private to classad/).
  *
- * An expression is nodes of 16 bytes in one run of bytes ("code"), made in the order of reading: what a node refers
- * to stands before it, named by the distance in bytes, so that code can be copied or moved as it is. Long texts
- * stand in the code too; up to eight bytes of text stand in the node itself. A `struct expr *` is the address of
- * the root node. Nodes with many operands ("wide") are followed by their distances.
+ * An expression is nodes of 16 bytes in one run of bytes ("code"), made in the order of reading: what a node
+ * refers to stands before it, named by the distance in bytes, so that code can be copied or moved as it is.
+ * Long texts stand in the code too; up to eight bytes of text stand in the node itself. A `struct expr *` is
+ * the address of the root node. Nodes with many operands ("wide") are followed by their distances.
  *
- * Constant parts are evaluated when they are compiled: OP_FOLD holds the value for evaluating and the original for
- * printing.
+ * Constant parts are evaluated when they are compiled: OP_FOLD holds the value for evaluating and the
+ * original for printing.
  */
 #pragma once
 #include <assert.h>
@@ -70,7 +70,7 @@ enum op {
 
 struct node {
         uint8_t op;
-        uint8_t parens; /* pairs of parentheses written around it, for printing */
+        uint8_t parens;  /* pairs of parentheses written around it, for printing */
         uint16_t height; /* of the tree below it, 0 for literals and names */
         uint32_t a;
         union {
@@ -151,8 +151,8 @@ static inline void node_literal(const struct node *nd, struct value *ret)
         }
 }
 
-/* A list: either made by evaluation (items), or one that is written (nd), whose members are evaluated in the scope
- * where it stands, when they are asked for. */
+/* A list: either made by evaluation (items), or one that is written (nd), whose members are evaluated in the
+ * scope where it stands, when they are asked for. */
 struct value_list {
         uint32_t n;
         const struct value *items;
@@ -173,10 +173,11 @@ struct ad {
         uint32_t index_mask;
         uint32_t entries_cap;
         uint32_t code_n, code_cap;
-        uint32_t waste;            /* bytes of code that no entry uses any more */
-        bool packed;               /* entries, code and index stand in the same block as the ad */
-        const struct ad *parent;    /* chained ad */
-        const struct ad *enclosing; /* the ad that this one is written in; set for the time of an evaluation */
+        uint32_t waste;          /* bytes of code that no entry uses any more */
+        bool packed;             /* entries, code and index stand in the same block as the ad */
+        const struct ad *parent; /* chained ad */
+        const struct ad
+                *enclosing; /* the ad that this one is written in; set for the time of an evaluation */
         struct symbols *symbols;
 };
 

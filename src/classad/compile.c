@@ -1,9 +1,9 @@
-/* Writing code is appending to a buffer; operands are places in it, and become distances when the node that uses
- * them is written. Folding evaluates a node whose operands are all literals with the same functions as evaluation
- * does, so both agree by construction (and a test compares them).
+/* Writing code is appending to a buffer; operands are places in it, and become distances when the node that
+ * uses them is written. Folding evaluates a node whose operands are all literals with the same functions as
+ * evaluation does, so both agree by construction (and a test compares them).
  *
- * && and || are kept flat: `a && (b && c) && d` is one node of four clauses. It means the same, because what stands
- * left decides in both, and it is how conditions are explained clause by clause. */
+ * && and || are kept flat: `a && (b && c) && d` is one node of four clauses. It means the same, because what
+ * stands left decides in both, and it is how conditions are explained clause by clause. */
 #include "classad/compile.h"
 
 #include "base/mem.h"

@@ -1,10 +1,10 @@
-/* A walk over the nodes. What is hot is a comparison of an attribute with a literal or another attribute: operand()
- * finds those without recursion. References to attributes that are no literals are kept in a chain on the stack: an
- * attribute that is met again in the same chain is a cycle, and undefined there. A reference into the other ad swaps
- * `my` and `target` for the time of its evaluation.
+/* A walk over the nodes. What is hot is a comparison of an attribute with a literal or another attribute:
+ * operand() finds those without recursion. References to attributes that are no literals are kept in a chain
+ * on the stack: an attribute that is met again in the same chain is a cycle, and undefined there. A reference
+ * into the other ad swaps `my` and `target` for the time of its evaluation.
  *
- * When a limit is reached, ev->limit_hit is set and every node from then on gives error at once, so that the walk ends
- * soon; the calls of eval.h then give error. */
+ * When a limit is reached, ev->limit_hit is set and every node from then on gives error at once, so that the
+ * walk ends soon; the calls of eval.h then give error. */
 #include "classad/eval.h"
 
 #include "classad/expr_private.h"
@@ -17,7 +17,8 @@
 
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed)
 {
-        *ev = (struct eval){.now_s = now_s, .random = seed, .steps_max = EVAL_STEPS_MAX, .bytes_max = EVAL_BYTES_MAX};
+        *ev = (struct eval){
+                .now_s = now_s, .random = seed, .steps_max = EVAL_STEPS_MAX, .bytes_max = EVAL_BYTES_MAX};
 }
 
 void eval_deinit(struct eval *ev)
@@ -277,7 +278,8 @@ static void subscript(struct run *r, const struct value *x, const struct value *
         }
 }
 
-/* && from the left: what is false ends it, so does an error; after something undefined only false still matters. */
+/* && from the left: what is false ends it, so does an error; after something undefined only false still
+ * matters. */
 static void all_of(struct run *r, const struct node *nd, struct value *ret)
 {
         const int32_t *kids = (const int32_t *)(const void *)(nd + 1);
@@ -339,7 +341,8 @@ static void list_literal(struct run *r, const struct node *nd, struct value *ret
         *ret = value_error();
         if (!list)
                 return;
-        *list = (struct value_list){.n = nd->n, .nd = nd, .my = r->my, .target = r->target, .symbols = r->symbols};
+        *list = (struct value_list){
+                .n = nd->n, .nd = nd, .my = r->my, .target = r->target, .symbols = r->symbols};
         *ret = (struct value){.type = VALUE_LIST, .list = list};
 }
 
@@ -506,8 +509,8 @@ void eval_attr(struct eval *ev, const struct ad *my, const struct ad *target, sy
                 *ret = value_undefined();
 }
 
-void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my, const struct ad *target,
-                 struct value *ret)
+void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my,
+                 const struct ad *target, struct value *ret)
 {
         const struct node *nd = expr_root(e);
         struct active here = {nd, my, NULL};

@@ -1,10 +1,11 @@
 /* eval: evaluating expressions.
  *
- * An `eval` is the room in which evaluations happen: an arena for strings and lists that they make, the time that
- * they are told, a seed for random(), and limits. Make one and use it for many evaluations; eval_reset() gives the
- * arena back, and with it all values that were not copied. Evaluating numbers and booleans allocates nothing.
- * Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX nested references,
- * `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is error.
+ * An `eval` is the room in which evaluations happen: an arena for strings and lists that they make, the time
+ * that they are told, a seed for random(), and limits. Make one and use it for many evaluations; eval_reset()
+ * gives the arena back, and with it all values that were not copied. Evaluating numbers and booleans
+ * allocates nothing. Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX
+ * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is
+ * error.
  */
 #pragma once
 #include "base/arena.h"
@@ -18,7 +19,8 @@ struct eval {
         size_t bytes_max;   /* of arena for one call; default 16 MiB */
         uint32_t steps;     /* taken by the current call */
         uint32_t depth;
-        const char *limit_hit; /* NULL, or which limit made the last call an error: "depth", "steps", "memory" */
+        const char
+                *limit_hit; /* NULL, or which limit made the last call an error: "depth", "steps", "memory" */
 };
 
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed);
@@ -31,11 +33,11 @@ void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const
 /* Evaluates the attribute `name` of `my`; undefined when it has none. */
 void eval_attr(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, struct value *ret);
 /* The clause n (0..count-1) of a condition; see expr_clause_count. */
-void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my, const struct ad *target,
-                 struct value *ret);
+void eval_clause(struct eval *ev, const struct expr *e, unsigned n, const struct ad *my,
+                 const struct ad *target, struct value *ret);
 
-/* Typed shorthands: true and the value when the attribute evaluates to that type (numbers convert), else false
- * with *ret unchanged. A string is borrowed until eval_reset. */
+/* Typed shorthands: true and the value when the attribute evaluates to that type (numbers convert), else
+ * false with *ret unchanged. A string is borrowed until eval_reset. */
 bool eval_boolean(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, bool *ret);
 bool eval_integer(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, int64_t *ret);
 bool eval_real(struct eval *ev, const struct ad *my, const struct ad *target, symbol name, double *ret);

@@ -1,4 +1,5 @@
-/* Expressions that stand alone are one block: a node that leads to the root, the table of symbols, the code. */
+/* Expressions that stand alone are one block: a node that leads to the root, the table of symbols, the code.
+ */
 #include "classad/expr.h"
 
 #include "base/mem.h"
@@ -50,7 +51,7 @@ struct walk {
         struct told {
                 symbol name;
                 bool target;
-        } *told;
+        } * told;
         uint32_t told_n, told_mask; /* an open table; name 0 is free */
 };
 

@@ -1,4 +1,5 @@
-/* expr_private: expressions that stand alone, from inside; and parsing without folding, which tests compare with. */
+/* expr_private: expressions that stand alone, from inside; and parsing without folding, which tests compare
+ * with. */
 #pragma once
 #include <stddef.h>
 

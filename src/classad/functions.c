@@ -1,10 +1,10 @@
-/* The table, and the call: arguments are evaluated into a few values on the stack, or into the arena when there are
- * many. A name that is no function's, and a wrong number of arguments, are errors. */
+/* The table, and the call: arguments are evaluated into a few values on the stack, or into the arena when
+ * there are many. A name that is no function's, and a wrong number of arguments, are errors. */
 #include "classad/functions.h"
 
-#define EAGER(name, min, max)  {#name, min, max, false, function_##name, FUNCTION_USES_NOTHING},
-#define LAZY(name, min, max)   {#name, min, max, true, function_##name, FUNCTION_USES_NOTHING},
-#define TIMED(name, min, max)                                                                                 \
+#define EAGER(name, min, max) {#name, min, max, false, function_##name, FUNCTION_USES_NOTHING},
+#define LAZY(name, min, max)  {#name, min, max, true, function_##name, FUNCTION_USES_NOTHING},
+#define TIMED(name, min, max)                                                                                \
         {#name, min, max, false, function_##name, max ? FUNCTION_USES_TIME_ALONE : FUNCTION_USES_TIME},
 #define RANDOM(name, min, max) {#name, min, max, false, function_##name, FUNCTION_USES_RANDOM},
 const struct function functions[] = {FUNCTION_TABLE(EAGER, LAZY, TIMED, RANDOM)};
@@ -14,8 +14,8 @@ const unsigned functions_count = sizeof(functions) / sizeof(*functions);
 
 const struct function *function_find(symbol name)
 {
-        static const struct function current_time = {"currentTime", 0, 0, false, function_time,
-                                                      FUNCTION_USES_TIME};
+        static const struct function current_time = {"currentTime",     0, 0, false, function_time,
+                                                     FUNCTION_USES_TIME};
 
         if (name >= SYM_FIRST_FUNCTION && name < SYM_FIRST_FUNCTION + functions_count)
                 return &functions[name - SYM_FIRST_FUNCTION];

@@ -48,8 +48,8 @@ void function_size(const struct call *c, struct value *ret)
                 *ret = value_integer((int64_t)ad_count(v->ad));
 }
 
-/* Walks the numbers of a list: op adds, or keeps the one for which `member op best` holds. Undefined members are
- * passed over. Returns how many numbers there were, or -1 for anything else among them. */
+/* Walks the numbers of a list: op adds, or keeps the one for which `member op best` holds. Undefined members
+ * are passed over. Returns how many numbers there were, or -1 for anything else among them. */
 static int64_t reduce(const struct call *c, enum op op, struct value *ret_all)
 {
         const struct value_list *list = c->args[0].list;
@@ -135,9 +135,9 @@ static bool comparison(struct str name, enum op *ret)
         static const struct {
                 const char *name;
                 enum op op;
-        } all[] = {{"<", OP_LESS},     {"<=", OP_LESS_EQUAL}, {"==", OP_EQUAL}, {"!=", OP_NOT_EQUAL},
-                   {">", OP_GREATER},  {">=", OP_GREATER_EQUAL}, {"is", OP_IS}, {"isnt", OP_ISNT},
-                   {"=?=", OP_IS},     {"=!=", OP_ISNT}};
+        } all[] = {{"<", OP_LESS},    {"<=", OP_LESS_EQUAL},    {"==", OP_EQUAL}, {"!=", OP_NOT_EQUAL},
+                   {">", OP_GREATER}, {">=", OP_GREATER_EQUAL}, {"is", OP_IS},    {"isnt", OP_ISNT},
+                   {"=?=", OP_IS},    {"=!=", OP_ISNT}};
 
         for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
                 if (str_ieqz(name, all[i].name)) {
@@ -182,7 +182,8 @@ void function_allCompare(const struct call *c, struct value *ret)
         compare_all(c, false, ret);
 }
 
-/* String lists: items between any of the delimiters, without the white space around them; empty ones don't count. */
+/* String lists: items between any of the delimiters, without the white space around them; empty ones don't
+ * count. */
 struct items {
         struct str rest, delimiters;
 };
@@ -203,7 +204,8 @@ static bool next_item(struct items *it, struct str *ret)
 }
 
 /* All arguments must be strings; the one at `delimiters` may be missing. */
-static bool string_args(const struct call *c, unsigned delimiters, struct str *ret_delimiters, struct value *ret)
+static bool string_args(const struct call *c, unsigned delimiters, struct str *ret_delimiters,
+                        struct value *ret)
 {
         if (call_strict(c, ret))
                 return false;
@@ -320,7 +322,8 @@ static void text_member(const struct call *c, bool nocase, struct value *ret)
         struct str delimiters;
 
         if (string_args(c, 2, &delimiters, ret))
-                *ret = value_boolean(has_item(c->run, c->args[1].string, delimiters, c->args[0].string, nocase));
+                *ret = value_boolean(
+                        has_item(c->run, c->args[1].string, delimiters, c->args[0].string, nocase));
 }
 
 void function_stringListMember(const struct call *c, struct value *ret)
@@ -334,7 +337,8 @@ void function_stringListIMember(const struct call *c, struct value *ret)
 }
 
 /* How many items of the first list are in the second, and how many there are. */
-static void common(const struct call *c, struct str delimiters, bool nocase, size_t *ret_common, size_t *ret_all)
+static void common(const struct call *c, struct str delimiters, bool nocase, size_t *ret_common,
+                   size_t *ret_all)
 {
         struct items it = {c->args[0].string, delimiters};
         struct str item;
@@ -388,7 +392,8 @@ void function_stringListISubsetMatch(const struct call *c, struct value *ret)
 void function_stringList_regexpMember(const struct call *c, struct value *ret)
 {
         struct items it;
-        struct str item, options = c->argc > 3 && c->args[3].type == VALUE_STRING ? c->args[3].string : STR("");
+        struct str item,
+                options = c->argc > 3 && c->args[3].type == VALUE_STRING ? c->args[3].string : STR("");
 
         if (!string_args(c, 2, &it.delimiters, ret))
                 return;

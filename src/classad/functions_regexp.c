@@ -1,14 +1,14 @@
-/* Regular expressions by PCRE2, with limits on backtracking and depth, so that no pattern holds the server. A pattern
- * is compiled each time; the last one is kept within one call over many subjects. */
+/* Regular expressions by PCRE2, with limits on backtracking and depth, so that no pattern holds the server. A
+ * pattern is compiled each time; the last one is kept within one call over many subjects. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "classad/functions.h"
 
-#define MATCH_LIMIT   100000
-#define DEPTH_LIMIT   1000
-#define PATTERN_MAX   65536
-#define CAPTURES_MAX  10
+#define MATCH_LIMIT  100000
+#define DEPTH_LIMIT  1000
+#define PATTERN_MAX  65536
+#define CAPTURES_MAX 10
 
 struct regexp {
         pcre2_code *code;
@@ -45,8 +45,8 @@ static bool regexp_init(struct regexp *x, struct run *r, struct str pattern, str
         flags |= has_option(options, 'm') ? PCRE2_MULTILINE : 0;
         flags |= has_option(options, 's') ? PCRE2_DOTALL : 0;
         flags |= has_option(options, 'x') ? PCRE2_EXTENDED : 0;
-        x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n, flags | PCRE2_NEVER_BACKSLASH_C,
-                                &error, &at, NULL);
+        x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n,
+                                flags | PCRE2_NEVER_BACKSLASH_C, &error, &at, NULL);
         if (!x->code)
                 return false;
         x->data = pcre2_match_data_create(CAPTURES_MAX, NULL);
@@ -65,7 +65,8 @@ static int regexp_search(struct regexp *x, struct run *r, struct str subject, si
 
         if (!run_steps(r, 16 + (subject.n - from) / 16))
                 return -1;
-        n = pcre2_match(x->code, (PCRE2_SPTR)(subject.p ? subject.p : ""), subject.n, from, flags, x->data, x->context);
+        n = pcre2_match(x->code, (PCRE2_SPTR)(subject.p ? subject.p : ""), subject.n, from, flags, x->data,
+                        x->context);
         if (n == PCRE2_ERROR_NOMATCH)
                 return 0;
         return n < 0 ? -1 : 1;

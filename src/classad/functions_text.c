@@ -141,8 +141,8 @@ static bool is_digit(struct str s, size_t i)
         return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
 }
 
-/* As glibc's strverscmp orders: bytes, but where the first difference is in a number, by its value; a number with
- * leading zeros is a fraction, and the more zeros the smaller. */
+/* As glibc's strverscmp orders: bytes, but where the first difference is in a number, by its value; a number
+ * with leading zeros is a fraction, and the more zeros the smaller. */
 static int version_compare(struct str a, struct str b)
 {
         size_t i = 0, start, na, nb;
@@ -170,7 +170,8 @@ static int version_compare(struct str a, struct str b)
                         zeros = zeros && a.p[k] == '0';
                 if (!zeros)
                         return bytes;
-                /* only zeros are common: the one that goes on with a zero, or with digits at all, is smaller */
+                /* only zeros are common: the one that goes on with a zero, or with digits at all, is smaller
+                 */
                 if (is_digit(a, i) != is_digit(b, i))
                         return is_digit(a, i) ? -1 : 1;
                 return bytes;
@@ -198,12 +199,12 @@ void function_versioncmp(const struct call *c, struct value *ret)
                 *ret = value_integer((order > 0) - (order < 0));
 }
 
-#define VERSION_TEST(name, test)                                                                              \
-        void function_##name(const struct call *c, struct value *ret)                                         \
-        {                                                                                                     \
-                int order;                                                                                    \
-                if (versions(c, 0, 1, &order, ret))                                                           \
-                        *ret = value_boolean(order test 0);                                                   \
+#define VERSION_TEST(name, test)                                                                             \
+        void function_##name(const struct call *c, struct value *ret)                                        \
+        {                                                                                                    \
+                int order;                                                                                   \
+                if (versions(c, 0, 1, &order, ret))                                                          \
+                        *ret = value_boolean(order test 0);                                                  \
         }
 VERSION_TEST(versionLE, <=)
 VERSION_TEST(versionLT, <)

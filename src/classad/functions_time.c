@@ -1,5 +1,5 @@
-/* Functions on time. The time is what the evaluation was told, and the local zone is Greenwich: there is no clock and
- * no zone file here, so that a server and its simulation agree. */
+/* Functions on time. The time is what the evaluation was told, and the local zone is Greenwich: there is no
+ * clock and no zone file here, so that a server and its simulation agree. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -78,10 +78,10 @@ static void get_field(const struct call *c, enum field field, struct value *ret)
                 *ret = value_integer(calendar_field(&tm, field));
 }
 
-#define GET_FIELD(name, field)                                                                                \
-        void function_##name(const struct call *c, struct value *ret)                                         \
-        {                                                                                                     \
-                get_field(c, field, ret);                                                                     \
+#define GET_FIELD(name, field)                                                                               \
+        void function_##name(const struct call *c, struct value *ret)                                        \
+        {                                                                                                    \
+                get_field(c, field, ret);                                                                    \
         }
 GET_FIELD(getYear, YEAR)
 GET_FIELD(getMonth, MONTH)
@@ -168,7 +168,8 @@ static bool read_abstime(struct str s, struct value *ret)
                 return false;
         tm.tm_year = year - 1900;
         tm.tm_mon = month - 1;
-        *ret = (struct value){.type = VALUE_ABSTIME, .offset = offset, .integer = (int64_t)timegm(&tm) - offset};
+        *ret = (struct value){
+                .type = VALUE_ABSTIME, .offset = offset, .integer = (int64_t)timegm(&tm) - offset};
         return true;
 }
 
@@ -235,7 +236,8 @@ void function_absTime(const struct call *c, struct value *ret)
         else if (c->argc >= 1 && !value_convert_integer(&c->args[0], &v.integer))
                 return;
         if (c->argc == 2) {
-                if (!value_convert_integer(&c->args[1], &offset) || offset > OFFSET_MAX || offset < -OFFSET_MAX)
+                if (!value_convert_integer(&c->args[1], &offset) || offset > OFFSET_MAX ||
+                    offset < -OFFSET_MAX)
                         return;
                 v.offset = (int32_t)offset;
         }
@@ -269,13 +271,15 @@ void function_interval(const struct call *c, struct value *ret)
         minus = n < 0 ? "-" : "";
         s = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
         if (s >= 86400)
-                length = snprintf(text, sizeof(text), "%s%llu+%u:%02u:%02u", minus, (unsigned long long)(s / 86400),
-                                  (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+                length = snprintf(text, sizeof(text), "%s%llu+%u:%02u:%02u", minus,
+                                  (unsigned long long)(s / 86400), (unsigned)(s / 3600 % 24),
+                                  (unsigned)(s / 60 % 60), (unsigned)(s % 60));
         else if (s >= 3600)
                 length = snprintf(text, sizeof(text), "%s%u:%02u:%02u", minus, (unsigned)(s / 3600),
                                   (unsigned)(s / 60 % 60), (unsigned)(s % 60));
         else
-                length = snprintf(text, sizeof(text), "%s%u:%02u", minus, (unsigned)(s / 60), (unsigned)(s % 60));
+                length = snprintf(text, sizeof(text), "%s%u:%02u", minus, (unsigned)(s / 60),
+                                  (unsigned)(s % 60));
         run_text(c->run, str_make(text, (size_t)length), ret);
 }
 

@@ -1,5 +1,5 @@
-/* Functions that HTCondor's tools add: argument and environment strings, and users. There is no user database here:
- * userHome and userMap answer as on a machine that knows nobody. */
+/* Functions that HTCondor's tools add: argument and environment strings, and users. There is no user database
+ * here: userHome and userMap answer as on a machine that knows nobody. */
 #include "base/args.h"
 #include "classad/functions.h"
 
@@ -74,7 +74,8 @@ void function_mergeEnvironment(const struct call *c, struct value *ret)
 static bool version(const struct call *c, int64_t *ret)
 {
         *ret = 2;
-        if (c->argc == 2 && (c->args[1].type != VALUE_INTEGER || c->args[1].integer < 1 || c->args[1].integer > 2))
+        if (c->argc == 2 &&
+            (c->args[1].type != VALUE_INTEGER || c->args[1].integer < 1 || c->args[1].integer > 2))
                 return false;
         if (c->argc == 2)
                 *ret = c->args[1].integer;

@@ -15,10 +15,10 @@ static void is_type(const struct call *c, enum value_type type, struct value *re
         *ret = value_boolean(v.type == type);
 }
 
-#define IS_TYPE(name, type)                                                                                   \
-        void function_##name(const struct call *c, struct value *ret)                                         \
-        {                                                                                                     \
-                is_type(c, type, ret);                                                                        \
+#define IS_TYPE(name, type)                                                                                  \
+        void function_##name(const struct call *c, struct value *ret)                                        \
+        {                                                                                                    \
+                is_type(c, type, ret);                                                                       \
         }
 IS_TYPE(isUndefined, VALUE_UNDEFINED)
 IS_TYPE(isError, VALUE_ERROR)
@@ -162,7 +162,8 @@ void function_eval(const struct call *c, struct value *ret)
         if (!call_text(c, 0, &text, ret))
                 return;
         *ret = value_error();
-        if (!symbols || !run_steps(c->run, text.n / 8 + 1) || parse_expression(symbols, text, true, &root, NULL))
+        if (!symbols || !run_steps(c->run, text.n / 8 + 1) ||
+            parse_expression(symbols, text, true, &root, NULL))
                 return;
         copy = run_alloc(c->run, symbols->code.n);
         if (!copy)

@@ -1,6 +1,7 @@
-/* Numbers have corners that are kept because users' expressions were written against HTCondor's library: hexadecimal
- * is read but is 0, a leading zero is allowed before octal digits only and yet means decimal, "5." is no number. In
- * the old syntax an integer with a leading zero is an error, and a backslash escapes only a double quote. */
+/* Numbers have corners that are kept because users' expressions were written against HTCondor's library:
+ * hexadecimal is read but is 0, a leading zero is allowed before octal digits only and yet means decimal,
+ * "5." is no number. In the old syntax an integer with a leading zero is an error, and a backslash escapes
+ * only a double quote. */
 #include "classad/lex.h"
 
 #include <math.h>
@@ -114,7 +115,8 @@ static void number(struct lex *lx)
         bool real = false, octal = true;
 
         if (p[0] == '0' && (char_at(lx, p + 1) | 0x20) == 'x') {
-                for (p += 2; p < lx->end && ((class_of(*p) & LEX_DIGIT) || ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'f'));)
+                for (p += 2; p < lx->end &&
+                             ((class_of(*p) & LEX_DIGIT) || ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'f'));)
                         p++;
                 lx->p = p;
                 lx->integer = 0;
@@ -190,7 +192,7 @@ static int escape(struct lex *lx)
                         v = v * 8 + (*lx->p++ - '0');
                 return v == 0 ? -1 : v;
         }
-        return (unsigned char)c; /* \\ \" \' and whatever else: the character itself */
+        return c ? (unsigned char)c : -1; /* \\ \" \' and whatever else: the character itself */
 }
 
 /* In the old syntax a backslash before the quote that ends the line is just a backslash. */
@@ -266,50 +268,41 @@ static enum token one(struct lex *lx, int length, enum token kind)
         return kind;
 }
 
-static enum token operator(struct lex *lx)
-{
-        const char *p = lx->p;
-        char c = p[0], d = char_at(lx, p + 1), e = d ? char_at(lx, p + 2) : '\0';
+static enum token operator(struct lex *lx) {
+        const char *p = lx->p; char c = p[0], d = char_at(lx, p + 1), e = d ? char_at(lx, p + 2) : '\0';
 
-        switch (c) {
-        case '(': return one(lx, 1, TOKEN_OPEN);
-        case ')': return one(lx, 1, TOKEN_CLOSE);
-        case '[': return one(lx, 1, TOKEN_BOX_OPEN);
-        case ']': return one(lx, 1, TOKEN_BOX_CLOSE);
-        case '{': return one(lx, 1, TOKEN_BRACE_OPEN);
-        case '}': return one(lx, 1, TOKEN_BRACE_CLOSE);
-        case ',': return one(lx, 1, TOKEN_COMMA);
-        case ';': return one(lx, 1, TOKEN_SEMICOLON);
-        case '.': return one(lx, 1, TOKEN_DOT);
-        case ':': return one(lx, 1, TOKEN_COLON);
-        case '~': return one(lx, 1, TOKEN_TILDE);
-        case '*': return one(lx, 1, TOKEN_STAR);
-        case '/': return one(lx, 1, TOKEN_SLASH);
-        case '%': return one(lx, 1, TOKEN_PERCENT);
-        case '+': return one(lx, 1, TOKEN_PLUS);
-        case '-': return one(lx, 1, TOKEN_MINUS);
-        case '^': return one(lx, 1, TOKEN_BIT_XOR);
-        case '?': return d == ':' ? one(lx, 2, TOKEN_ELVIS) : one(lx, 1, TOKEN_QUESTION);
-        case '!': return d == '=' ? one(lx, 2, TOKEN_NOT_EQUAL) : one(lx, 1, TOKEN_NOT);
-        case '&': return d == '&' ? one(lx, 2, TOKEN_AND) : one(lx, 1, TOKEN_BIT_AND);
-        case '|': return d == '|' ? one(lx, 2, TOKEN_OR) : one(lx, 1, TOKEN_BIT_OR);
-        case '<':
-                if (d == '<')
-                        return one(lx, 2, TOKEN_SHIFT_LEFT);
+        switch (c){
+                case '(' : return one(lx, 1, TOKEN_OPEN); case ')' : return one(lx, 1, TOKEN_CLOSE);
+                case '[' : return one(lx, 1, TOKEN_BOX_OPEN);
+                case ']' : return one(lx, 1, TOKEN_BOX_CLOSE);
+                case '{' : return one(lx, 1, TOKEN_BRACE_OPEN);
+                case '}' : return one(lx, 1, TOKEN_BRACE_CLOSE);
+                case ',' : return one(lx, 1, TOKEN_COMMA);
+                case ';' : return one(lx, 1, TOKEN_SEMICOLON);
+                case '.' : return one(lx, 1, TOKEN_DOT);
+                case ':' : return one(lx, 1, TOKEN_COLON);
+                case '~' : return one(lx, 1, TOKEN_TILDE);
+                case '*' : return one(lx, 1, TOKEN_STAR);
+                case '/' : return one(lx, 1, TOKEN_SLASH);
+                case '%' : return one(lx, 1, TOKEN_PERCENT);
+                case '+' : return one(lx, 1, TOKEN_PLUS);
+                case '-' : return one(lx, 1, TOKEN_MINUS);
+                case '^' : return one(lx, 1, TOKEN_BIT_XOR);
+                case '?' : return d == ':' ? one(lx, 2, TOKEN_ELVIS) : one(lx, 1, TOKEN_QUESTION);
+                case '!' : return d == '=' ? one(lx, 2, TOKEN_NOT_EQUAL) : one(lx, 1, TOKEN_NOT);
+                case '&' : return d == '&' ? one(lx, 2, TOKEN_AND) : one(lx, 1, TOKEN_BIT_AND);
+                case '|' : return d == '|' ? one(lx, 2, TOKEN_OR) : one(lx, 1, TOKEN_BIT_OR);
+                case '<' : if (d == '<') return one(lx, 2, TOKEN_SHIFT_LEFT);
                 return d == '=' ? one(lx, 2, TOKEN_LESS_EQUAL) : one(lx, 1, TOKEN_LESS);
-        case '>':
-                if (d == '>')
-                        return e == '>' ? one(lx, 3, TOKEN_SHIFT_LOGICAL) : one(lx, 2, TOKEN_SHIFT_RIGHT);
+                case '>' : if (d == '>') return e == '>' ? one(lx, 3, TOKEN_SHIFT_LOGICAL)
+                                                         : one(lx, 2, TOKEN_SHIFT_RIGHT);
                 return d == '=' ? one(lx, 2, TOKEN_GREATER_EQUAL) : one(lx, 1, TOKEN_GREATER);
-        case '=':
-                if (d == '=')
-                        return one(lx, 2, TOKEN_EQUAL);
-                if (d == '?' && e == '=')
-                        return one(lx, 3, TOKEN_IS);
-                if (d == '!' && e == '=')
-                        return one(lx, 3, TOKEN_ISNT);
+                case '=' : if (d == '=') return one(lx, 2, TOKEN_EQUAL);
+                if (d == '?' && e == '=') return one(lx, 3, TOKEN_IS);
+                if (d == '!' && e == '=') return one(lx, 3, TOKEN_ISNT);
                 return one(lx, 1, TOKEN_ASSIGN);
-        default: lx->bad = "a character that has no meaning here"; return TOKEN_BAD;
+                default : lx->bad = "a character that has no meaning here";
+                return TOKEN_BAD;
         }
 }
 

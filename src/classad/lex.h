@@ -1,4 +1,5 @@
-/* lex: the words of the language (private to classad/). One token of look-ahead, in lex->kind and its neighbours. */
+/* lex: the words of the language (private to classad/). One token of look-ahead, in lex->kind and its
+ * neighbours. */
 #pragma once
 #include "base/buf.h"
 

@@ -1,5 +1,5 @@
-/* Matching is two evaluations. The clauses of a condition are nodes of their own, so the first one that is not true
- * ends it; see eval.c. */
+/* Matching is two evaluations. The clauses of a condition are nodes of their own, so the first one that is
+ * not true ends it; see eval.c. */
 #include "classad/match.h"
 
 #include "classad/code.h"

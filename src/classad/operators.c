@@ -1,6 +1,6 @@
-/* Strictness comes first, the same for all: error wins, then undefined. Then the pair of types decides. Booleans
- * are promoted to integers, integers to reals. Integers wrap, as two's complement does; shifts take the low six bits
- * of the count, as the machine does. */
+/* Strictness comes first, the same for all: error wins, then undefined. Then the pair of types decides.
+ * Booleans are promoted to integers, integers to reals. Integers wrap, as two's complement does; shifts take
+ * the low six bits of the count, as the machine does. */
 #include "classad/operators.h"
 
 #include <math.h>
@@ -181,20 +181,20 @@ static struct value compare(enum op op, const struct value *x, const struct valu
                 bool same = op == OP_EQUAL || op == OP_NOT_EQUAL;
                 int c = same ? !str_ieq(x->string, y->string) : str_icmp(x->string, y->string);
 
-                return relation(op, c < 0, c == 0, c > 0);
+                return relation(op, c<0, c == 0, c> 0);
         }
         if (is_number(x) && is_number(y)) {
                 if (x->type == VALUE_REAL || y->type == VALUE_REAL) {
                         double a = as_real(x), b = as_real(y);
-                        return relation(op, a < b, a == b, a > b);
+                        return relation(op, a<b, a == b, a> b);
                 }
                 int64_t a = as_integer(x), b = as_integer(y);
-                return relation(op, a < b, a == b, a > b);
+                return relation(op, a<b, a == b, a> b);
         }
         if (x->type == VALUE_ABSTIME && y->type == VALUE_ABSTIME)
-                return relation(op, x->integer < y->integer, x->integer == y->integer, x->integer > y->integer);
+                return relation(op, x->integer<y->integer, x->integer == y->integer, x->integer> y->integer);
         if (x->type == VALUE_RELTIME && y->type == VALUE_RELTIME)
-                return relation(op, x->real < y->real, x->real == y->real, x->real > y->real);
+                return relation(op, x->real<y->real, x->real == y->real, x->real> y->real);
         return value_error();
 }
 

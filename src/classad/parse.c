@@ -1,9 +1,9 @@
-/* Recursive descent with precedence climbing, straight to code: there is no tree beside it. Every rule takes the
- * token that is there, leaves the first one that it does not use, and gives the place of what it wrote. Operands of
- * lists and calls wait on a stack in the table of symbols.
+/* Recursive descent with precedence climbing, straight to code: there is no tree beside it. Every rule takes
+ * the token that is there, leaves the first one that it does not use, and gives the place of what it wrote.
+ * Operands of lists and calls wait on a stack in the table of symbols.
  *
- * Depth is bounded twice: `depth` counts nested rules (our own recursion), and the height of what was written is
- * kept in its root (the recursion of evaluation and printing). */
+ * Depth is bounded twice: `depth` counts nested rules (our own recursion), and the height of what was written
+ * is kept in its root (the recursion of evaluation and printing). */
 #include "classad/parse.h"
 
 #include <stdio.h>
@@ -88,14 +88,16 @@ static bool take(struct parse *p, enum token kind, const char *need)
 static bool deeper(struct parse *p)
 {
         if (++p->depth > CLASSAD_DEPTH_MAX)
-                return fail_at(p, CLASSAD_TOO_DEEP, p->lx.at, "an expression nested too deep (the limit is 400)");
+                return fail_at(p, CLASSAD_TOO_DEEP, p->lx.at,
+                               "an expression nested too deep (the limit is 400)");
         return true;
 }
 
 static bool done(struct parse *p, uint32_t at, uint32_t *ret)
 {
         if (code_node(p->code, at)->height > CLASSAD_DEPTH_MAX)
-                return fail_at(p, CLASSAD_TOO_DEEP, p->lx.at, "an expression nested too deep (the limit is 400)");
+                return fail_at(p, CLASSAD_TOO_DEEP, p->lx.at,
+                               "an expression nested too deep (the limit is 400)");
         *ret = at;
         return true;
 }

@@ -1,5 +1,5 @@
-/* Printing walks the nodes. Parentheses are kept as they were written, and added where an expression was put together
- * in another way than by reading. Folded nodes print what was written. */
+/* Printing walks the nodes. Parentheses are kept as they were written, and added where an expression was put
+ * together in another way than by reading. Folded nodes print what was written. */
 #include "classad/print_private.h"
 
 #include <stdlib.h>

@@ -19,7 +19,8 @@ struct run {
         unsigned recursion;
 };
 
-#define RUN_RECURSION_MAX 4000 /* nested operators over all nested references: what a thread's stack holds */
+#define RUN_RECURSION_MAX 4000 /* nested operators over all nested references: what a thread's stack holds   \
+                                */
 
 void run_node(struct run *r, const struct node *nd, struct value *ret);
 void run_node_in(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,

@@ -1,8 +1,10 @@
-/* An open-addressing table of symbol numbers, at most half full, over an array of records. The hash folds case by
- * setting bit 5 of every byte, which makes some different characters alike; the comparison is exact. It is keyed
- * with the process's hash key, so that nobody can choose names that collide. Names stand in an arena.
+/* An open-addressing table of symbol numbers, at most half full, over an array of records. The hash folds
+ * case by setting bit 5 of every byte, which makes some different characters alike; the comparison is exact.
+ * It is keyed with the process's hash key, so that nobody can choose names that collide. Names stand in an
+ * arena.
  *
- * The table also lends its parser the buffers that it works in, so that parsing a small ad is one allocation. */
+ * The table also lends its parser the buffers that it works in, so that parsing a small ad is one allocation.
+ */
 #include "classad/symbols_private.h"
 
 #include "base/map.h"
@@ -10,14 +12,22 @@
 #include "classad/functions.h"
 
 static const char *const known[] = {
-        [SYM_REQUIREMENTS] = "Requirements", [SYM_RANK] = "Rank",
-        [SYM_CURRENT_TIME] = "CurrentTime",  [SYM_MY] = "MY",
-        [SYM_SELF] = "self",                 [SYM_TARGET] = "TARGET",
-        [SYM_OTHER] = "other",               [SYM_PARENT] = "parent",
-        [SYM_ROOT] = "root",                 [SYM_TOPLEVEL] = "toplevel",
-        [SYM_TRUE] = "true",                 [SYM_FALSE] = "false",
-        [SYM_UNDEFINED] = "undefined",       [SYM_ERROR] = "error",
-        [SYM_IS] = "is",                     [SYM_ISNT] = "isnt",
+        [SYM_REQUIREMENTS] = "Requirements",
+        [SYM_RANK] = "Rank",
+        [SYM_CURRENT_TIME] = "CurrentTime",
+        [SYM_MY] = "MY",
+        [SYM_SELF] = "self",
+        [SYM_TARGET] = "TARGET",
+        [SYM_OTHER] = "other",
+        [SYM_PARENT] = "parent",
+        [SYM_ROOT] = "root",
+        [SYM_TOPLEVEL] = "toplevel",
+        [SYM_TRUE] = "true",
+        [SYM_FALSE] = "false",
+        [SYM_UNDEFINED] = "undefined",
+        [SYM_ERROR] = "error",
+        [SYM_IS] = "is",
+        [SYM_ISNT] = "isnt",
 };
 
 static inline uint64_t mix(uint64_t a, uint64_t b)
@@ -80,12 +90,24 @@ static void grow(struct symbols *s)
         free(old);
 }
 
+/* The names that every table begins with take the spelling of the first who uses them. */
+static void take_spelling(struct symbols *s, symbol sym, struct str name)
+{
+        s->spelled[sym] = true;
+        if (!str_eq(s->names[sym], name))
+                s->names[sym] = arena_str(&s->arena, name);
+}
+
 symbol symbols_intern(struct symbols *s, struct str name)
 {
         uint32_t hash = hash_name(s, name.p, name.n), at = probe(s, name, hash);
+        symbol sym = s->slots[at].sym;
 
-        if (s->slots[at].sym)
-                return s->slots[at].sym;
+        if (sym) {
+                if (sym <= s->known && !s->spelled[sym])
+                        take_spelling(s, sym, name);
+                return sym;
+        }
         MEM_GROW(s->names, s->names_cap, s->count + 2);
         s->count++;
         s->names[s->count] = arena_str(&s->arena, name);
@@ -127,6 +149,8 @@ struct symbols *symbols_new(void)
                 symbol got = symbols_intern(s, str_of(functions[i].name));
                 assert(got == SYM_FIRST_FUNCTION + i);
         }
+        s->known = s->count;
+        s->spelled = mem_zalloc(s->known + 1u);
         return s;
 }
 
@@ -140,6 +164,7 @@ void symbols_free(struct symbols *s)
         free(s->entries);
         free(s->kids);
         free(s->names);
+        free(s->spelled);
         free(s->slots);
         free(s);
 }

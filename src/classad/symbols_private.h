@@ -12,6 +12,8 @@ struct symbols {
         struct symbol_slot *slots;
         struct str *names; /* names[1..count] */
         uint32_t mask, count;
+        uint32_t known; /* symbols that every table begins with */
+        bool *spelled;  /* of those: somebody used it */
         size_t names_cap;
         uint64_t key;
         struct arena arena;

@@ -28,8 +28,10 @@ static void test_set_and_replace(void **state)
         ad_set_string(ad, world_symbol(&w, "d"), STR("a \"text\" that is long"));
         ad_set_undefined(ad, world_symbol(&w, "e"));
         assert_int_equal(ad_set_text(ad, world_symbol(&w, "f"), STR("a + 1"), NULL), 0);
-        assert_string_equal(ad_text(&w, ad), "[ a = 1; b = 5.000000000000000E-01; c = true; d = \"a \\\"text\\\" that is long\";"
-                                             " e = undefined; f = a + 1 ]");
+        assert_string_equal(
+                ad_text(&w, ad),
+                "[ a = 1; b = 5.000000000000000E-01; c = true; d = \"a \\\"text\\\" that is long\";"
+                " e = undefined; f = a + 1 ]");
         ad_set_string(ad, world_symbol(&w, "A"), STR("x")); /* replaces, whatever the case */
         ad_set_integer(ad, world_symbol(&w, "f"), -7);
         assert_int_equal(ad_count(ad), 6);
@@ -77,7 +79,8 @@ static void test_literal_sees_through_folding(void **state)
         world_deinit(&w);
 }
 
-/* Many attributes, replaced many times: found, in order, and memory does not grow with the number of changes. */
+/* Many attributes, replaced many times: found, in order, and memory does not grow with the number of changes.
+ */
 static void test_many_changes(void **state)
 {
         struct world w;
@@ -96,7 +99,9 @@ static void test_many_changes(void **state)
                         if ((i + round) % 3 == 0)
                                 ad_set_string(ad, world_symbol(&w, name), str_of(text));
                         else if ((i + round) % 3 == 1)
-                                assert_int_equal(ad_set_text(ad, world_symbol(&w, name), STR("x + 5 > 3 || y"), NULL), 0);
+                                assert_int_equal(
+                                        ad_set_text(ad, world_symbol(&w, name), STR("x + 5 > 3 || y"), NULL),
+                                        0);
                         else
                                 ad_set_integer(ad, world_symbol(&w, name), round);
                 }
@@ -176,7 +181,9 @@ static void test_dup(void **state)
         struct buf one BUF_CLEANUP = {0};
 
         (void)state;
-        world_init(&w, "[ a = 1; b = { a, [ c = \"a longer text here\" ] }; d = a && (b || !c); e = f(x)[2].y ]", NULL);
+        world_init(&w,
+                   "[ a = 1; b = { a, [ c = \"a longer text here\" ] }; d = a && (b || !c); e = f(x)[2].y ]",
+                   NULL);
         ad_print(&one, w.my, CLASSAD_NEW, false);
         copy = ad_dup(w.my);
         ad_set_integer(w.my, world_symbol(&w, "a"), 5);

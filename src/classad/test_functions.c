@@ -5,44 +5,55 @@ static void test_types(void **state)
 {
         (void)state;
         check_rows(ROWS({"isUndefined(x)", "true"}, {"isUndefined(1)", "false"}, {"isError(1/0)", "true"},
-                        {"isError(undefined)", "false"}, {"isString(\"a\")", "true"}, {"isString(1)", "false"},
-                        {"isInteger(1)", "true"}, {"isInteger(1.0)", "false"}, {"isReal(1.0)", "true"}, {"isReal(1)", "false"},
-                        {"isList({})", "true"}, {"isList(1)", "false"}, {"isClassAd([])", "true"}, {"isClassAd({})", "false"},
-                        {"isBoolean(true)", "true"}, {"isBoolean(1)", "false"}, {"isAbstime(absTime(0))", "true"},
-                        {"isAbstime(0)", "false"}, {"isReltime(relTime(0))", "true"}, {"isReltime(0)", "false"},
+                        {"isError(undefined)", "false"}, {"isString(\"a\")", "true"},
+                        {"isString(1)", "false"}, {"isInteger(1)", "true"}, {"isInteger(1.0)", "false"},
+                        {"isReal(1.0)", "true"}, {"isReal(1)", "false"}, {"isList({})", "true"},
+                        {"isList(1)", "false"}, {"isClassAd([])", "true"}, {"isClassAd({})", "false"},
+                        {"isBoolean(true)", "true"}, {"isBoolean(1)", "false"},
+                        {"isAbstime(absTime(0))", "true"}, {"isAbstime(0)", "false"},
+                        {"isReltime(relTime(0))", "true"}, {"isReltime(0)", "false"},
                         {"ISundefined(x)", "true"}, {"isUndefined()", "error"}, {"isUndefined(1,2)", "error"},
-                        {"isError(nosuch(1))", "true"}, {"nosuch()", "error"}, {"sum(1,2,3)", "error"}, {"pow(2)", "error"}),
+                        {"isError(nosuch(1))", "true"}, {"nosuch()", "error"}, {"sum(1,2,3)", "error"},
+                        {"pow(2)", "error"}),
                    NULL, NULL);
 }
 
 static void test_conversions(void **state)
 {
         (void)state;
-        check_rows(ROWS({"int(\"12abc\")", "12"}, {"int(\"abc\")", "error"}, {"int(1.9)", "1"}, {"int(-1.9)", "-1"},
-                        {"int(true)", "1"}, {"int(\"1.9\")", "1"}, {"int(\" 7\")", "7"}, {"int({})", "error"}, {"int(x)", "undefined"},
-                        {"int(1e30)", "error"}, {"int(relTime(61))", "61"}, {"int(absTime(61))", "61"},
+        check_rows(ROWS({"int(\"12abc\")", "12"}, {"int(\"abc\")", "error"}, {"int(1.9)", "1"},
+                        {"int(-1.9)", "-1"}, {"int(true)", "1"}, {"int(\"1.9\")", "1"}, {"int(\" 7\")", "7"},
+                        {"int({})", "error"}, {"int(x)", "undefined"}, {"int(1e30)", "error"},
+                        {"int(relTime(61))", "61"}, {"int(absTime(61))", "61"},
                         {"int(\"9223372036854775807\")", "9223372036854775807"}, {"int(\"0x10\")", "0"},
-                        {"real(1)", "1.000000000000000E+00"}, {"real(\"1.5x\")", "1.500000000000000E+00"}, {"real(\"x\")", "error"},
-                        {"string(1)", "\"1\""}, {"string(\"a\")", "\"a\""}, {"string(true)", "\"true\""}, {"string(x)", "undefined"},
-                        {"string(error)", "error"}, {"string({1,\"a\"})", "\"{ 1,\\\"a\\\" }\""}, {"string([a=1])", "\"[ a = 1 ]\""},
-                        {"bool(\"x\")", "undefined"}, {"bool(\"TRUE\")", "true"}, {"bool(\"false\")", "false"}, {"bool(0)", "false"},
-                        {"bool(2.5)", "true"}, {"bool({})", "error"}, {"bool(x)", "undefined"}),
+                        {"real(1)", "1.000000000000000E+00"}, {"real(\"1.5x\")", "1.500000000000000E+00"},
+                        {"real(\"x\")", "error"}, {"string(1)", "\"1\""}, {"string(\"a\")", "\"a\""},
+                        {"string(true)", "\"true\""}, {"string(x)", "undefined"}, {"string(error)", "error"},
+                        {"string({1,\"a\"})", "\"{ 1,\\\"a\\\" }\""}, {"string([a=1])", "\"[ a = 1 ]\""},
+                        {"bool(\"x\")", "undefined"}, {"bool(\"TRUE\")", "true"},
+                        {"bool(\"false\")", "false"}, {"bool(0)", "false"}, {"bool(2.5)", "true"},
+                        {"bool({})", "error"}, {"bool(x)", "undefined"}),
                    NULL, NULL);
 }
 
 static void test_lazy(void **state)
 {
         (void)state;
-        check_rows(ROWS({"ifThenElse(true, 1, 1/0)", "1"}, {"ifThenElse(0.0, error, 2)", "2"}, {"ifThenElse(x, 1, 2)", "undefined"},
-                        {"ifThenElse(\"a\", 1, 2)", "error"}, {"ifThenElse(error, 1, 2)", "error"}, {"ifThenElse(1, 2)", "error"},
-                        {"eval(\"a + 1\")", "6"}, {"eval(\"1 +\")", "error"}, {"eval(7)", "7"}, {"eval(x)", "undefined"},
-                        {"eval(strcat(\"slot\", 2, \"_State\"))", "\"Idle\""}, {"unparse(sum_)", "\"a + 3\""}, {"unparse(x)", "\"\""},
-                        {"unparse(1 + 2)", "error"}, {"unparse(TARGET.t)", "\"q * 2\""},
-                        {"unresolved(req)", "\"Arch,Cpus,OpSys\""}, {"unresolved(req, \"^OpSys\")", "true"},
-                        {"unresolved(req, \"OpSys.+\")", "false"}, {"unresolved(x)", "undefined"}, {"unresolved(req, \"(\")", "error"},
-                        {"debug(1 + 2)", "3"}, {"evalInEachContext(Prio > 2, {[Prio=3],[Prio=1]})", "{ true,false }"},
-                        {"evalInEachContext(Prio, {[Prio=3],[Prio=1]})", "{ 3,1 }"}, {"evalInEachContext(Prio, {[Prio=3],x})", "error"},
-                        {"evalInEachContext(Prio, x)", "error"}, {"countMatches(Prio > 2, {[Prio=3],[Prio=1]})", "1"},
+        check_rows(ROWS({"ifThenElse(true, 1, 1/0)", "1"}, {"ifThenElse(0.0, error, 2)", "2"},
+                        {"ifThenElse(x, 1, 2)", "undefined"}, {"ifThenElse(\"a\", 1, 2)", "error"},
+                        {"ifThenElse(error, 1, 2)", "error"}, {"ifThenElse(1, 2)", "error"},
+                        {"eval(\"a + 1\")", "6"}, {"eval(\"1 +\")", "error"}, {"eval(7)", "7"},
+                        {"eval(x)", "undefined"}, {"eval(strcat(\"slot\", 2, \"_State\"))", "\"Idle\""},
+                        {"unparse(sum_)", "\"a + 3\""}, {"unparse(x)", "\"\""}, {"unparse(1 + 2)", "error"},
+                        {"unparse(TARGET.t)", "\"q * 2\""}, {"unresolved(req)", "\"Arch,Cpus,OpSys\""},
+                        {"unresolved(req, \"^OpSys\")", "true"}, {"unresolved(req, \"OpSys.+\")", "false"},
+                        {"unresolved(x)", "undefined"}, {"unresolved(req, \"(\")", "error"},
+                        {"debug(1 + 2)", "3"},
+                        {"evalInEachContext(Prio > 2, {[Prio=3],[Prio=1]})", "{ true,false }"},
+                        {"evalInEachContext(Prio, {[Prio=3],[Prio=1]})", "{ 3,1 }"},
+                        {"evalInEachContext(Prio, {[Prio=3],x})", "error"},
+                        {"evalInEachContext(Prio, x)", "error"},
+                        {"countMatches(Prio > 2, {[Prio=3],[Prio=1]})", "1"},
                         {"countMatches(Prio > 2, {[Prio=3],x})", "1"}, {"countMatches(Prio > 2, x)", "0"}),
                    "[ a = 5; sum_ = a + 3; slot2_State = \"Idle\"; RequestCpus = 1;"
                    "  req = OpSys == \"LINUX\" && TARGET.Arch == \"ARM\" && Cpus >= RequestCpus ]",
@@ -52,21 +63,28 @@ static void test_lazy(void **state)
 static void test_texts(void **state)
 {
         (void)state;
-        check_rows(ROWS({"strcat()", "\"\""}, {"strcat(\"a\", 1, 1.5, true)", "\"a11.500000000000000E+00true\""},
-                        {"strcat(\"a\", x)", "undefined"}, {"strcat(x, error)", "error"}, {"strcat(1,2,3,4,5,6,7,8)", "\"12345678\""},
-                        {"join(\", \", \"a\", \"b\", \"c\")", "\"a, b, c\""}, {"join(split(\"a b c\"))", "\"abc\""},
-                        {"join(\";\", split(\"a b c\"))", "\"a;b;c\""}, {"join(\",\", \"a\", x, 3)", "\"a,3\""}, {"join(\",\", {})", "\"\""},
-                        {"join(\",\", {error})", "error"}, {"toUpper(\"aBc1\")", "\"ABC1\""}, {"toLower(\"AbC\")", "\"abc\""},
-                        {"toUpper(x)", "undefined"}, {"toUpper(1)", "\"1\""}, {"substr(\"abcdef\", 2)", "\"cdef\""},
-                        {"substr(\"abcdef\", 1, 2)", "\"bc\""}, {"substr(\"abcdef\", -2)", "\"ef\""}, {"substr(\"abcdef\", 1, -2)", "\"bcd\""},
-                        {"substr(\"abcdef\", -4, -1)", "\"cde\""}, {"substr(\"abc\", 5)", "\"\""}, {"substr(\"abc\", -9, 2)", "\"ab\""},
-                        {"substr(\"abc\", 0, 99)", "\"abc\""}, {"substr(\"abc\", 2, -9)", "\"\""}, {"substr(1, 2)", "error"},
-                        {"strcmp(\"a\", \"b\") < 0", "true"}, {"strcmp(\"a\", \"A\") == 0", "false"}, {"stricmp(\"a\", \"A\")", "0"},
-                        {"strcmp(1, \"1\")", "0"}, {"strcmp(x, 1)", "undefined"}, {"split(\"a,b;c\", \",;\")", "{ \"a\",\"b\",\"c\" }"},
-                        {"split(\"  \")", "{  }"}, {"split(1)", "error"}, {"splitUserName(\"u@d\")", "{ \"u\",\"d\" }"},
-                        {"splitUserName(\"u\")", "{ \"u\",\"\" }"}, {"splitSlotName(\"s1@m\")", "{ \"s1\",\"m\" }"},
-                        {"splitSlotName(\"m\")", "{ \"\",\"m\" }"}),
-                   NULL, NULL);
+        check_rows(
+                ROWS({"strcat()", "\"\""}, {"strcat(\"a\", 1, 1.5, true)", "\"a11.500000000000000E+00true\""},
+                     {"strcat(\"a\", x)", "undefined"}, {"strcat(x, error)", "error"},
+                     {"strcat(1,2,3,4,5,6,7,8)", "\"12345678\""},
+                     {"join(\", \", \"a\", \"b\", \"c\")", "\"a, b, c\""},
+                     {"join(split(\"a b c\"))", "\"abc\""}, {"join(\";\", split(\"a b c\"))", "\"a;b;c\""},
+                     {"join(\",\", \"a\", x, 3)", "\"a,3\""}, {"join(\",\", {})", "\"\""},
+                     {"join(\",\", {error})", "error"}, {"toUpper(\"aBc1\")", "\"ABC1\""},
+                     {"toLower(\"AbC\")", "\"abc\""}, {"toUpper(x)", "undefined"}, {"toUpper(1)", "\"1\""},
+                     {"substr(\"abcdef\", 2)", "\"cdef\""}, {"substr(\"abcdef\", 1, 2)", "\"bc\""},
+                     {"substr(\"abcdef\", -2)", "\"ef\""}, {"substr(\"abcdef\", 1, -2)", "\"bcd\""},
+                     {"substr(\"abcdef\", -4, -1)", "\"cde\""}, {"substr(\"abc\", 5)", "\"\""},
+                     {"substr(\"abc\", -9, 2)", "\"ab\""}, {"substr(\"abc\", 0, 99)", "\"abc\""},
+                     {"substr(\"abc\", 2, -9)", "\"\""}, {"substr(1, 2)", "error"},
+                     {"strcmp(\"a\", \"b\") < 0", "true"}, {"strcmp(\"a\", \"A\") == 0", "false"},
+                     {"stricmp(\"a\", \"A\")", "0"}, {"strcmp(1, \"1\")", "0"}, {"strcmp(x, 1)", "undefined"},
+                     {"split(\"a,b;c\", \",;\")", "{ \"a\",\"b\",\"c\" }"}, {"split(\"  \")", "{  }"},
+                     {"split(1)", "error"}, {"splitUserName(\"u@d\")", "{ \"u\",\"d\" }"},
+                     {"splitUserName(\"u\")", "{ \"u\",\"\" }"},
+                     {"splitSlotName(\"s1@m\")", "{ \"s1\",\"m\" }"},
+                     {"splitSlotName(\"m\")", "{ \"\",\"m\" }"}),
+                NULL, NULL);
 }
 
 static void test_versions(void **state)
@@ -82,49 +100,65 @@ static void test_versions(void **state)
                 for (size_t k = 0; k < sizeof(rising) / sizeof(*rising); k++) {
                         snprintf(text, sizeof(text), "versioncmp(\"%s\", \"%s\")", rising[i], rising[k]);
                         world_check(&w, text, i < k ? "-1" : i > k ? "1" : "0");
-                        snprintf(text, sizeof(text), "versioncmp(\"v%s.x\", \"v%s.x\")", rising[i], rising[k]);
+                        snprintf(text, sizeof(text), "versioncmp(\"v%s.x\", \"v%s.x\")", rising[i],
+                                 rising[k]);
                         world_check(&w, text, i < k ? "-1" : i > k ? "1" : "0");
                 }
         world_deinit(&w);
-        check_rows(ROWS({"versioncmp(\"7.9\", \"7.10\")", "-1"}, {"versioncmp(\"7.x\", \"7.y\")", "-1"}, {"versionLT(\"7.9\", \"7.10\")", "true"},
-                        {"versionLE(\"8\", \"8\")", "true"}, {"versionGE(\"8.1\", \"8\")", "true"}, {"versionGT(\"8\", \"8\")", "false"},
-                        {"versionEQ(\"8\", \"8\")", "true"}, {"version_in_range(\"8.5\", \"8.1\", \"9\")", "true"},
-                        {"version_in_range(\"9.5\", \"8.1\", \"9\")", "false"}, {"versioncmp(1, \"1\")", "error"},
-                        {"versioncmp(x, \"1\")", "undefined"}),
+        check_rows(ROWS({"versioncmp(\"7.9\", \"7.10\")", "-1"}, {"versioncmp(\"7.x\", \"7.y\")", "-1"},
+                        {"versionLT(\"7.9\", \"7.10\")", "true"}, {"versionLE(\"8\", \"8\")", "true"},
+                        {"versionGE(\"8.1\", \"8\")", "true"}, {"versionGT(\"8\", \"8\")", "false"},
+                        {"versionEQ(\"8\", \"8\")", "true"},
+                        {"version_in_range(\"8.5\", \"8.1\", \"9\")", "true"},
+                        {"version_in_range(\"9.5\", \"8.1\", \"9\")", "false"},
+                        {"versioncmp(1, \"1\")", "error"}, {"versioncmp(x, \"1\")", "undefined"}),
                    NULL, NULL);
 }
 
 static void test_numbers(void **state)
 {
         (void)state;
-        check_rows(ROWS({"floor(2.7)", "2"}, {"floor(-2.1)", "-3"}, {"ceil(2.1)", "3"}, {"ceiling(2.1)", "3"}, {"floor(5)", "5"},
-                        {"floor(\"2.5\")", "2"}, {"floor(\"x\")", "error"}, {"round(2.5)", "2"}, {"round(3.5)", "4"}, {"round(-2.5)", "-2"},
-                        {"round(2.6)", "3"}, {"round(1e30)", "error"}, {"pow(2, 10)", "1024"}, {"pow(2,-1)", "5.000000000000000E-01"},
-                        {"pow(2.0, 2)", "4.000000000000000E+00"}, {"pow(0, 0)", "1"}, {"pow(-3, 3)", "-27"}, {"pow(2, 62)", "4611686018427387904"},
-                        {"pow(2, 64)", "error"}, {"pow(10.0, 400)", "error"}, {"pow(\"a\", 1)", "error"}, {"log(1)", "0.000000000000000E+00"},
-                        {"log(8, 2)", "3.000000000000000E+00"}, {"log(0)", "error"}, {"log(-1)", "error"},
-                        {"quantize(7,{4,8})", "8"}, {"quantize(3, 8)", "8"}, {"quantize(3, 2)", "4"}, {"quantize(0, 4)", "0"},
-                        {"quantize(-3, 2)", "-2"}, {"quantize(1.5, 6.8)", "6.800000000000000E+00"}, {"quantize(10, 5.1)", "1.020000000000000E+01"},
-                        {"quantize(0, {4})", "4"}, {"quantize(2, {1, 2, \"A\"})", "2"}, {"quantize(3, {1, 2, 0.5})", "3.000000000000000E+00"},
-                        {"quantize(2.7, {1, 2, 0.5})", "3.000000000000000E+00"}, {"quantize(3, {1, 2, \"A\"})", "error"},
-                        {"quantize(3, 0)", "3"}, {"quantize(\"a\", 2)", "error"}, {"random(1)", "0"}, {"random(0)", "error"},
-                        {"random() < 1.0 && random() >= 0", "true"}, {"random(2.5) < 2.5", "true"}, {"random(\"a\")", "error"}),
+        check_rows(ROWS({"floor(2.7)", "2"}, {"floor(-2.1)", "-3"}, {"ceil(2.1)", "3"}, {"ceiling(2.1)", "3"},
+                        {"floor(5)", "5"}, {"floor(\"2.5\")", "2"}, {"floor(\"x\")", "error"},
+                        {"round(2.5)", "2"}, {"round(3.5)", "4"}, {"round(-2.5)", "-2"}, {"round(2.6)", "3"},
+                        {"round(1e30)", "error"}, {"pow(2, 10)", "1024"},
+                        {"pow(2,-1)", "5.000000000000000E-01"}, {"pow(2.0, 2)", "4.000000000000000E+00"},
+                        {"pow(0, 0)", "1"}, {"pow(-3, 3)", "-27"}, {"pow(2, 62)", "4611686018427387904"},
+                        {"pow(2, 64)", "error"}, {"pow(10.0, 400)", "error"}, {"pow(\"a\", 1)", "error"},
+                        {"log(1)", "0.000000000000000E+00"}, {"log(8, 2)", "3.000000000000000E+00"},
+                        {"log(0)", "error"}, {"log(-1)", "error"}, {"quantize(7,{4,8})", "8"},
+                        {"quantize(3, 8)", "8"}, {"quantize(3, 2)", "4"}, {"quantize(0, 4)", "0"},
+                        {"quantize(-3, 2)", "-2"}, {"quantize(1.5, 6.8)", "6.800000000000000E+00"},
+                        {"quantize(10, 5.1)", "1.020000000000000E+01"}, {"quantize(0, {4})", "4"},
+                        {"quantize(2, {1, 2, \"A\"})", "2"},
+                        {"quantize(3, {1, 2, 0.5})", "3.000000000000000E+00"},
+                        {"quantize(2.7, {1, 2, 0.5})", "3.000000000000000E+00"},
+                        {"quantize(3, {1, 2, \"A\"})", "error"}, {"quantize(3, 0)", "3"},
+                        {"quantize(\"a\", 2)", "error"}, {"random(1)", "0"}, {"random(0)", "error"},
+                        {"random() < 1.0 && random() >= 0", "true"}, {"random(2.5) < 2.5", "true"},
+                        {"random(\"a\")", "error"}),
                    NULL, NULL);
 }
 
 static void test_lists(void **state)
 {
         (void)state;
-        check_rows(ROWS({"member(2, {1, 2})", "true"}, {"member(\"A\", {\"a\"})", "true"}, {"member(3, {1, 2})", "false"},
-                        {"member(1, {\"a\", x, 1.0})", "true"}, {"member(undefined, {1})", "undefined"}, {"member(1, x)", "undefined"},
-                        {"member({1}, {1})", "error"}, {"member(1, 1)", "error"}, {"identicalMember(\"A\", {\"a\"})", "false"},
-                        {"identicalMember(1, {1.0, 1})", "true"}, {"size({1,2})", "2"}, {"size(\"abc\")", "3"}, {"size([a=1;b=2])", "2"},
-                        {"size(1)", "error"}, {"sum({})", "0"}, {"sum({1, 2})", "3"}, {"sum({1, 2.5})", "3.500000000000000E+00"},
-                        {"sum({1, x})", "1"}, {"sum({x})", "undefined"}, {"sum({\"a\"})", "error"}, {"sum(1)", "error"},
-                        {"avg({})", "0"}, {"avg({1, 2})", "1.500000000000000E+00"}, {"avg({x})", "undefined"}, {"min({})", "undefined"},
-                        {"min({3, 1, 2})", "1"}, {"max({})", "undefined"}, {"max({3, 1.0, 2})", "3.000000000000000E+00"}, {"max({1, \"a\"})", "error"},
-                        {"anyCompare(\"<\", {1, 5}, 2)", "true"}, {"anyCompare(\">\", {1}, 2)", "false"}, {"allCompare(\">=\", {2, 3}, 2)", "true"},
-                        {"allCompare(\"==\", {2, 3}, 2)", "false"}, {"allCompare(\"!=\", {}, 2)", "true"}, {"anyCompare(\"is\", {x}, undefined)", "true"},
+        check_rows(ROWS({"member(2, {1, 2})", "true"}, {"member(\"A\", {\"a\"})", "true"},
+                        {"member(3, {1, 2})", "false"}, {"member(1, {\"a\", x, 1.0})", "true"},
+                        {"member(undefined, {1})", "undefined"}, {"member(1, x)", "undefined"},
+                        {"member({1}, {1})", "error"}, {"member(1, 1)", "error"},
+                        {"identicalMember(\"A\", {\"a\"})", "false"},
+                        {"identicalMember(1, {1.0, 1})", "true"}, {"size({1,2})", "2"},
+                        {"size(\"abc\")", "3"}, {"size([a=1;b=2])", "2"}, {"size(1)", "error"},
+                        {"sum({})", "0"}, {"sum({1, 2})", "3"}, {"sum({1, 2.5})", "3.500000000000000E+00"},
+                        {"sum({1, x})", "1"}, {"sum({x})", "undefined"}, {"sum({\"a\"})", "error"},
+                        {"sum(1)", "error"}, {"avg({})", "0"}, {"avg({1, 2})", "1.500000000000000E+00"},
+                        {"avg({x})", "undefined"}, {"min({})", "undefined"}, {"min({3, 1, 2})", "1"},
+                        {"max({})", "undefined"}, {"max({3, 1.0, 2})", "3.000000000000000E+00"},
+                        {"max({1, \"a\"})", "error"}, {"anyCompare(\"<\", {1, 5}, 2)", "true"},
+                        {"anyCompare(\">\", {1}, 2)", "false"}, {"allCompare(\">=\", {2, 3}, 2)", "true"},
+                        {"allCompare(\"==\", {2, 3}, 2)", "false"}, {"allCompare(\"!=\", {}, 2)", "true"},
+                        {"anyCompare(\"is\", {x}, undefined)", "true"},
                         {"anyCompare(\"=?\", {1}, 1)", "error"}, {"anyCompare(\"<\", 1, 1)", "error"}),
                    NULL, NULL);
 }
@@ -132,20 +166,33 @@ static void test_lists(void **state)
 static void test_string_lists(void **state)
 {
         (void)state;
-        check_rows(ROWS({"stringListSize(\"a, b,,c\")", "3"}, {"stringListSize(\"\")", "0"}, {"stringListSize(\"a;b\", \";\")", "2"},
-                        {"stringListSize(1)", "error"}, {"stringListSum(\"1,2,3\")", "6"}, {"stringListSum(\"1,2.5\")", "3.500000000000000E+00"},
-                        {"stringListSum(\"1,a\")", "error"}, {"stringListSum(\"\")", "0"}, {"stringListAvg(\"1,2\")", "1.500000000000000E+00"},
-                        {"stringListAvg(\"\")", "0.000000000000000E+00"}, {"stringListMin(\"3,1,2\")", "1"}, {"stringListMax(\"3,1,2\")", "3"},
-                        {"stringListMin(\"\")", "undefined"}, {"stringListMax(\"1.5,1\")", "1.500000000000000E+00"},
-                        {"stringListMember(\"b\", \"a, b\")", "true"}, {"stringListMember(\"B\", \"a, b\")", "false"},
-                        {"stringListIMember(\"B\", \"a, b\")", "true"}, {"stringListMember(\"b\", x)", "undefined"},
-                        {"stringListMember(\"a b\", \"a b;c\", \";\")", "true"}, {"stringListMember(1, \"a\")", "error"},
-                        {"stringListsIntersect(\"a,b\", \"b,c\")", "true"}, {"stringListsIntersect(\"a\", \"b,c\")", "false"},
-                        {"stringListSubsetMatch(\"a,b\", \"b,a,c\")", "true"}, {"stringListSubsetMatch(\"a,d\", \"b,a,c\")", "false"},
-                        {"stringListISubsetMatch(\"A\", \"a\")", "true"}, {"stringListSubsetMatch(x, \"a\")", "true"},
-                        {"stringListSubsetMatch(\"a\", x)", "false"}, {"stringListSubsetMatch(x, x)", "undefined"},
-                        {"stringListSubsetMatch(\"\", \"a\")", "true"}, {"stringList_regexpMember(\"^b.\", \"ab, bc\")", "true"},
-                        {"stringList_regexpMember(\"^B.\", \"ab, bc\", \", \", \"i\")", "true"}, {"stringList_regexpMember(\"z\", \"ab\")", "false"},
+        check_rows(ROWS({"stringListSize(\"a, b,,c\")", "3"}, {"stringListSize(\"\")", "0"},
+                        {"stringListSize(\"a;b\", \";\")", "2"}, {"stringListSize(1)", "error"},
+                        {"stringListSum(\"1,2,3\")", "6"},
+                        {"stringListSum(\"1,2.5\")", "3.500000000000000E+00"},
+                        {"stringListSum(\"1,a\")", "error"}, {"stringListSum(\"\")", "0"},
+                        {"stringListAvg(\"1,2\")", "1.500000000000000E+00"},
+                        {"stringListAvg(\"\")", "0.000000000000000E+00"}, {"stringListMin(\"3,1,2\")", "1"},
+                        {"stringListMax(\"3,1,2\")", "3"}, {"stringListMin(\"\")", "undefined"},
+                        {"stringListMax(\"1.5,1\")", "1.500000000000000E+00"},
+                        {"stringListMember(\"b\", \"a, b\")", "true"},
+                        {"stringListMember(\"B\", \"a, b\")", "false"},
+                        {"stringListIMember(\"B\", \"a, b\")", "true"},
+                        {"stringListMember(\"b\", x)", "undefined"},
+                        {"stringListMember(\"a b\", \"a b;c\", \";\")", "true"},
+                        {"stringListMember(1, \"a\")", "error"},
+                        {"stringListsIntersect(\"a,b\", \"b,c\")", "true"},
+                        {"stringListsIntersect(\"a\", \"b,c\")", "false"},
+                        {"stringListSubsetMatch(\"a,b\", \"b,a,c\")", "true"},
+                        {"stringListSubsetMatch(\"a,d\", \"b,a,c\")", "false"},
+                        {"stringListISubsetMatch(\"A\", \"a\")", "true"},
+                        {"stringListSubsetMatch(x, \"a\")", "true"},
+                        {"stringListSubsetMatch(\"a\", x)", "false"},
+                        {"stringListSubsetMatch(x, x)", "undefined"},
+                        {"stringListSubsetMatch(\"\", \"a\")", "true"},
+                        {"stringList_regexpMember(\"^b.\", \"ab, bc\")", "true"},
+                        {"stringList_regexpMember(\"^B.\", \"ab, bc\", \", \", \"i\")", "true"},
+                        {"stringList_regexpMember(\"z\", \"ab\")", "false"},
                         {"stringList_regexpMember(\"(\", \"ab\")", "error"}),
                    NULL, NULL);
 }
@@ -153,56 +200,86 @@ static void test_string_lists(void **state)
 static void test_regexps(void **state)
 {
         (void)state;
-        check_rows(ROWS({"regexp(\"a.c\", \"xabcx\")", "true"}, {"regexp(\"^a\", \"ba\")", "false"}, {"regexp(\"ABC\", \"abc\", \"i\")", "true"},
-                        {"regexp(\"a.b\", \"a\\nb\")", "false"}, {"regexp(\"a.b\", \"a\\nb\", \"s\")", "true"}, {"regexp(\"^b\", \"a\\nb\", \"M\")", "true"},
-                        {"regexp(\"a b\", \"ab\", \"x\")", "true"}, {"regexp(\"(\", \"a\")", "error"}, {"regexp(1, \"a\")", "error"},
-                        {"regexp(x, \"a\")", "undefined"}, {"regexp(\"(a+)+$\", \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\")", "error"},
-                        {"regexpMember(\"^b\", {\"a\", \"bc\"})", "true"}, {"regexpMember(\"^b\", {\"a\", x})", "undefined"},
-                        {"regexpMember(\"^b\", {\"a\"})", "false"}, {"regexpMember(\"^b\", {1, \"b\"})", "error"},
-                        {"regexps(\"([a-z]+)=([0-9]+)\", \"k=12;\", \"\\\\2:\\\\1\")", "\"12:k\""}, {"regexps(\"b\", \"abc\", \"X\")", "\"X\""},
-                        {"regexps(\"z\", \"abc\", \"X\")", "\"\""}, {"regexps(\"b\", \"abcb\", \"X\", \"f\")", "\"aXcb\""},
-                        {"regexps(\"b\", \"abcb\", \"X\", \"fg\")", "\"aXcX\""}, {"regexps(\"b\", \"abcb\", \"X\", \"g\")", "\"XX\""},
-                        {"replace(\"a\", \"banana\", \"o\")", "\"bonana\""}, {"replaceAll(\"a\", \"banana\", \"o\")", "\"bonono\""},
-                        {"replaceAll(\"x*\", \"ab\", \"-\")", "\"-a-b-\""}, {"replace(\"a\", \"banana\", \"[\\\\0]\")", "\"b[a]nana\""}),
-                   NULL, NULL);
+        check_rows(
+                ROWS({"regexp(\"a.c\", \"xabcx\")", "true"}, {"regexp(\"^a\", \"ba\")", "false"},
+                     {"regexp(\"ABC\", \"abc\", \"i\")", "true"}, {"regexp(\"a.b\", \"a\\nb\")", "false"},
+                     {"regexp(\"a.b\", \"a\\nb\", \"s\")", "true"},
+                     {"regexp(\"^b\", \"a\\nb\", \"M\")", "true"}, {"regexp(\"a b\", \"ab\", \"x\")", "true"},
+                     {"regexp(\"(\", \"a\")", "error"}, {"regexp(1, \"a\")", "error"},
+                     {"regexp(x, \"a\")", "undefined"},
+                     {"regexp(\"(a+)+$\", \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\")", "error"},
+                     {"regexpMember(\"^b\", {\"a\", \"bc\"})", "true"},
+                     {"regexpMember(\"^b\", {\"a\", x})", "undefined"},
+                     {"regexpMember(\"^b\", {\"a\"})", "false"},
+                     {"regexpMember(\"^b\", {1, \"b\"})", "error"},
+                     {"regexps(\"([a-z]+)=([0-9]+)\", \"k=12;\", \"\\\\2:\\\\1\")", "\"12:k\""},
+                     {"regexps(\"b\", \"abc\", \"X\")", "\"X\""}, {"regexps(\"z\", \"abc\", \"X\")", "\"\""},
+                     {"regexps(\"b\", \"abcb\", \"X\", \"f\")", "\"aXcb\""},
+                     {"regexps(\"b\", \"abcb\", \"X\", \"fg\")", "\"aXcX\""},
+                     {"regexps(\"b\", \"abcb\", \"X\", \"g\")", "\"XX\""},
+                     {"replace(\"a\", \"banana\", \"o\")", "\"bonana\""},
+                     {"replaceAll(\"a\", \"banana\", \"o\")", "\"bonono\""},
+                     {"replaceAll(\"x*\", \"ab\", \"-\")", "\"-a-b-\""},
+                     {"replace(\"a\", \"banana\", \"[\\\\0]\")", "\"b[a]nana\""}),
+                NULL, NULL);
 }
 
 static void test_times(void **state)
 {
         (void)state;
-        check_rows(ROWS({"time()", "1700000000"}, {"currentTime()", "1700000000"}, {"timeZoneOffset()", "relTime(\"00\")"},
-                        {"dayTime()", "relTime(\"22:13:20\")"}, {"interval(67)", "\"1:07\""}, {"interval(1472523)", "\"17+1:02:03\""},
+        check_rows(ROWS({"time()", "1700000000"}, {"currentTime()", "1700000000"},
+                        {"timeZoneOffset()", "relTime(\"00\")"}, {"dayTime()", "relTime(\"22:13:20\")"},
+                        {"interval(67)", "\"1:07\""}, {"interval(1472523)", "\"17+1:02:03\""},
                         {"interval(3661)", "\"1:01:01\""}, {"interval(-5)", "\"-0:05\""},
                         {"absTime(\"2024-02-29T12:30:00+01:00\")", "absTime(\"2024-02-29T12:30:00+01:00\")"},
-                        {"int(absTime(\"1970-01-01T01:00:00+01:00\"))", "0"}, {"absTime(\"2024-02-29\")", "absTime(\"2024-02-29T00:00:00+00:00\")"},
-                        {"absTime(\"20240229T123000Z\")", "absTime(\"2024-02-29T12:30:00+00:00\")"}, {"absTime(\"2024-13-01\")", "error"},
-                        {"absTime(\"rubbish\")", "error"}, {"absTime(0, 3600)", "absTime(\"1970-01-01T01:00:00+01:00\")"}, {"int(absTime())", "1700000000"},
-                        {"relTime(93784.5)", "relTime(\"1+02:03:04.500\")"}, {"relTime(\"1+02:03:04.5\")", "relTime(\"1+02:03:04.500\")"},
-                        {"int(relTime(\"2:03\"))", "123"}, {"int(relTime(\"1+1\"))", "90000"}, {"relTime(\"x\")", "error"},
-                        {"getYear(absTime(\"2024-02-29T12:30:45\"))", "2024"}, {"getMonth(absTime(\"2024-02-29T12:30:45\"))", "2"},
-                        {"getDayOfMonth(absTime(\"2024-02-29T12:30:45\"))", "29"}, {"getDayOfYear(absTime(\"2024-02-29T12:30:45\"))", "59"},
-                        {"getDayOfWeek(absTime(\"2024-02-29T12:30:45\"))", "4"}, {"getHours(absTime(\"2024-02-29T12:30:45\"))", "12"},
-                        {"getMinutes(absTime(\"2024-02-29T12:30:45\"))", "30"}, {"getSeconds(absTime(\"2024-02-29T12:30:45\"))", "45"},
-                        {"getHours(absTime(\"2024-02-29T12:30:45+05:00\"))", "12"}, {"getDays(relTime(93784))", "1"}, {"getHours(relTime(93784))", "2"},
-                        {"getMinutes(relTime(93784))", "3"}, {"getSeconds(relTime(93784))", "4"}, {"getYear(relTime(5))", "error"},
-                        {"getDays(absTime(5))", "error"}, {"getHours(5)", "error"}, {"getHours(x)", "undefined"},
-                        {"splitTime(relTime(93784))", "[ Type = \"RelativeTime\"; Days = 1; Hours = 2; Minutes = 3; Seconds = 4.000000000000000E+00 ]"},
-                        {"splitTime(absTime(0)).Year", "1970"}, {"splitTime(absTime(0))[\"type\"]", "\"AbsoluteTime\""}, {"splitTime(\"a\")", "error"},
-                        {"formatTime(0, \"%Y-%m-%d %H:%M\")", "\"1970-01-01 00:00\""}, {"formatTime(absTime(0, 3600), \"%H\")", "\"01\""},
-                        {"formatTime(\"a\")", "error"}, {"formatTime(0, \"\")", "\"\""}),
+                        {"int(absTime(\"1970-01-01T01:00:00+01:00\"))", "0"},
+                        {"absTime(\"2024-02-29\")", "absTime(\"2024-02-29T00:00:00+00:00\")"},
+                        {"absTime(\"20240229T123000Z\")", "absTime(\"2024-02-29T12:30:00+00:00\")"},
+                        {"absTime(\"2024-13-01\")", "error"}, {"absTime(\"rubbish\")", "error"},
+                        {"absTime(0, 3600)", "absTime(\"1970-01-01T01:00:00+01:00\")"},
+                        {"int(absTime())", "1700000000"}, {"relTime(93784.5)", "relTime(\"1+02:03:04.500\")"},
+                        {"relTime(\"1+02:03:04.5\")", "relTime(\"1+02:03:04.500\")"},
+                        {"int(relTime(\"2:03\"))", "123"}, {"int(relTime(\"1+1\"))", "90000"},
+                        {"relTime(\"x\")", "error"}, {"getYear(absTime(\"2024-02-29T12:30:45\"))", "2024"},
+                        {"getMonth(absTime(\"2024-02-29T12:30:45\"))", "2"},
+                        {"getDayOfMonth(absTime(\"2024-02-29T12:30:45\"))", "29"},
+                        {"getDayOfYear(absTime(\"2024-02-29T12:30:45\"))", "59"},
+                        {"getDayOfWeek(absTime(\"2024-02-29T12:30:45\"))", "4"},
+                        {"getHours(absTime(\"2024-02-29T12:30:45\"))", "12"},
+                        {"getMinutes(absTime(\"2024-02-29T12:30:45\"))", "30"},
+                        {"getSeconds(absTime(\"2024-02-29T12:30:45\"))", "45"},
+                        {"getHours(absTime(\"2024-02-29T12:30:45+05:00\"))", "12"},
+                        {"getDays(relTime(93784))", "1"}, {"getHours(relTime(93784))", "2"},
+                        {"getMinutes(relTime(93784))", "3"}, {"getSeconds(relTime(93784))", "4"},
+                        {"getYear(relTime(5))", "error"}, {"getDays(absTime(5))", "error"},
+                        {"getHours(5)", "error"}, {"getHours(x)", "undefined"},
+                        {"splitTime(relTime(93784))", "[ Type = \"RelativeTime\"; Days = 1; Hours = 2; "
+                                                      "Minutes = 3; Seconds = 4.000000000000000E+00 ]"},
+                        {"splitTime(absTime(0)).Year", "1970"},
+                        {"splitTime(absTime(0))[\"type\"]", "\"AbsoluteTime\""},
+                        {"splitTime(\"a\")", "error"},
+                        {"formatTime(0, \"%Y-%m-%d %H:%M\")", "\"1970-01-01 00:00\""},
+                        {"formatTime(absTime(0, 3600), \"%H\")", "\"01\""}, {"formatTime(\"a\")", "error"},
+                        {"formatTime(0, \"\")", "\"\""}),
                    NULL, NULL);
 }
 
 static void test_tools(void **state)
 {
         (void)state;
-        check_rows(ROWS({"envV1ToV2(\"A=1;B=x y\")", "\"A=1 'B=x y'\""}, {"envV1ToV2(x)", "undefined"}, {"envV1ToV2(\"A\")", "error"},
-                        {"mergeEnvironment(\"A=1 B=2\", \"A=3 C=4\")", "\"A=3 B=2 C=4\""}, {"mergeEnvironment(\"A=1\", x)", "\"A=1\""},
-                        {"mergeEnvironment()", "\"\""}, {"mergeEnvironment(1)", "error"}, {"argsToList(\"a 'b c' d\")", "{ \"a\",\"b c\",\"d\" }"},
-                        {"argsToList(\"a 'b\", 1)", "{ \"a\",\"'b\" }"}, {"argsToList(\"a 'b\")", "error"}, {"argsToList(\"a\", 3)", "error"},
-                        {"listToArgs({\"a\", \"b c\", \"it's\"})", "\"a 'b c' 'it''s'\""}, {"listToArgs({\"a\", \"b\"}, 1)", "\"a b\""},
-                        {"listToArgs({\"a b\"}, 1)", "error"}, {"listToArgs({1})", "error"}, {"userHome(\"alice\")", "undefined"},
-                        {"userHome(\"alice\", \"/home/a\")", "\"/home/a\""}, {"userMap(\"m\", \"alice\")", "undefined"},
+        check_rows(ROWS({"envV1ToV2(\"A=1;B=x y\")", "\"A=1 'B=x y'\""}, {"envV1ToV2(x)", "undefined"},
+                        {"envV1ToV2(\"A\")", "error"},
+                        {"mergeEnvironment(\"A=1 B=2\", \"A=3 C=4\")", "\"A=3 B=2 C=4\""},
+                        {"mergeEnvironment(\"A=1\", x)", "\"A=1\""}, {"mergeEnvironment()", "\"\""},
+                        {"mergeEnvironment(1)", "error"},
+                        {"argsToList(\"a 'b c' d\")", "{ \"a\",\"b c\",\"d\" }"},
+                        {"argsToList(\"a 'b\", 1)", "{ \"a\",\"'b\" }"}, {"argsToList(\"a 'b\")", "error"},
+                        {"argsToList(\"a\", 3)", "error"},
+                        {"listToArgs({\"a\", \"b c\", \"it's\"})", "\"a 'b c' 'it''s'\""},
+                        {"listToArgs({\"a\", \"b\"}, 1)", "\"a b\""}, {"listToArgs({\"a b\"}, 1)", "error"},
+                        {"listToArgs({1})", "error"}, {"userHome(\"alice\")", "undefined"},
+                        {"userHome(\"alice\", \"/home/a\")", "\"/home/a\""},
+                        {"userMap(\"m\", \"alice\")", "undefined"},
                         {"userMap(\"m\", \"alice\", \"g\", \"d\")", "\"d\""}),
                    NULL, NULL);
 }
@@ -210,10 +287,12 @@ static void test_tools(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_types),        cmocka_unit_test(test_conversions), cmocka_unit_test(test_lazy),
-                cmocka_unit_test(test_texts),        cmocka_unit_test(test_versions),    cmocka_unit_test(test_numbers),
-                cmocka_unit_test(test_lists),        cmocka_unit_test(test_string_lists), cmocka_unit_test(test_regexps),
-                cmocka_unit_test(test_times),        cmocka_unit_test(test_tools),
+                cmocka_unit_test(test_types),    cmocka_unit_test(test_conversions),
+                cmocka_unit_test(test_lazy),     cmocka_unit_test(test_texts),
+                cmocka_unit_test(test_versions), cmocka_unit_test(test_numbers),
+                cmocka_unit_test(test_lists),    cmocka_unit_test(test_string_lists),
+                cmocka_unit_test(test_regexps),  cmocka_unit_test(test_times),
+                cmocka_unit_test(test_tools),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,15 @@
-/* The language, sentence by sentence: values and words, operators, scope. Each table is one paragraph of what an
- * implementation must respect; functions are in test_functions.c, old-syntax lines in test_parse.c. */
+/* The language, sentence by sentence: values and words, operators, scope. Each table is one paragraph of what
+ * an implementation must respect; functions are in test_functions.c, old-syntax lines in test_parse.c. */
 #include "classad/test_help.h"
 
 static void test_words(void **state)
 {
         (void)state;
         check_rows(ROWS({"TRUE", "true"}, {"False", "false"}, {"UnDefined", "undefined"}, {"ERROR", "error"},
-                        {"1 IS 1", "true"}, {"1 isnt 1", "false"}, {"aB =?= Ab", "true"},
-                        {"'a b'", "7"}, {"'a b' + 1", "8"}, {"\"a b\"", "\"a b\""}, {"'MY'.x", "3"},
-                        {"'x'", "3"}, {"X", "3"}, {"''", "syntax"}, {"'true'", "9"}, {"true = 1", "syntax"},
-                        {"is", "syntax"}, {"[ error = 1 ]", "syntax"}, {"[ a = 1; A = 2; a = 3 ].A", "3"}),
+                        {"1 IS 1", "true"}, {"1 isnt 1", "false"}, {"aB =?= Ab", "true"}, {"'a b'", "7"},
+                        {"'a b' + 1", "8"}, {"\"a b\"", "\"a b\""}, {"'MY'.x", "3"}, {"'x'", "3"}, {"X", "3"},
+                        {"''", "syntax"}, {"'true'", "9"}, {"true = 1", "syntax"}, {"is", "syntax"},
+                        {"[ error = 1 ]", "syntax"}, {"[ a = 1; A = 2; a = 3 ].A", "3"}),
                    "[ x = 3; 'a b' = 7; 'true' = 9; ab = 1 ]", NULL);
 }
 
@@ -19,40 +19,42 @@ static void test_special_names(void **state)
         check_rows(ROWS({"self.x", "3"}, {"my.x", "3"}, {"MY.X", "3"}, {"root.x", "3"}, {"toplevel.x", "3"},
                         {"parent", "undefined"}, {"inner.up", "3"}, {"inner.top", "3"}, {"target.y", "4"},
                         {"TARGET.Y", "4"}, {"other.y", "4"}, {"target.x", "undefined"}, {"my.y", "undefined"},
-                        {"CurrentTime", "1700000000"}, {"currenttime - 1", "1699999999"}, {"isClassAd(target)", "true"},
-                        {"isClassAd(my)", "true"}, {"inner.own", "8"}),
+                        {"CurrentTime", "1700000000"}, {"currenttime - 1", "1699999999"},
+                        {"isClassAd(target)", "true"}, {"isClassAd(my)", "true"}, {"inner.own", "8"}),
                    "[ x = 3; inner = [ x = 8; up = parent.x; top = root.x; own = self.x ] ]", "[ y = 4 ]");
 }
 
 static void test_comments(void **state)
 {
         (void)state;
-        check_rows(ROWS({"1 /* two */ + 2", "3"}, {"1 // two\n + 2", "3"}, {"/* a\nb */ 1", "1"}, {"1 # two", "syntax"},
-                        {"/* 1", "syntax"}, {"1 /", "syntax"}),
+        check_rows(ROWS({"1 /* two */ + 2", "3"}, {"1 // two\n + 2", "3"}, {"/* a\nb */ 1", "1"},
+                        {"1 # two", "syntax"}, {"/* 1", "syntax"}, {"1 /", "syntax"}),
                    NULL, NULL);
 }
 
 static void test_numbers(void **state)
 {
         (void)state;
-        check_rows(ROWS({".5", "5.000000000000000E-01"}, {"1e3", "1.000000000000000E+03"},
-                        {"1.5E-3", "1.500000000000000E-03"}, {"5.", "syntax"}, {"5.e1", "syntax"}, {"0x1F", "0"},
-                        {"0x", "syntax"}, {"017", "17"}, {"08", "syntax"}, {"019", "syntax"}, {"0", "0"}, {"0.5e1", "5.000000000000000E+00"},
-                        {"9223372036854775807", "9223372036854775807"},
-                        {"9223372036854775808", "-9223372036854775808"},
-                        {"18446744073709551617", "1"}, {"-9223372036854775808", "-9223372036854775808"},
-                        {"9223372036854775807 + 1", "-9223372036854775808"},
-                        {"-9223372036854775808 - 1", "9223372036854775807"},
-                        {"9223372036854775807 * 2", "-2"}, {"12a", "syntax"}, {"1e", "syntax"}, {"1.5.2", "syntax"}),
-                   NULL, NULL);
+        check_rows(
+                ROWS({".5", "5.000000000000000E-01"}, {"1e3", "1.000000000000000E+03"},
+                     {"1.5E-3", "1.500000000000000E-03"}, {"5.", "syntax"}, {"5.e1", "syntax"}, {"0x1F", "0"},
+                     {"0x", "syntax"}, {"017", "17"}, {"08", "syntax"}, {"019", "syntax"}, {"0", "0"},
+                     {"0.5e1", "5.000000000000000E+00"}, {"9223372036854775807", "9223372036854775807"},
+                     {"9223372036854775808", "-9223372036854775808"}, {"18446744073709551617", "1"},
+                     {"-9223372036854775808", "-9223372036854775808"},
+                     {"9223372036854775807 + 1", "-9223372036854775808"},
+                     {"-9223372036854775808 - 1", "9223372036854775807"}, {"9223372036854775807 * 2", "-2"},
+                     {"12a", "syntax"}, {"1e", "syntax"}, {"1.5.2", "syntax"}),
+                NULL, NULL);
 }
 
 static void test_strings(void **state)
 {
         (void)state;
-        check_rows(ROWS({"\"\\b\\t\\n\\f\\r\\\\\\\"\\'\"", "\"\\b\\t\\n\\f\\r\\\\\\\"'\""}, {"\"\\101\\060\"", "\"A0\""},
-                        {"\"\\x41\"", "\"x41\""}, {"\"open", "syntax"}, {"\"\\", "syntax"}, {"\"\\0\"", "syntax"},
-                        {"\"a\" \"b\"", "\"ab\""}, {"size(\"\\n\")", "1"}, {"\"\\477\"", "\"'7\""}, {"\"\"", "\"\""},
+        check_rows(ROWS({"\"\\b\\t\\n\\f\\r\\\\\\\"\\'\"", "\"\\b\\t\\n\\f\\r\\\\\\\"'\""},
+                        {"\"\\101\\060\"", "\"A0\""}, {"\"\\x41\"", "\"x41\""}, {"\"open", "syntax"},
+                        {"\"\\", "syntax"}, {"\"\\0\"", "syntax"}, {"\"a\" \"b\"", "\"ab\""},
+                        {"size(\"\\n\")", "1"}, {"\"\\477\"", "\"'7\""}, {"\"\"", "\"\""},
                         {"size(\"a longer text than fits\")", "23"}),
                    NULL, NULL);
 }
@@ -72,32 +74,36 @@ static void test_precedence(void **state)
 {
         (void)state;
         check_rows(ROWS({"{1,2}[1] + [a = 3].a", "5"}, {"1 ?: 2 + 3", "4"}, {"undefined ?: 2 + 3", "5"},
-                        {"-undefined ?: 2", "-2"}, {"!undefined ?: true", "false"}, {"undefined ?: undefined ?: 4", "4"},
-                        {"undefined ?: {5}[0]", "5"}, {"undefined ?: -1", "-1"},
-                        {"-2 * 3", "-6"}, {"!true == false", "true"}, {"~1 + 1", "-1"}, {"2 + 3 * 4", "14"},
-                        {"20 - 5 - 3", "12"}, {"100 / 5 / 2", "10"}, {"7 % 4 * 2", "6"}, {"1 << 2 + 1", "8"},
-                        {"16 >> 1 < 9", "true"}, {"-1 >>> 63 == 1", "true"}, {"1 < 2 == true", "true"},
-                        {"3 > 2 != false", "true"}, {"1 <= 1 && 2 >= 2", "true"}, {"1 == 1 & 1 == 1", "true"},
-                        {"6 & 3 ^ 1", "3"}, {"1 | 6 ^ 6", "1"}, {"1 | 2 && 0", "false"},
-                        {"true || false && false", "true"}, {"false || true ? 1 : 2", "1"},
-                        {"true ? 1 : false ? 2 : 3", "1"}, {"false ? 1 : false ? 2 : 3", "3"},
-                        {"(1 + 2) * 3", "9"}, {"true ? false ? 1 : 2 : 3", "2"}, {"- - 3", "3"}, {"2 - -1", "3"}),
+                        {"-undefined ?: 2", "-2"}, {"!undefined ?: true", "false"},
+                        {"undefined ?: undefined ?: 4", "4"}, {"undefined ?: {5}[0]", "5"},
+                        {"undefined ?: -1", "-1"}, {"-2 * 3", "-6"}, {"!true == false", "true"},
+                        {"~1 + 1", "-1"}, {"2 + 3 * 4", "14"}, {"20 - 5 - 3", "12"}, {"100 / 5 / 2", "10"},
+                        {"7 % 4 * 2", "6"}, {"1 << 2 + 1", "8"}, {"16 >> 1 < 9", "true"},
+                        {"-1 >>> 63 == 1", "true"}, {"1 < 2 == true", "true"}, {"3 > 2 != false", "true"},
+                        {"1 <= 1 && 2 >= 2", "true"}, {"1 == 1 & 1 == 1", "true"}, {"6 & 3 ^ 1", "3"},
+                        {"1 | 6 ^ 6", "1"}, {"1 | 2 && 0", "false"}, {"true || false && false", "true"},
+                        {"false || true ? 1 : 2", "1"}, {"true ? 1 : false ? 2 : 3", "1"},
+                        {"false ? 1 : false ? 2 : 3", "3"}, {"(1 + 2) * 3", "9"},
+                        {"true ? false ? 1 : 2 : 3", "2"}, {"- - 3", "3"}, {"2 - -1", "3"}),
                    NULL, NULL);
 }
 
 static void test_strict(void **state)
 {
-        static const char *const binary[] = {"+", "-", "*", "/", "%", "<<", ">>", ">>>", "<", "<=",
-                                             ">=", ">", "==", "!=", "&", "^", "|"};
+        static const char *const binary[] = {"+",  "-",  "*", "/",  "%",  "<<", ">>", ">>>", "<",
+                                             "<=", ">=", ">", "==", "!=", "&",  "^",  "|"};
         struct world w;
         char text[64];
 
         (void)state;
         world_init(&w, NULL, NULL);
         for (size_t i = 0; i < sizeof(binary) / sizeof(*binary); i++) {
-                const char *const sides[][3] = {{"error", "1", "error"},         {"1", "error", "error"},
-                                                {"error", "undefined", "error"}, {"undefined", "error", "error"},
-                                                {"undefined", "1", "undefined"}, {"1", "undefined", "undefined"},
+                const char *const sides[][3] = {{"error", "1", "error"},
+                                                {"1", "error", "error"},
+                                                {"error", "undefined", "error"},
+                                                {"undefined", "error", "error"},
+                                                {"undefined", "1", "undefined"},
+                                                {"1", "undefined", "undefined"},
                                                 {"undefined", "\"a\"", "undefined"}};
 
                 for (size_t k = 0; k < sizeof(sides) / sizeof(*sides); k++) {
@@ -106,9 +112,9 @@ static void test_strict(void **state)
                 }
         }
         world_deinit(&w);
-        check_rows(ROWS({"-undefined", "undefined"}, {"+error", "error"}, {"!undefined", "undefined"}, {"~error", "error"},
-                        {"undefined[0]", "undefined"}, {"{1}[undefined]", "undefined"}, {"error[0]", "error"},
-                        {"{1}[error]", "error"}, {"error.a", "error"}),
+        check_rows(ROWS({"-undefined", "undefined"}, {"+error", "error"}, {"!undefined", "undefined"},
+                        {"~error", "error"}, {"undefined[0]", "undefined"}, {"{1}[undefined]", "undefined"},
+                        {"error[0]", "error"}, {"{1}[error]", "error"}, {"error.a", "error"}),
                    NULL, NULL);
 }
 
@@ -116,9 +122,10 @@ static void test_comparison(void **state)
 {
         (void)state;
         check_rows(ROWS({"\"abc\" == \"ABC\"", "true"}, {"\"a\" < \"B\"", "true"}, {"\"b\" >= \"A\"", "true"},
-                        {"\"a\" != \"A\"", "false"}, {"1 == 1.0", "true"}, {"true == 1", "true"}, {"1 == true", "true"},
-                        {"false < 0.5", "true"}, {"\"1\" == 1", "error"}, {"1 < \"a\"", "error"}, {"true == \"true\"", "error"},
-                        {"{1} == {1}", "error"}, {"[a=1] == 1", "error"}, {"1 < 2", "true"}, {"2 <= 1", "false"},
+                        {"\"a\" != \"A\"", "false"}, {"1 == 1.0", "true"}, {"true == 1", "true"},
+                        {"1 == true", "true"}, {"false < 0.5", "true"}, {"\"1\" == 1", "error"},
+                        {"1 < \"a\"", "error"}, {"true == \"true\"", "error"}, {"{1} == {1}", "error"},
+                        {"[a=1] == 1", "error"}, {"1 < 2", "true"}, {"2 <= 1", "false"},
                         {"real(\"NaN\") == real(\"NaN\")", "false"}, {"real(\"NaN\") != 1", "true"},
                         {"absTime(5) < absTime(6)", "true"}, {"relTime(5) >= relTime(5)", "true"},
                         {"absTime(5) == 5", "error"}),
@@ -128,12 +135,14 @@ static void test_comparison(void **state)
 static void test_identity(void **state)
 {
         (void)state;
-        check_rows(ROWS({"\"a\" =?= \"a\"", "true"}, {"\"a\" =?= \"A\"", "false"}, {"\"a\" =!= \"A\"", "true"},
-                        {"1.0 =?= 1", "false"}, {"1 =?= true", "false"}, {"1 =?= 1", "true"}, {"1 =!= 2", "true"},
-                        {"undefined =?= undefined", "true"}, {"undefined =!= undefined", "false"}, {"error =?= error", "true"},
-                        {"undefined =?= error", "false"}, {"undefined =?= 1", "false"}, {"nosuch is undefined", "true"},
-                        {"1 isnt undefined", "true"}, {"{1} =?= {1}", "error"}, {"[a=1] =!= [a=1]", "error"},
-                        {"{1} =?= 1", "error"}, {"2.5 =?= 2.5", "true"}, {"absTime(5) =?= absTime(5)", "true"},
+        check_rows(ROWS({"\"a\" =?= \"a\"", "true"}, {"\"a\" =?= \"A\"", "false"},
+                        {"\"a\" =!= \"A\"", "true"}, {"1.0 =?= 1", "false"}, {"1 =?= true", "false"},
+                        {"1 =?= 1", "true"}, {"1 =!= 2", "true"}, {"undefined =?= undefined", "true"},
+                        {"undefined =!= undefined", "false"}, {"error =?= error", "true"},
+                        {"undefined =?= error", "false"}, {"undefined =?= 1", "false"},
+                        {"nosuch is undefined", "true"}, {"1 isnt undefined", "true"},
+                        {"{1} =?= {1}", "error"}, {"[a=1] =!= [a=1]", "error"}, {"{1} =?= 1", "error"},
+                        {"2.5 =?= 2.5", "true"}, {"absTime(5) =?= absTime(5)", "true"},
                         {"absTime(5) =?= 5", "false"}),
                    NULL, NULL);
 }
@@ -142,23 +151,26 @@ static void test_logic(void **state)
 {
         (void)state;
         check_rows(ROWS({"false && error", "false"}, {"error && false", "error"}, {"true || error", "true"},
-                        {"error || true", "error"}, {"undefined && false", "false"}, {"undefined || true", "true"},
-                        {"undefined && error", "error"}, {"undefined || error", "error"}, {"undefined && true", "undefined"},
+                        {"error || true", "error"}, {"undefined && false", "false"},
+                        {"undefined || true", "true"}, {"undefined && error", "error"},
+                        {"undefined || error", "error"}, {"undefined && true", "undefined"},
                         {"undefined || false", "undefined"}, {"true && undefined", "undefined"},
-                        {"false && undefined", "false"}, {"false || undefined", "undefined"}, {"true && error", "error"},
-                        {"false || error", "error"}, {"1 && 2", "true"}, {"0 || 0.0", "false"}, {"1.5 && true", "true"},
-                        {"\"a\" && true", "error"}, {"true && \"a\"", "error"}, {"false || \"a\"", "error"},
-                        {"{1} && true", "error"}, {"!0", "true"}, {"!2.5", "false"}, {"!\"a\"", "error"}, {"!{1}", "error"},
-                        {"undefined && undefined && false && error", "false"}, {"true && (undefined && false)", "false"},
-                        {"undefined || (error || true)", "error"}),
+                        {"false && undefined", "false"}, {"false || undefined", "undefined"},
+                        {"true && error", "error"}, {"false || error", "error"}, {"1 && 2", "true"},
+                        {"0 || 0.0", "false"}, {"1.5 && true", "true"}, {"\"a\" && true", "error"},
+                        {"true && \"a\"", "error"}, {"false || \"a\"", "error"}, {"{1} && true", "error"},
+                        {"!0", "true"}, {"!2.5", "false"}, {"!\"a\"", "error"}, {"!{1}", "error"},
+                        {"undefined && undefined && false && error", "false"},
+                        {"true && (undefined && false)", "false"}, {"undefined || (error || true)", "error"}),
                    NULL, NULL);
 }
 
 static void test_ternary(void **state)
 {
         (void)state;
-        check_rows(ROWS({"true ? 1 : 1/0", "1"}, {"false ? error : 2", "2"}, {"undefined ? 1 : 2", "undefined"},
-                        {"error ? 1 : 2", "error"}, {"\"a\" ? 1 : 2", "error"}, {"1 ? 2 : 3", "2"}, {"0.0 ? 2 : 3", "3"},
+        check_rows(ROWS({"true ? 1 : 1/0", "1"}, {"false ? error : 2", "2"},
+                        {"undefined ? 1 : 2", "undefined"}, {"error ? 1 : 2", "error"},
+                        {"\"a\" ? 1 : 2", "error"}, {"1 ? 2 : 3", "2"}, {"0.0 ? 2 : 3", "3"},
                         {"{1} ? 1 : 2", "error"}, {"a ? loop : 3", "3"}),
                    "[ a = false; loop = loop + 1 ]", NULL);
 }
@@ -174,14 +186,16 @@ static void test_elvis(void **state)
 static void test_arithmetic(void **state)
 {
         (void)state;
-        check_rows(ROWS({"true + 1", "2"}, {"true + true", "2"}, {"-true", "error"}, {"+true", "error"}, {"+5", "5"},
-                        {"1/0", "error"}, {"1%0", "error"}, {"1.0/0", "error"}, {"5.5 % 2", "error"}, {"5 % 2.0", "error"},
-                        {"1e308 * 10", "error"}, {"1e308 + 1e308", "error"}, {"-9223372036854775808 / -1", "9223372036854775807"},
-                        {"-9223372036854775808 % -1", "0"}, {"7 / 2", "3"}, {"-7 / 2", "-3"}, {"-7 % 2", "-1"},
-                        {"7 / 2.0", "3.500000000000000E+00"}, {"\"a\" + 1", "error"}, {"{1} + 1", "error"}, {"-\"a\"", "error"},
-                        {"-1 >>> 1", "9223372036854775807"}, {"-8 >> 1", "-4"}, {"1 << 62", "4611686018427387904"},
-                        {"6 & 3", "2"}, {"6 | 3", "7"}, {"6 ^ 3", "5"}, {"~0", "-1"}, {"1.5 & 1", "error"},
-                        {"true & false", "false"}, {"\"a\" | 1", "error"}, {"~1.5", "error"}),
+        check_rows(ROWS({"true + 1", "2"}, {"true + true", "2"}, {"-true", "error"}, {"+true", "error"},
+                        {"+5", "5"}, {"1/0", "error"}, {"1%0", "error"}, {"1.0/0", "error"},
+                        {"5.5 % 2", "error"}, {"5 % 2.0", "error"}, {"1e308 * 10", "error"},
+                        {"1e308 + 1e308", "error"}, {"-9223372036854775808 / -1", "9223372036854775807"},
+                        {"-9223372036854775808 % -1", "0"}, {"7 / 2", "3"}, {"-7 / 2", "-3"},
+                        {"-7 % 2", "-1"}, {"7 / 2.0", "3.500000000000000E+00"}, {"\"a\" + 1", "error"},
+                        {"{1} + 1", "error"}, {"-\"a\"", "error"}, {"-1 >>> 1", "9223372036854775807"},
+                        {"-8 >> 1", "-4"}, {"1 << 62", "4611686018427387904"}, {"6 & 3", "2"}, {"6 | 3", "7"},
+                        {"6 ^ 3", "5"}, {"~0", "-1"}, {"1.5 & 1", "error"}, {"true & false", "false"},
+                        {"\"a\" | 1", "error"}, {"~1.5", "error"}),
                    NULL, NULL);
 }
 
@@ -192,19 +206,21 @@ static void test_times(void **state)
                         {"absTime(0) + relTime(60)", "absTime(\"1970-01-01T00:01:00+00:00\")"},
                         {"relTime(60) + absTime(0)", "absTime(\"1970-01-01T00:01:00+00:00\")"},
                         {"absTime(60) - relTime(60)", "absTime(\"1970-01-01T00:00:00+00:00\")"},
-                        {"relTime(60) + relTime(1)", "relTime(\"01:01\")"}, {"relTime(60) * 2", "relTime(\"02:00\")"},
-                        {"absTime(0) + absTime(0)", "error"}, {"-relTime(5)", "relTime(\"-05\")"},
-                        {"relTime(5) - absTime(0)", "error"}),
+                        {"relTime(60) + relTime(1)", "relTime(\"01:01\")"},
+                        {"relTime(60) * 2", "relTime(\"02:00\")"}, {"absTime(0) + absTime(0)", "error"},
+                        {"-relTime(5)", "relTime(\"-05\")"}, {"relTime(5) - absTime(0)", "error"}),
                    NULL, NULL);
 }
 
 static void test_selection(void **state)
 {
         (void)state;
-        check_rows(ROWS({"{1,2}[2]", "error"}, {"{1,2}[-1]", "error"}, {"{1,2}[0]", "1"}, {"{1,2}[\"a\"]", "error"},
-                        {"{1,2}[1.0]", "error"}, {"[a=1][\"missing\"]", "undefined"}, {"[a=1][\"A\"]", "1"}, {"[a=1][0]", "error"},
-                        {"5[0]", "error"}, {"{[a=1],[a=2]}.a", "{ 1,2 }"}, {"{[a=1],[b=2]}.a", "{ 1,undefined }"},
-                        {"{[a=1],5}.a", "{ 1,error }"}, {"\"str\".a", "error"}, {"5 .a", "error"}, {"undefined.a", "undefined"},
+        check_rows(ROWS({"{1,2}[2]", "error"}, {"{1,2}[-1]", "error"}, {"{1,2}[0]", "1"},
+                        {"{1,2}[\"a\"]", "error"}, {"{1,2}[1.0]", "error"},
+                        {"[a=1][\"missing\"]", "undefined"}, {"[a=1][\"A\"]", "1"}, {"[a=1][0]", "error"},
+                        {"5[0]", "error"}, {"{[a=1],[a=2]}.a", "{ 1,2 }"},
+                        {"{[a=1],[b=2]}.a", "{ 1,undefined }"}, {"{[a=1],5}.a", "{ 1,error }"},
+                        {"\"str\".a", "error"}, {"5 .a", "error"}, {"undefined.a", "undefined"},
                         {"[a=[b=[c=7]]].a.b.c", "7"}, {"{{1,2},{3}}[0][1]", "2"}, {"[a={4,5}].a[1]", "5"},
                         {"[ a = 1 ].'a'", "1"}),
                    NULL, NULL);
@@ -213,15 +229,18 @@ static void test_selection(void **state)
 static void test_scope(void **state)
 {
         (void)state;
-        check_rows(ROWS({"x", "1"}, {"inner.y", "2"}, {"inner.fromOuter", "1"}, {"inner.z", "30"}, {"inner.absolute", "3"},
-                        {".x", "1"}, {".nosuch", "undefined"}, {"nosuch", "undefined"}, {"deep.a.b.c", "1"},
-                        {"onlyTarget", "5"}, {"fromTarget", "6"}, {"TARGET.shared", "\"theirs\""}, {"shared", "\"mine\""},
-                        {"TARGET.usesShared", "\"theirs\""}, {"TARGET.usesOther", "\"mine\""}, {"TARGET.bare", "1"},
-                        {"viaMine", "\"mine\""}, {"other.shared", "\"theirs\""}),
-                   "[ x = 1; z = 3; shared = \"mine\"; fromTarget = onlyTarget + 1; viaMine = TARGET.usesOther;"
-                   "  inner = [ y = 2; z = 30; fromOuter = x; absolute = .z ];"
-                   "  deep = [ a = [ b = [ c = x ] ] ] ]",
-                   "[ onlyTarget = 5; shared = \"theirs\"; usesShared = shared; usesOther = TARGET.shared; bare = x ]");
+        check_rows(
+                ROWS({"x", "1"}, {"inner.y", "2"}, {"inner.fromOuter", "1"}, {"inner.z", "30"},
+                     {"inner.absolute", "3"}, {".x", "1"}, {".nosuch", "undefined"}, {"nosuch", "undefined"},
+                     {"deep.a.b.c", "1"}, {"onlyTarget", "5"}, {"fromTarget", "6"},
+                     {"TARGET.shared", "\"theirs\""}, {"shared", "\"mine\""},
+                     {"TARGET.usesShared", "\"theirs\""}, {"TARGET.usesOther", "\"mine\""},
+                     {"TARGET.bare", "1"}, {"viaMine", "\"mine\""}, {"other.shared", "\"theirs\""}),
+                "[ x = 1; z = 3; shared = \"mine\"; fromTarget = onlyTarget + 1; viaMine = TARGET.usesOther;"
+                "  inner = [ y = 2; z = 30; fromOuter = x; absolute = .z ];"
+                "  deep = [ a = [ b = [ c = x ] ] ] ]",
+                "[ onlyTarget = 5; shared = \"theirs\"; usesShared = shared; usesOther = TARGET.shared; bare "
+                "= x ]");
 }
 
 static void test_cycles(void **state)

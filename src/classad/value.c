@@ -1,4 +1,5 @@
-/* Values as text: the form of literals, so that what is printed reads back. Times print as the calls that make them. */
+/* Values as text: the form of literals, so that what is printed reads back. Times print as the calls that
+ * make them. */
 #include "classad/value.h"
 
 #include <math.h>
@@ -43,10 +44,16 @@ bool value_to_integer(const struct value *v, int64_t *ret)
 const char *value_type_name(enum value_type type)
 {
         static const char *const names[] = {
-                [VALUE_UNDEFINED] = "undefined", [VALUE_ERROR] = "error",     [VALUE_BOOLEAN] = "boolean",
-                [VALUE_INTEGER] = "integer",     [VALUE_REAL] = "real",       [VALUE_STRING] = "string",
-                [VALUE_ABSTIME] = "absolute time", [VALUE_RELTIME] = "relative time",
-                [VALUE_LIST] = "list",           [VALUE_AD] = "ad",
+                [VALUE_UNDEFINED] = "undefined",
+                [VALUE_ERROR] = "error",
+                [VALUE_BOOLEAN] = "boolean",
+                [VALUE_INTEGER] = "integer",
+                [VALUE_REAL] = "real",
+                [VALUE_STRING] = "string",
+                [VALUE_ABSTIME] = "absolute time",
+                [VALUE_RELTIME] = "relative time",
+                [VALUE_LIST] = "list",
+                [VALUE_AD] = "ad",
         };
 
         return names[type];

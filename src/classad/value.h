@@ -1,5 +1,6 @@
-/* value: what an expression evaluates to. A plain struct, passed by pointer, owns nothing: strings, lists and ads
- * are borrowed from the ad they stand in or from the evaluation's arena (see eval.h), until that is reset. */
+/* value: what an expression evaluates to. A plain struct, passed by pointer, owns nothing: strings, lists and
+ * ads are borrowed from the ad they stand in or from the evaluation's arena (see eval.h), until that is
+ * reset. */
 #pragma once
 #include "base/buf.h"
 
@@ -61,7 +62,8 @@ static inline struct value value_string(struct str s)
 bool value_is_true(const struct value *v);
 /* A number of any numeric type (booleans count as 0 and 1) as a double; false when it is none. */
 bool value_to_double(const struct value *v, double *ret);
-bool value_to_integer(const struct value *v, int64_t *ret); /* reals are truncated; false when it is no number */
+bool value_to_integer(const struct value *v,
+                      int64_t *ret); /* reals are truncated; false when it is no number */
 /* Writes the value as the language does: 3, 1.000000000000000E+00, "text", undefined, { 1,2 }, [ a = 1 ]. */
 void value_print(struct buf *out, const struct value *v);
 const char *value_type_name(enum value_type type);

@@ -1,5 +1,5 @@
-/* classad: expressions and matches tried by hand. It asks no server. The words are read here, not by the table: an
- * expression may begin with a minus. */
+/* classad: expressions and matches tried by hand. It asks no server. The words are read here, not by the
+ * table: an expression may begin with a minus. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -183,7 +183,8 @@ static const char *file_option(const struct options *o, size_t *i, const char *n
         return *ret_missing ? "" : o->words[++*i];
 }
 
-/* Options may stand anywhere; "--" ends them. What begins with two dashes and is none is taken as one misspelt. */
+/* Options may stand anywhere; "--" ends them. What begins with two dashes and is none is taken as one
+ * misspelt. */
 static int read_words(const struct options *o, struct words *w)
 {
         bool ended = false, missing = false;
@@ -204,7 +205,8 @@ static int read_words(const struct options *o, struct words *w)
                 } else if ((file = file_option(o, &i, "--target", &missing)) != NULL) {
                         w->target = file;
                 } else if (word[1] == '-' && ((word[2] | 0x20) >= 'a' && (word[2] | 0x20) <= 'z')) {
-                        return cli_error(CLI_USAGE, "there is no option \"%s\": see drover classad --help", word);
+                        return cli_error(CLI_USAGE, "there is no option \"%s\": see drover classad --help",
+                                         word);
                 } else {
                         w->rest[w->n++] = word;
                 }
@@ -231,7 +233,8 @@ static int run(struct cli *cli, const struct words *w)
         else if (strcmp(w->rest[0], "match") == 0)
                 code = run_match(&b, &rest);
         else
-                code = cli_error(CLI_USAGE, "\"%s\" is neither eval nor match: see drover classad --help", w->rest[0]);
+                code = cli_error(CLI_USAGE, "\"%s\" is neither eval nor match: see drover classad --help",
+                                 w->rest[0]);
         ad_free(b.my);
         ad_free(b.target);
         eval_deinit(&b.ev);

@@ -85,6 +85,12 @@ static char *help_bio_text(BIO *bio)
 void help_cert_make(struct help_cert *ret, const struct help_cert *ca, const char *common_name, int serial,
                     long from_s, long until_s)
 {
+        help_cert_make_for(ret, ca, common_name, serial, from_s, until_s, NULL);
+}
+
+void help_cert_make_for(struct help_cert *ret, const struct help_cert *ca, const char *common_name,
+                        int serial, long from_s, long until_s, const char *usage)
+{
         EVP_PKEY *key = EVP_EC_gen("P-256");
         X509 *cert = X509_new();
         X509 *issuer = ca ? ca->x509 : cert;
@@ -106,6 +112,8 @@ void help_cert_make(struct help_cert *ret, const struct help_cert *ca, const cha
                 BUF_CLEANUP struct buf names = {0};
                 buf_printf(&names, "DNS:%s", common_name);
                 help_extension(cert, issuer, NID_subject_alt_name, buf_z(&names));
+                if (usage)
+                        help_extension(cert, issuer, NID_ext_key_usage, usage);
         }
         assert_true(X509_sign(cert, ca ? ca->key : key, EVP_sha256()) > 0);
         X509_digest(cert, EVP_sha256(), hash, NULL);

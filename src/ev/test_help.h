@@ -34,4 +34,7 @@ struct help_cert {
 };
 void help_cert_make(struct help_cert *ret, const struct help_cert *ca, const char *common_name, int serial,
                     long from_s, long until_s);
+/* usage: "clientAuth", "serverAuth". */
+void help_cert_make_for(struct help_cert *ret, const struct help_cert *ca, const char *common_name,
+                        int serial, long from_s, long until_s, const char *usage);
 void help_cert_free(struct help_cert *c);

@@ -249,6 +249,35 @@ static void test_wrong_servers(void **state)
         }
 }
 
+/* An agent's certificate is of our CA, but doesn't make its holder a server; nor a server's an agent. */
+static void test_each_in_its_role(void **state)
+{
+        struct world *w = *state;
+        struct help_cert agent = {0}, other = {0};
+        struct tls_config server, client;
+
+        help_cert_make_for(&agent, &w->ca, "n1@example", 7, -60, 3600, "clientAuth");
+        help_cert_make_for(&other, &w->ca, "server.example", 8, -60, 3600, "serverAuth");
+        server = config(&w->ca, &other);
+        client = config(&w->ca, &agent);
+        dial(w, &server, &client);
+        converse(w);
+        assert_string_equal(buf_z(&w->client.got), "hi");
+        server = config(&w->ca, &agent);
+        dial(w, &server, &client);
+        converse(w);
+        assert_int_equal(w->client.ready, 0);
+        assert_non_null(strstr(w->client.why.text, "certificate is refused: unsu")); /* unsuitable purpose */
+        server = config(&w->ca, &other);
+        client = config(&w->ca, &other);
+        dial(w, &server, &client);
+        converse(w);
+        assert_int_equal(w->server.ready, 0);
+        hang_up(w);
+        help_cert_free(&agent);
+        help_cert_free(&other);
+}
+
 static void test_pinned(void **state)
 {
         struct world *w = *state;
@@ -414,6 +443,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_client_without_certificate, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wrong_clients, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wrong_servers, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_each_in_its_role, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_pinned, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bad_configuration, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_much_both_ways, setup, teardown),

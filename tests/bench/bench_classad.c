@@ -1,6 +1,6 @@
-/* What a match and a parse cost. A six-clause job against a three-clause machine, in small ads and in ads of the size
- * that HTCondor's jobs (184 attributes) and machines (71) have. Each number is the best of several runs, because
- * what disturbs a run only ever makes it slower. Lines: name value unit which-way-is-better. */
+/* What a match and a parse cost. A six-clause job against a three-clause machine, in small ads and in ads of
+ * the size that HTCondor's jobs (184 attributes) and machines (71) have. Each number is the best of several
+ * runs, because what disturbs a run only ever makes it slower. Lines: name value unit which-way-is-better. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,14 +11,16 @@
 #define ROUNDS 7
 
 static const char job_text[] =
-        "[ ClusterId = 7; ProcId = 42; Owner = \"alice\"; Cmd = \"/bin/sort\"; RequestCpus = 1; RequestMemory = 128;"
+        "[ ClusterId = 7; ProcId = 42; Owner = \"alice\"; Cmd = \"/bin/sort\"; RequestCpus = 1; "
+        "RequestMemory = 128;"
         " RequestDisk = 10000; FileSystemDomain = \"site\"; JobPrio = 0;"
         " Rank = TARGET.Memory;"
         " Requirements = (TARGET.Arch == \"X86_64\") && (TARGET.OpSys == \"LINUX\") &&"
         " (TARGET.Disk >= RequestDisk) && (TARGET.Memory >= RequestMemory) && (TARGET.Cpus >= RequestCpus) &&"
         " (TARGET.FileSystemDomain == MY.FileSystemDomain) ]";
 static const char machine_text[] =
-        "[ Name = \"slot1@node1\"; Arch = \"X86_64\"; OpSys = \"LINUX\"; Cpus = 8; Memory = 16000; Disk = 2000000;"
+        "[ Name = \"slot1@node1\"; Arch = \"X86_64\"; OpSys = \"LINUX\"; Cpus = 8; Memory = 16000; Disk = "
+        "2000000;"
         " FileSystemDomain = \"site\"; LoadAvg = 0.25; State = \"Unclaimed\"; KeyboardIdle = 1000;"
         " Requirements = TARGET.RequestCpus <= Cpus && TARGET.RequestMemory <= Memory &&"
         " TARGET.RequestDisk <= Disk ]";
@@ -116,7 +118,8 @@ int main(void)
 {
         struct symbols *s = symbols_new();
         struct ad *job = parse(s, job_text), *machine = parse(s, machine_text);
-        struct ad *big_job = padded(s, job_text, "Job", 184), *big_machine = padded(s, machine_text, "Machine", 71);
+        struct ad *big_job = padded(s, job_text, "Job", 184),
+                  *big_machine = padded(s, machine_text, "Machine", 71);
         struct ad *other = ad_dup(machine);
         struct buf old BUF_CLEANUP = {0};
 

@@ -1,0 +1,186 @@
+/* Printing, and two properties over random expressions: what is printed reads back to the same text and the
+ * same value, and folding constants changes no value. The seed is printed when one fails. */
+#include "classad/test_help.h"
+
+#include "classad/expr_private.h"
+
+static void check_print(const char *text, const char *expect)
+{
+        struct symbols *s = symbols_new();
+        struct expr *e;
+        struct buf out BUF_CLEANUP = {0};
+
+        assert_int_equal(expr_parse(s, str_of(text), &e, NULL), 0);
+        expr_print(&out, e, s);
+        assert_string_equal(buf_z(&out), expect);
+        expr_free(e);
+        symbols_free(s);
+}
+
+static void test_expressions(void **state)
+{
+        (void)state;
+        check_print("1+2*3", "1 + 2 * 3");
+        check_print("( 1 + 2 )*3", "(1 + 2) * 3");
+        check_print("((a))", "((a))");
+        check_print("a&&(b&&c)||d", "a && b && c || d");
+        check_print("(a||b)&&c", "(a || b) && c");
+        check_print("a?b:c?d:e", "a ? b : c ? d : e");
+        check_print("(a?b:c)?d:e", "(a ? b : c) ? d : e");
+        check_print("-1", "-1");
+        check_print("- 1 - -1", "-1 - -1");
+        check_print("!a.b[3].c", "!a.b[3].c");
+        check_print("my.x+target.y+other.z+.w", "MY.x + TARGET.y + TARGET.z + .w");
+        check_print("a is b", "a =?= b");
+        check_print("F(1,{},[])", "F(1,{  },[  ])");
+        check_print("'odd name'+'true'+'plain'", "'odd name' + 'true' + plain");
+        check_print("'it\\'s'", "'it\\'s'");
+        check_print("undefined?:1", "undefined ?: 1");
+        check_print("2*1024", "2 * 1024"); /* folded, but printed as written */
+        check_print("(2*1024)+x", "(2 * 1024) + x");
+        check_print("\"\\001\\177\"", "\"\\001\\177\"");
+}
+
+static void test_ads(void **state)
+{
+        struct world w;
+
+        (void)state;
+        world_init(&w,
+                   "[ b = \"q\\\"\\\\\"; A = 1; c = x + 1; l = { 1, x }; n = [ y = 2 ]; u = undefined; r = "
+                   "0.5; t = true ]",
+                   NULL);
+        ad_print(&w.out, w.my, CLASSAD_OLD, false);
+        assert_string_equal(buf_z(&w.out), "A = 1\nb = \"q\\\"\\\"\nc = x + 1\nl = { 1,x }\nn = [ y = 2 ]\n"
+                                           "r = 5.000000000000000E-01\nt = true\nu = undefined\n");
+        buf_reset(&w.out);
+        ad_print_json(&w.out, w.my, false);
+        assert_string_equal(buf_z(&w.out),
+                            "{\"b\":\"q\\\"\\\\\",\"A\":1,\"c\":\"/Expr(x + 1)/\",\"l\":[1,\"/Expr(x)/\"],"
+                            "\"n\":{\"y\":2},\"u\":null,\"r\":0.5,\"t\":true}");
+        world_deinit(&w);
+}
+
+/* ---- random expressions */
+
+static uint64_t next(uint64_t *state)
+{
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        return *state >> 33;
+}
+
+static void leaf(uint64_t *seed, struct buf *out)
+{
+        static const char *const leaves[] = {"0",          "1",           "2",         "7",
+                                             "-3",         "true",        "false",     "undefined",
+                                             "error",      "0.5",         "2.0",       "\"a\"",
+                                             "\"A\"",      "\"b c\"",     "a",         "b",
+                                             "MY.c",       "TARGET.d",    "d",         "9223372036854775807",
+                                             "absTime(5)", "relTime(60)", "{ 1,a }",   "[ p = a; q = 2 ]",
+                                             ".a",         "nosuch",      "'odd name'"};
+
+        buf_addz(out, leaves[next(seed) % (sizeof(leaves) / sizeof(*leaves))]);
+}
+
+static void grow(uint64_t *seed, struct buf *out, int depth)
+{
+        static const char *const binary[] = {" + ", " - ",  " * ",  " / ",  " % ",  " << ", " >> ",  " >>> ",
+                                             " < ", " <= ", " >= ", " > ",  " == ", " != ", " =?= ", " =!= ",
+                                             " & ", " ^ ",  " | ",  " && ", " || ", " ?: "};
+        static const char *const unary[] = {"!", "-", "~", "+"};
+        static const char *const calls[] = {"isUndefined(", "isError(", "strcat(",
+                                            "size(",        "int(",     "string("};
+        unsigned way = (unsigned)(next(seed) % 16);
+
+        if (depth == 0 || way == 0) {
+                leaf(seed, out);
+        } else if (way < 10) {
+                grow(seed, out, depth - 1);
+                buf_addz(out, binary[next(seed) % (sizeof(binary) / sizeof(*binary))]);
+                grow(seed, out, depth - 1);
+        } else if (way < 12) {
+                buf_addz(out, unary[next(seed) % 4]);
+                grow(seed, out, depth - 1);
+        } else if (way == 12) {
+                buf_char(out, '(');
+                grow(seed, out, depth - 1);
+                buf_addz(out, next(seed) % 3 ? ")" : ")[1]");
+        } else if (way == 13) {
+                buf_addz(out, calls[next(seed) % 6]);
+                grow(seed, out, depth - 1);
+                buf_char(out, ')');
+        } else if (way == 14) {
+                grow(seed, out, depth - 1);
+                buf_addz(out, " ? ");
+                grow(seed, out, depth - 1);
+                buf_addz(out, " : ");
+                grow(seed, out, depth - 1);
+        } else {
+                buf_addz(out, next(seed) % 2 ? "{ " : "[ p = ");
+                bool list = out->p[out->n - 2] == '{';
+                grow(seed, out, depth - 1);
+                buf_addz(out, list ? " }[0]" : " ].p");
+        }
+}
+
+static void value_of(struct world *w, const struct expr *e, struct buf *out)
+{
+        struct value v;
+
+        buf_reset(out);
+        eval_expr(&w->ev, e, w->my, w->target, &v);
+        value_print(out, &v);
+        eval_reset(&w->ev);
+}
+
+static void check_one(struct world *w, uint64_t seed)
+{
+        struct buf text BUF_CLEANUP = {0}, once BUF_CLEANUP = {0}, again BUF_CLEANUP = {0};
+        struct buf value BUF_CLEANUP = {0}, other BUF_CLEANUP = {0};
+        uint64_t state = seed;
+        struct expr *folded, *plain, *printed;
+
+        grow(&state, &text, 4);
+        assert_int_equal(expr_parse(w->symbols, buf_view(&text), &folded, NULL), 0);
+        assert_int_equal(expr_parse_as(w->symbols, buf_view(&text), false, &plain, NULL), 0);
+        expr_print(&once, folded, w->symbols);
+        if (expr_parse(w->symbols, buf_view(&once), &printed, NULL) != 0)
+                fail_msg("seed %llu: %s was printed from %s", (unsigned long long)seed, buf_z(&once),
+                         buf_z(&text));
+        expr_print(&again, printed, w->symbols);
+        if (!str_eq(buf_view(&once), buf_view(&again)))
+                fail_msg("seed %llu: %s prints as %s", (unsigned long long)seed, buf_z(&once), buf_z(&again));
+        value_of(w, folded, &value);
+        value_of(w, plain, &other);
+        if (!str_eq(buf_view(&value), buf_view(&other)))
+                fail_msg("seed %llu: %s is %s, but %s without folding", (unsigned long long)seed,
+                         buf_z(&text), buf_z(&value), buf_z(&other));
+        value_of(w, printed, &other);
+        if (!str_eq(buf_view(&value), buf_view(&other)))
+                fail_msg("seed %llu: %s is %s, but printed %s is %s", (unsigned long long)seed, buf_z(&text),
+                         buf_z(&value), buf_z(&once), buf_z(&other));
+        expr_free(folded);
+        expr_free(plain);
+        expr_free(printed);
+}
+
+static void test_properties(void **state)
+{
+        struct world w;
+
+        (void)state;
+        world_init(&w, "[ a = 5; b = \"a\"; c = a * 2; 'odd name' = true ]", "[ d = c + 1; a = 6 ]");
+        for (uint64_t seed = 1; seed <= 20000; seed++)
+                check_one(&w, seed * 0x9e3779b97f4a7c15u);
+        world_deinit(&w);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_expressions),
+                cmocka_unit_test(test_ads),
+                cmocka_unit_test(test_properties),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
