@@ -2,27 +2,25 @@
 
 #include <stdlib.h>
 
-/* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
-enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
-static const unsigned char meaning[256] = {
-        [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\r'] = BLANK, ['"'] = QUOTE, ['{'] = OPEN,
-        ['['] = OPEN,  ['}'] = SHUT,   [']'] = SHUT,   [','] = MARK,   [':'] = MARK,
-};
-
 static bool blank(char c)
 {
-        return meaning[(unsigned char)c] == BLANK;
+        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* Behind the closing quote of the string that opens at p; NULL when it doesn't close. */
 static const char *skip_string(const char *p, const char *end)
 {
-        /* Most strings are a few bytes: a plain loop beats calls of memchr. */
-        for (p++; p < end; p++) {
-                if (*p == '"')
-                        return p + 1;
-                if (*p == '\\')
-                        p++;
+        p++;
+        while (p < end) {
+                const char *quote = memchr(p, '"', (size_t)(end - p));
+                const char *back;
+
+                if (!quote)
+                        return NULL;
+                back = memchr(p, '\\', (size_t)(quote - p));
+                if (!back)
+                        return quote + 1;
+                p = back + 2;
         }
         return NULL;
 }
@@ -35,31 +33,39 @@ static const char *skip_value(const char *p, const char *end)
         do {
                 if (p >= end)
                         return NULL;
-                switch (meaning[(unsigned char)*p]) {
-                case QUOTE:
+                switch (*p) {
+                case '"':
                         p = skip_string(p, end);
                         if (!p)
                                 return NULL;
                         break;
-                case OPEN:
+                case '{':
+                case '[':
                         if (++depth > VIEW_DEPTH_MAX)
                                 return NULL;
                         p++;
                         break;
-                case SHUT:
+                case '}':
+                case ']':
                         if (depth == 0)
                                 return NULL;
                         depth--;
                         p++;
                         break;
-                case MARK:
-                case BLANK:
+                case ',':
+                case ':':
                         if (depth == 0)
                                 return NULL;
                         p++;
                         break;
                 default:
-                        while (p < end && meaning[(unsigned char)*p] == PLAIN)
+                        if (blank(*p) && depth == 0)
+                                return NULL;
+                        if (blank(*p)) {
+                                p++;
+                                break;
+                        }
+                        while (p < end && !blank(*p) && !strchr(",:]}[{\"", *p))
                                 p++;
                 }
         } while (depth > 0);
@@ -83,11 +89,6 @@ struct view view_of(struct str text)
         from = skip_blank(text.p, end);
         to = skip_value(from, end);
         return (struct view){to ? str_make(from, (size_t)(to - from)) : STR_NONE};
-}
-
-struct view view_open(struct str text)
-{
-        return (struct view){str_trim(text)};
 }
 
 enum view_type view_type(struct view v)

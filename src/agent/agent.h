@@ -1,0 +1,256 @@
+/* agent: what the files of the agent share.
+ *
+ * One thread, one loop; a second thread copies files (worker). What happens in a turn of the loop is gathered and
+ * leaves at its end, in this order (agent_turn): the journal is written, tasks go to the runner, messages go to the
+ * server, offers are brought up to date. So nothing is told or started that a restart would not know.
+ *
+ * An attempt (attempt.c):
+ *
+ *   assigned -> WAITING -> STAGING -> RUNNING (step by step) -> DELIVERING -> DONE -> acknowledged, gone
+ *                  |          |           |                         |          ^
+ *                  +----------+-----------+-------------------------+----------+   kill, failure, loss
+ *
+ * WAITING: accepted and written to the journal; for room, or for its set's Go. STAGING: inputs are fetched and copied.
+ * RUNNING: the runner has a step of it (or is told in this turn). DELIVERING: no process is left; outputs are copied.
+ * DONE: the result is in the journal, and is sent until the server has it.
+ */
+#pragma once
+#include <sys/stat.h>
+
+#include "agent/config.h"
+#include "base/buf.h"
+#include "base/cgroup.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/sm.h"
+#include "ev/loop.h"
+#include "place/lease_clock.h"
+#include "place/offer.h"
+#include "run/runner.h"
+#include "wire/session.h"
+
+#define AGENT_MAGIC   0x41474e54u
+#define ATTEMPT_MAGIC 0x41545450u
+#define STEPS_MAX     64
+
+enum hold_code { HOLD_NOT_STARTED = 6, HOLD_OUTPUT = 12, HOLD_INPUT = 13, HOLD_MEMORY = 34, HOLD_WALLTIME = 47 };
+
+enum attempt_state { ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING, ATTEMPT_DELIVERING, ATTEMPT_DONE, ATTEMPT_STATES };
+
+struct template { /* one part of a request */
+        Drover__Template *m;
+        unsigned refs;
+        bool journaled;
+        bool same_domain; /* paths of the submitter mean the same here */
+        bool own_cwd;     /* the job's folder is its sandbox */
+};
+
+struct agent;
+struct attempt {
+        uint32_t magic;
+        struct agent *a;
+        struct attempt *next, **link;         /* the list of its state */
+        uint64_t request;
+        uint32_t member, fence, part, row, step_value;
+        struct template *t;
+        char **values;                        /* of the item */
+        size_t value_count;
+        enum attempt_state state;
+        bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged, result_sent;
+        enum run_why adopted_why;             /* how the last task of an earlier life ended */
+        bool counted;                         /* its cpus and memory are committed */
+        uint64_t set, seen;                   /* seen: generation of the runner's listing that named it */
+        int64_t assigned_ms;                  /* boot clock */
+        uint64_t lease_ms;
+        unsigned step;
+        bool stepping;                        /* the runner has a task of this step */
+        struct cgroup *cgroup;
+        uint64_t cpus_milli, memory_bytes;
+        uint64_t memory_seen;                 /* largest sample */
+        int64_t pid;
+        struct stage *stage;                  /* what the worker does for it, or NULL */
+        struct staged_input *inputs;          /* as they were when the job began */
+        size_t input_count, input_cap;
+        /* the result */
+        Drover__Outcome outcome;
+        bool outcome_set;
+        unsigned result_count;
+        Drover__StepResult results[STEPS_MAX];
+        uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
+        uint32_t hold_code;
+        int32_t hold_subcode;
+        char *reason;
+        struct output_ref *outputs;
+        size_t output_count, output_cap;
+};
+
+struct staged_input {
+        char *name;    /* in the sandbox, at its top */
+        int64_t mtime_ns;
+        uint64_t size;
+};
+
+struct output_ref {
+        char *name;
+        unsigned char sha256[32];
+        uint64_t size;
+        uint32_t mode;
+};
+
+struct name_list { /* attempts to be named in one message */
+        struct attempt_name {
+                uint64_t request;
+                uint32_t fence, member;
+        } *v;
+        size_t n, cap;
+};
+
+struct agent {
+        uint32_t magic;
+        struct loop *loop;
+        struct config config;
+        int dir, jobs;               /* descriptors: state folder, sandboxes */
+        char *jobs_path;
+        char instance[37], boot_id[64], hostname[256], user[64], home[256];
+        bool turn_set, stopping;
+        int exit_code;
+
+        struct map *attempts;        /* by name: agent_key */
+        struct attempt *lists[ATTEMPT_STATES];
+        struct attempt **waiting_last;
+        size_t counts[ATTEMPT_STATES];
+        struct map *templates;       /* "request.part" */
+
+        struct runner *runner;
+        bool runner_ready, swept;
+        uint64_t runner_generation;
+        struct cgroups *cgroups;
+        struct worker *worker;
+        struct fetches *fetches;
+
+        struct connection *connection;
+        bool greeted;                /* the server knows what we have: messages and offers may go */
+        struct lease_clock lease;
+        struct timer *lease_timer, *tick;
+
+        struct name_list accepted, started;
+        struct refusal *refusals;
+        size_t refusal_count, refusal_cap;
+
+        struct journal *journal;
+        struct offers *offers;
+
+        uint64_t committed_cpus_milli, committed_memory_bytes;
+        struct pull_use use;
+        uint64_t completed;
+};
+
+/* agent.c */
+void agent_turn(void *agent);
+void agent_turn_later(struct agent *a); /* once, after the callbacks of this turn of the loop */
+struct attempt *agent_find(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
+void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence); /* 16 bytes */
+
+/* attempt.c */
+struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member, uint32_t fence);
+void attempt_free(struct attempt *at);
+void attempt_move(struct attempt *at, enum attempt_state to);
+void attempt_schedule(struct agent *a);      /* starts what fits */
+void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
+void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
+void attempt_event(struct agent *a, const struct run_event *e);
+void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason, uint32_t hold_code);
+void attempt_abandon(struct attempt *at);    /* stop, deliver nothing, forget */
+void attempt_finish(struct attempt *at);     /* DONE: into the journal, and to the server */
+void attempt_forget(struct attempt *at);     /* the server has the result, or wants none */
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+struct template *template_ref(struct template *t);
+void template_unref(struct template *t);
+
+/* expand.c */
+/* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
+int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
+/* The program's path as it is run, for people too. */
+void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
+/* Starts the attempt's current step. 0, or -EINVAL with err: it can never run as it is. */
+int expand_submit(struct attempt *at, struct err *err);
+/* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */
+int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err);
+
+/* sandbox.c */
+void sandbox_name(const struct attempt *at, char room[64]);
+int sandbox_make(struct attempt *at);        /* 0 or -errno */
+void sandbox_remove(struct attempt *at);
+void sandbox_sweep(struct agent *a);         /* removes those that are no attempt's */
+
+/* assign.c */
+void assign_message(struct agent *a, const Drover__Assign *m);
+void assign_go(struct agent *a, const Drover__Go *m);
+void assign_control(struct agent *a, const Drover__Control *m);
+void assign_acked(struct agent *a, const Drover__ResultAck *m);
+void assign_inventory(struct agent *a, const Drover__InventoryReply *m);
+struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */
+struct attempt *assign_member(struct agent *a, struct template *t, const Drover__Group *g, uint32_t member);
+const Drover__Item *assign_item(const Drover__Group *g, uint32_t member);
+
+/* report.c */
+void report_name(struct name_list *l, const struct attempt *at);
+void report_refuse(struct agent *a, const struct attempt *at, bool hold, const char *reason);
+void report_flush(struct agent *a);
+void report_inventory(struct agent *a);
+void report_pack_result(const struct attempt *at, struct buf *out); /* a packed JobResult, appended */
+void report_refusals_drop(struct agent *a);
+void report_lists_free(struct agent *a);
+
+/* journal.c */
+int journal_open(struct agent *a, struct err *err); /* reads what was there: attempts and results */
+void journal_close(struct agent *a);
+void journal_accepted(struct template *t, struct agent *a, const Drover__Group *g);
+void journal_result(struct attempt *at);
+void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
+void journal_flush(struct agent *a);
+
+/* offers.c */
+void offers_open(struct agent *a);
+void offers_close(struct agent *a);
+void offers_update(struct agent *a, bool force);
+void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at);
+void offers_assigned(struct agent *a, uint64_t jobs);
+bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* now */
+bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* ever */
+
+/* stage.c */
+void stage_in(struct attempt *at);
+void stage_out(struct attempt *at);
+void stage_cancel(struct attempt *at);
+void stage_worker_open(struct agent *a);
+void stage_worker_close(struct agent *a);
+
+/* spool.c */
+void spool_data(struct agent *a, const Drover__SpoolData *m);
+void spool_stored(struct agent *a, const Drover__SpoolStored *m);
+void spool_session_lost(struct agent *a);
+void spool_session_ready(struct agent *a);
+void spool_open(struct agent *a);
+void spool_close(struct agent *a);
+void spool_path(const struct agent *a, const unsigned char sha256[32], struct buf *ret); /* in the cache */
+/* True: all of them are in the cache. Else they are fetched, and attempt's stage_in is called again. */
+bool spool_want(struct attempt *at);
+void spool_forget(struct attempt *at);
+/* Sends the files named in at->outputs (read from `paths`, taken) and then calls attempt_delivered. */
+void spool_upload(struct attempt *at, char **paths);
+
+/* limits.c */
+void limits_prepare(struct attempt *at);     /* takes a control group */
+void limits_release(struct attempt *at);
+void limits_usage(struct attempt *at);       /* adds what the control group counted to the result */
+bool limits_oom(struct attempt *at);
+void limits_sample(struct agent *a);         /* memory and disk of what runs, where no group limits it */
+
+/* connect.c */
+int connect_open(struct agent *a, struct err *err);
+void connect_close(struct agent *a);
+/* The lease's end has moved: the shepherd must know. */
+void connect_lease_changed(struct agent *a);
+void connect_send(struct agent *a, Drover__ToServer *m);

@@ -1,0 +1,475 @@
+/* The life of an attempt; the diagram is in agent.h. attempt_move alone changes the state, and keeps the lists. */
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LOOK_MAX 64 /* waiting attempts looked at in one turn, when the first ones do not fit */
+
+static const char *const state_names[] = {"waiting", "staging", "running", "delivering", "done"};
+static const uint32_t moves[] = {
+        [ATTEMPT_WAITING] = SM_TO(ATTEMPT_STAGING) | SM_TO(ATTEMPT_RUNNING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_STAGING] = SM_TO(ATTEMPT_RUNNING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_RUNNING] = SM_TO(ATTEMPT_DELIVERING) | SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_DELIVERING] = SM_TO(ATTEMPT_DONE),
+        [ATTEMPT_DONE] = 0,
+};
+static const struct sm machine = {"attempt", state_names, moves, ATTEMPT_STATES};
+
+/* ---- lists */
+
+static void list_add(struct attempt *at)
+{
+        struct agent *a = at->a;
+        struct attempt **where = at->state == ATTEMPT_WAITING ? a->waiting_last : &a->lists[at->state];
+        at->link = where;
+        at->next = *where;
+        if (at->next)
+                at->next->link = &at->next;
+        *where = at;
+        if (at->state == ATTEMPT_WAITING)
+                a->waiting_last = &at->next;
+        a->counts[at->state]++;
+}
+
+static void list_take(struct attempt *at)
+{
+        struct agent *a = at->a;
+        *at->link = at->next;
+        if (at->next)
+                at->next->link = at->link;
+        if (at->state == ATTEMPT_WAITING && a->waiting_last == &at->next)
+                a->waiting_last = at->link;
+        a->counts[at->state]--;
+}
+
+struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member, uint32_t fence)
+{
+        struct attempt *at = mem_new(struct attempt);
+        at->magic = ATTEMPT_MAGIC;
+        at->a = a;
+        at->t = template_ref(t);
+        at->request = request;
+        at->member = member;
+        at->fence = fence;
+        char key[17];
+        agent_key(key, request, member, fence);
+        void *before = map_put(a->attempts, str_make(key, 16), at);
+        assert(!before);
+        list_add(at);
+        agent_turn_later(a);
+        return at;
+}
+
+void attempt_free(struct attempt *at)
+{
+        assert(at->magic == ATTEMPT_MAGIC);
+        char key[17];
+        agent_key(key, at->request, at->member, at->fence);
+        map_take(at->a->attempts, str_make(key, 16));
+        list_take(at);
+        spool_forget(at);
+        stage_cancel(at);
+        limits_release(at);
+        template_unref(at->t);
+        for (size_t i = 0; i < at->value_count; i++)
+                free(at->values[i]);
+        free(at->values);
+        for (size_t i = 0; i < at->input_count; i++)
+                free(at->inputs[i].name);
+        free(at->inputs);
+        for (size_t i = 0; i < at->output_count; i++)
+                free(at->outputs[i].name);
+        free(at->outputs);
+        free(at->reason);
+        at->magic = 0;
+        free(at);
+}
+
+static void commit(struct attempt *at, bool on)
+{
+        if (at->counted == on)
+                return;
+        at->counted = on;
+        at->a->committed_cpus_milli += on ? at->cpus_milli : -at->cpus_milli;
+        at->a->committed_memory_bytes += on ? at->memory_bytes : -at->memory_bytes;
+}
+
+void attempt_move(struct attempt *at, enum attempt_state to)
+{
+        sm_check(&machine, at->state, to);
+        list_take(at);
+        at->state = to;
+        list_add(at);
+        commit(at, to == ATTEMPT_STAGING || to == ATTEMPT_RUNNING);
+        agent_turn_later(at->a);
+}
+
+/* ---- ending */
+
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt, ...)
+{
+        if (at->outcome_set)
+                return;
+        at->outcome_set = true;
+        at->outcome = outcome;
+        at->hold_code = hold_code;
+        struct buf b = {.max = 1024};
+        va_list ap;
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        at->reason = buf_take(&b);
+}
+
+static void forget_tasks(struct attempt *at)
+{
+        for (unsigned s = 0; s <= at->step; s++)
+                runner_forget(at->a->runner, (struct run_id){at->request, at->member, at->fence, s, 0});
+}
+
+void attempt_forget(struct attempt *at)
+{
+        struct agent *a = at->a;
+        if (at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING)
+                forget_tasks(at);
+        journal_gone(a, at->request, at->member, at->fence);
+        sandbox_remove(at);
+        attempt_free(at);
+        agent_turn_later(a);
+}
+
+void attempt_finish(struct attempt *at)
+{
+        struct agent *a = at->a;
+        if (at->abandon) {
+                attempt_forget(at);
+                return;
+        }
+        if (!at->ended_ms)
+                at->ended_ms = (uint64_t)clock_wall_ms();
+        bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
+        limits_release(at);
+        sandbox_remove(at);
+        attempt_move(at, ATTEMPT_DONE);
+        journal_result(at);
+        if (ran) {
+                forget_tasks(at); /* leaves after the journal is written */
+                pull_use_ended(&a->use, at->cpu_user_ms + at->cpu_system_ms,
+                               at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0, at->memory_peak_bytes);
+        }
+        a->completed++;
+}
+
+/* ---- going on */
+
+static void begin(struct attempt *at)
+{
+        attempt_move(at, ATTEMPT_STAGING);
+        stage_in(at);
+}
+
+void attempt_schedule(struct agent *a)
+{
+        if (!a->runner_ready)
+                return;
+        unsigned looked = 0;
+        for (struct attempt *at = a->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
+                next = at->next;
+                if (at->wait_for_go || at->adopted || at->suspended)
+                        continue;
+                if (offers_fits(a, at->cpus_milli, at->memory_bytes))
+                        begin(at);
+                else
+                        looked++;
+        }
+}
+
+static void submit_step(struct attempt *at)
+{
+        struct err err = {""};
+        if (expand_submit(at, &err) == 0) {
+                at->stepping = true;
+                return;
+        }
+        attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", err.text);
+        attempt_finish(at);
+}
+
+void attempt_staged(struct attempt *at, int hold_code, const char *reason)
+{
+        if (at->state != ATTEMPT_STAGING)
+                return;
+        int r = hold_code ? 0 : sandbox_make(at);
+        if (hold_code) {
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
+        } else if (r < 0) {
+                log_error("msg=\"cannot make a sandbox\" error=\"%s\"", strerror(-r));
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not make a sandbox: %s", strerror(-r));
+        }
+        if (at->outcome_set || at->abandon) {
+                attempt_finish(at);
+                return;
+        }
+        limits_prepare(at);
+        attempt_move(at, ATTEMPT_RUNNING);
+        submit_step(at);
+}
+
+/* No process is left: what it used is counted, and its outputs go where they belong. */
+static void deliver(struct attempt *at)
+{
+        at->stepping = false;
+        limits_usage(at);
+        limits_release(at);
+        if (at->abandon || (at->outcome != DROVER__OUTCOME__EXITED && at->outcome != DROVER__OUTCOME__LIMIT_EXCEEDED)) {
+                attempt_finish(at);
+                return;
+        }
+        attempt_move(at, ATTEMPT_DELIVERING);
+        stage_out(at);
+}
+
+void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
+{
+        if (hold_code && at->outcome == DROVER__OUTCOME__EXITED && !at->abandon) {
+                at->outcome_set = false;
+                free(at->reason);
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
+        }
+        attempt_finish(at);
+}
+
+static void lost(struct attempt *at, const char *why)
+{
+        at->stepping = false;
+        if (at->cgroup)
+                cgroup_kill(at->cgroup);
+        if (!at->outcome_set)
+                log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"", (unsigned long long)at->request, at->member, at->fence, why);
+        attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "%s", why);
+        attempt_finish(at);
+}
+
+/* The step's task is over; what it gave is in results[step]. */
+static void step_over(struct attempt *at, enum run_why why)
+{
+        const Drover__StepResult *r = &at->results[at->step];
+        const Drover__Step *step = at->t->m->steps[at->step];
+        bool failed = r->signaled || r->exit_code != 0;
+        at->stepping = false;
+        if (why == RUN_WALLTIME)
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME, "it ran longer than its walltime of %llu s",
+                                    (unsigned long long)(at->t->m->walltime_ms / 1000));
+        else if (why == RUN_LEASE_ENDED)
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
+        else if (why == RUN_KILLED)
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
+        else if (failed && limits_oom(at))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY, "it used more than its memory of %llu MiB",
+                                    (unsigned long long)(at->memory_bytes >> 20));
+        if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) && at->step + 1 < at->t->m->n_steps) {
+                at->step++;
+                submit_step(at);
+                return;
+        }
+        if (!at->outcome_set)
+                at->outcome = DROVER__OUTCOME__EXITED;
+        deliver(at);
+}
+
+static void record(struct attempt *at, const struct run_event *e)
+{
+        Drover__StepResult *r = &at->results[e->id.step];
+        drover__step_result__init(r);
+        r->signaled = e->signaled;
+        r->exit_code = e->exit_code;
+        r->started_ms = e->started_ms;
+        r->ended_ms = e->ended_ms;
+        if (e->id.step + 1 > at->result_count)
+                at->result_count = e->id.step + 1;
+        if (!at->started_ms || e->started_ms < at->started_ms)
+                at->started_ms = e->started_ms;
+        if (e->ended_ms > at->ended_ms)
+                at->ended_ms = e->ended_ms;
+        at->cpu_user_ms += e->cpu_user_ms;
+        at->cpu_system_ms += e->cpu_system_ms;
+        if (e->memory_peak_bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = e->memory_peak_bytes;
+        uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;
+        offers_job_took(at->a, ms ? ms * 1000 : 700, at);
+}
+
+/* It was not started: whose fault is it? */
+static void start_failed(struct attempt *at, const struct run_event *e)
+{
+        const Drover__Step *step = at->t->m->steps[e->id.step];
+        BUF_CLEANUP struct buf path = {0};
+        const char *why = strerror(e->error);
+        at->stepping = false;
+        if (!strcmp(e->what, "program")) {
+                expand_program(at, step, &path);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
+                                    e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
+        } else if (!strcmp(e->what, "stdin")) {
+                expand_text(at, step->stdin_file, &path, NULL);
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT, "cannot read its input %s: %s", buf_z(&path), why);
+        } else if (!strcmp(e->what, "folder")) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s", at->t->m->iwd, why);
+        } else if (!strcmp(e->what, "user")) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "the agent's `users` do not allow %s a local user",
+                                    at->t->m->owner);
+        } else {
+                log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s", e->what, why);
+        }
+        at->hold_subcode = e->error;
+        attempt_finish(at);
+}
+
+/* ---- what the runner tells */
+
+static void runner_is_ready(struct agent *a)
+{
+        a->runner_ready = true;
+        for (int s = 0; s < ATTEMPT_DELIVERING; s++)
+                for (struct attempt *at = a->lists[s], *next; at; at = next) {
+                        next = at->next;
+                        if (at->seen == a->runner_generation) {
+                                if (at->adopted && !at->stepping && at->state == ATTEMPT_RUNNING)
+                                        step_over(at, at->adopted_why);
+                                continue;
+                        }
+                        if (at->adopted && s != ATTEMPT_RUNNING)
+                                lost(at, "the agent stopped before it was started");
+                        else if (s == ATTEMPT_RUNNING && at->stepping)
+                                lost(at, "the agent's shepherd died, and its processes with it");
+                        else if (s == ATTEMPT_RUNNING)
+                                step_over(at, RUN_ITSELF);
+                }
+        /* what no attempt claims */
+        if (!a->swept) {
+                a->swept = true;
+                if (a->cgroups)
+                        cgroups_sweep(a->cgroups);
+                sandbox_sweep(a);
+        }
+        offers_update(a, true);
+        agent_turn_later(a);
+}
+
+/* A task that the runner had from an earlier life. */
+static void known(struct agent *a, struct attempt *at, const struct run_event *e)
+{
+        at->seen = a->runner_generation;
+        if (!at->adopted)
+                return;
+        if (at->state == ATTEMPT_WAITING) {
+                at->has_sandbox = at->staged = true;
+                attempt_move(at, ATTEMPT_RUNNING);
+        }
+        if (e->id.step > at->step)
+                at->step = e->id.step;
+        if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
+                cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
+        if (e->state == RUN_RUNNING) {
+                at->stepping = true;
+                at->pid = e->native;
+                at->started_ms = e->started_ms;
+                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request, at->member, at->fence, (long long)e->native);
+        } else if (e->state == RUN_ENDED) {
+                record(at, e);
+                at->adopted_why = e->why;
+        } else if (e->state == RUN_FAILED) {
+                start_failed(at, e);
+        }
+}
+
+void attempt_event(struct agent *a, const struct run_event *e)
+{
+        if (e->state == RUN_READY) {
+                runner_is_ready(a);
+                return;
+        }
+        if (e->state == RUN_AWAY) {
+                a->runner_ready = false;
+                a->runner_generation++;
+                log_warn("msg=\"the shepherd is gone\"");
+                offers_update(a, true);
+                return;
+        }
+        struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
+        if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {
+                /* nobody's any more */
+                if (e->state == RUN_RUNNING)
+                        runner_kill(a->runner, e->id, 0);
+                else
+                        runner_forget(a->runner, e->id);
+                return;
+        }
+        if (at->state == ATTEMPT_DONE) { /* its result is in the journal */
+                runner_forget(a->runner, e->id);
+                return;
+        }
+        if (e->known && (at->adopted || e->state == RUN_RUNNING)) {
+                known(a, at, e);
+                return;
+        }
+        if (e->known)
+                at->seen = a->runner_generation;
+        if (at->state != ATTEMPT_RUNNING || e->id.step != at->step || !at->stepping)
+                return;
+        if (e->state == RUN_RUNNING) {
+                at->pid = e->native;
+                if (!at->started_ms)
+                        at->started_ms = e->started_ms;
+                if (at->suspended)
+                        a->runner->kind->suspend(a->runner, e->id);
+        } else if (e->state == RUN_ENDED) {
+                record(at, e);
+                step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
+        } else if (e->state == RUN_FAILED) {
+                start_failed(at, e);
+        } else if (e->state == RUN_LOST) {
+                lost(at, "the agent's shepherd was away");
+        }
+}
+
+/* ---- told to end */
+
+void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason, uint32_t hold_code)
+{
+        if (at->state >= ATTEMPT_DELIVERING)
+                return; /* it has ended by itself */
+        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
+        at->killing = true;
+        if (at->state == ATTEMPT_RUNNING && at->stepping) {
+                runner_kill(at->a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0}, grace_ms);
+                return;
+        }
+        stage_cancel(at);
+        attempt_finish(at);
+}
+
+void attempt_abandon(struct attempt *at)
+{
+        struct agent *a = at->a;
+        at->abandon = true;
+        agent_turn_later(a);
+        if (at->state == ATTEMPT_DELIVERING) {
+                stage_cancel(at); /* what is not yet in place stays away */
+                attempt_finish(at);
+                return;
+        }
+        if (at->state == ATTEMPT_RUNNING && at->stepping && a->runner_ready) {
+                at->killing = true;
+                runner_kill(a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0}, 0);
+                return;
+        }
+        stage_cancel(at);
+        attempt_forget(at);
+}

@@ -1,0 +1,376 @@
+#include "agent/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "base/fs.h"
+
+enum kind { TEXT, LIST, MAP, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY };
+struct setting {
+        const char *name; /* in the file; the option has '-' for '_' */
+        enum kind kind;
+        size_t at;
+        const char *argument, *help;
+};
+#define S(member, kind, argument, help) {#member, kind, offsetof(struct config, member), argument, help}
+static const struct setting settings[] = {
+        {"server", LIST, offsetof(struct config, servers), "ADDRESS", "unix:/path or host:port; again for another address of the same server"},
+        S(dir, TEXT, "FOLDER", "where the agent keeps its key, its sandboxes and what it has to tell"),
+        S(name, TEXT, "NAME", "what it is called; the host's name"),
+        S(token, TEXT, "TOKEN", "of the first contact, from `drover token agent`"),
+        S(token_file, TEXT, "FILE", "the same, in a file"),
+        {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN", "whose jobs it runs; its own user's; `any` for all"},
+        S(domain, TEXT, "DOMAIN", "of its own user's name; local"),
+        S(users, MAP, "OWNER=USER", "root only: run this owner's jobs as this local user"),
+        {"min_uid", COUNT, offsetof(struct config, min_uid), "N", "no job runs as a user below; 1000"},
+        S(filesystem_domain, TEXT, "NAME", "agents and submitters of one name see the same paths; this machine"),
+        S(queue, TEXT, "NAME", "of its queue; default"),
+        {"cpus", CPUS, offsetof(struct config, cpus_milli), "N", "to offer; all"},
+        {"memory", SIZE, offsetof(struct config, memory_bytes), "SIZE", "to offer; all"},
+        {"disk", SIZE, offsetof(struct config, disk_bytes), "SIZE", "to offer; what is free where the folder is"},
+        S(jobs_max, COUNT, "N", "at the same time; no limit but the resources"),
+        S(requirements, TEXT, "EXPRESSION", "on jobs, as TARGET"),
+        S(attributes, TEXT, "TEXT", "more attributes of its ad: 'HasFoo = true; Rack = 7'"),
+        S(pull_policy, POLICY, "POLICY", "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"),
+        S(cgroups, SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
+        S(pids_max, COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
+        {"kill_grace", TIME, offsetof(struct config, kill_grace_ms), "TIME", "between SIGTERM and SIGKILL; 10s"},
+        {"cache", SIZE, offsetof(struct config, cache_bytes), "SIZE", "of inputs kept for later jobs; 10GiB"},
+        S(kill_on_stop, SWITCH, NULL, "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
+        S(shepherd, TEXT, "PROGRAM", "drover-shepherd beside this program"),
+        S(log_level, TEXT, "LEVEL", "error, warn, info or debug; info"),
+};
+#define SETTINGS (sizeof(settings) / sizeof(*settings))
+
+void config_init(struct config *c)
+{
+        *c = (struct config){.cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30, .min_uid = 1000};
+        pull_policy_default(&c->pull_policy);
+}
+
+static void list_deinit(struct config_list *l)
+{
+        for (size_t i = 0; i < l->n; i++)
+                free(l->v[i]);
+        l->n = 0;
+}
+
+void config_deinit(struct config *c)
+{
+        for (size_t i = 0; i < SETTINGS; i++) {
+                void *at = (char *)c + settings[i].at;
+                if (settings[i].kind == TEXT)
+                        free(*(char **)at);
+                else if (settings[i].kind == LIST || settings[i].kind == MAP)
+                        list_deinit(at);
+        }
+        memset(c, 0, sizeof(*c));
+}
+
+struct unit {
+        const char *name;
+        double factor;
+};
+static const struct unit sizes[] = {{"", 1}, {"B", 1}, {"K", 1024}, {"KiB", 1024}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30},
+                                    {"GiB", 1 << 30}, {"T", 1099511627776.0}, {"TiB", 1099511627776.0}, {NULL, 0}};
+static const struct unit times[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
+static const struct unit thousandths[] = {{"", 1000}, {NULL, 0}};
+static const struct unit ones[] = {{"", 1}, {NULL, 0}};
+
+static int quantity(struct str text, const struct unit *units, uint64_t *ret)
+{
+        size_t n = 0;
+        while (n < text.n && (isdigit((unsigned char)text.p[n]) || text.p[n] == '.'))
+                n++;
+        double v;
+        if (n == 0 || str_to_double(str_head(text, n), &v) < 0)
+                return -EINVAL;
+        for (const struct unit *u = units; u->name; u++)
+                if (str_ieqz(str_trim(str_skip(text, n)), u->name) && v * u->factor < 9e18) {
+                        *ret = (uint64_t)(v * u->factor);
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+static int set(struct config *c, const struct setting *s, struct str value, struct err *err)
+{
+        void *at = (char *)c + s->at;
+        struct config_list *list = at;
+        int r = 0;
+        switch (s->kind) {
+        case TEXT:
+                free(*(char **)at);
+                *(char **)at = str_dupz(value);
+                break;
+        case MAP:
+                if (str_find(value, '=') <= 0)
+                        return err_set(err, -EINVAL, "%s: '" STR_FMT "' is not OWNER=USER", s->name, STR_ARG(value));
+                /* fall through */
+        case LIST:
+                if (list->n == CONFIG_LIST_MAX)
+                        return err_set(err, -EINVAL, "%s is given more than %d times", s->name, CONFIG_LIST_MAX);
+                list->v[list->n++] = str_dupz(value);
+                break;
+        case CPUS:
+                r = quantity(value, thousandths, at);
+                break;
+        case SIZE:
+                r = quantity(value, sizes, at);
+                break;
+        case TIME:
+                r = quantity(value, times, at);
+                break;
+        case COUNT:
+                r = quantity(value, ones, at);
+                break;
+        case SWITCH:
+                if (str_ieqz(value, "auto") || str_ieqz(value, "true") || str_ieqz(value, "yes") || str_ieqz(value, "on"))
+                        *(bool *)at = true;
+                else if (str_ieqz(value, "off") || str_ieqz(value, "false") || str_ieqz(value, "no"))
+                        *(bool *)at = false;
+                else
+                        r = -EINVAL;
+                break;
+        case POLICY:
+                r = pull_policy_parse(value, at, err);
+                return r;
+        }
+        return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'", s->name, STR_ARG(value)) : 0;
+}
+
+static const struct setting *find(struct str name)
+{
+        for (size_t i = 0; i < SETTINGS; i++) {
+                const char *z = settings[i].name;
+                size_t n = strlen(z);
+                bool same = n == name.n;
+                for (size_t k = 0; same && k < n; k++)
+                        same = z[k] == (name.p[k] == '-' ? '_' : name.p[k]);
+                if (same)
+                        return &settings[i];
+        }
+        return NULL;
+}
+
+static const char *nearest(struct str name)
+{
+        const char *best = NULL;
+        unsigned least = 4;
+        for (size_t i = 0; i < SETTINGS; i++) {
+                unsigned d = str_distance(name, str_of(settings[i].name), 3);
+                if (d < least) {
+                        least = d;
+                        best = settings[i].name;
+                }
+        }
+        return best;
+}
+
+/* ---- the file */
+
+static struct str scalar(const yaml_node_t *n)
+{
+        return str_make((const char *)n->data.scalar.value, n->data.scalar.length);
+}
+
+static int node(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value, struct err *err)
+{
+        int r = 0;
+        if (value->type == YAML_SCALAR_NODE)
+                return set(c, s, scalar(value), err);
+        if (value->type == YAML_SEQUENCE_NODE && (s->kind == LIST || s->kind == MAP)) {
+                for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top && r == 0; i++) {
+                        const yaml_node_t *item = yaml_document_get_node(doc, *i);
+                        r = item->type == YAML_SCALAR_NODE ? set(c, s, scalar(item), err)
+                                                           : err_set(err, -EINVAL, "%s is a list of words", s->name);
+                }
+                return r;
+        }
+        if (value->type == YAML_MAPPING_NODE && s->kind == MAP) {
+                for (yaml_node_pair_t *p = value->data.mapping.pairs.start; p < value->data.mapping.pairs.top && r == 0; p++) {
+                        const yaml_node_t *k = yaml_document_get_node(doc, p->key), *v = yaml_document_get_node(doc, p->value);
+                        if (k->type != YAML_SCALAR_NODE || v->type != YAML_SCALAR_NODE)
+                                return err_set(err, -EINVAL, "%s maps owners to users", s->name);
+                        BUF_CLEANUP struct buf b = {0};
+                        buf_printf(&b, STR_FMT "=" STR_FMT, STR_ARG(scalar(k)), STR_ARG(scalar(v)));
+                        r = set(c, s, buf_view(&b), err);
+                }
+                return r;
+        }
+        return err_set(err, -EINVAL, "%s has a value of the wrong kind", s->name);
+}
+
+static int document(struct config *c, yaml_document_t *doc, const char *path, struct err *err)
+{
+        const yaml_node_t *root = yaml_document_get_root_node(doc);
+        if (!root || (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0))
+                return 0;
+        if (root->type != YAML_MAPPING_NODE)
+                return err_set(err, -EINVAL, "%s: settings are written `name: value`", path);
+        for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top; p++) {
+                const yaml_node_t *k = yaml_document_get_node(doc, p->key), *v = yaml_document_get_node(doc, p->value);
+                struct str name = k->type == YAML_SCALAR_NODE ? scalar(k) : STR("?");
+                const struct setting *s = find(name);
+                unsigned line = (unsigned)k->start_mark.line + 1;
+                if (!s) {
+                        const char *near = nearest(name);
+                        return err_set(err, -EINVAL, "%s:%u: there is no setting '" STR_FMT "'%s%s%s", path, line, STR_ARG(name),
+                                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                }
+                int r = node(c, doc, s, v, err);
+                if (r < 0)
+                        return err_prefix(err, r, "%s:%u", path, line);
+        }
+        return 0;
+}
+
+int config_file(struct config *c, const char *path, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {0};
+        int r = fs_read(AT_FDCWD, path, 1 << 20, &text, err);
+        if (r < 0)
+                return r;
+        yaml_parser_t parser;
+        yaml_document_t doc;
+        if (!yaml_parser_initialize(&parser))
+                abort();
+        yaml_parser_set_input_string(&parser, (const unsigned char *)buf_z(&text), text.n);
+        if (!yaml_parser_load(&parser, &doc)) {
+                r = err_set(err, -EINVAL, "%s:%zu: %s", path, parser.problem_mark.line + 1, parser.problem ? parser.problem : "not YAML");
+        } else {
+                r = document(c, &doc, path, err);
+                yaml_document_delete(&doc);
+        }
+        yaml_parser_delete(&parser);
+        return r;
+}
+
+/* ---- options */
+
+static void help(void)
+{
+        printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token TOKEN] [--config FILE] [options]\n\n"
+               "Offers this machine to a Drover server and runs the jobs it is given. See drover-agent(8).\n\n"
+               "  --config FILE           settings in YAML, by the same names (with _ for -)\n");
+        for (size_t i = 0; i < SETTINGS; i++) {
+                char option[64];
+                size_t n = (size_t)snprintf(option, sizeof(option), "--%s", settings[i].name);
+                for (size_t k = 2; k < n; k++)
+                        if (option[k] == '_')
+                                option[k] = '-';
+                snprintf(option + n, sizeof(option) - n, " %s", settings[i].argument ? settings[i].argument : "");
+                printf("  %-23s %s\n", option, settings[i].help);
+        }
+        printf("  --version               prints the version\n");
+}
+
+int config_options(struct config *c, int argc, char **argv, bool *ret_done, struct err *err)
+{
+        *ret_done = false;
+        /* the file first, so that options win */
+        for (int i = 1; i < argc; i++) {
+                if (!strcmp(argv[i], "--help")) {
+                        help();
+                        *ret_done = true;
+                        return 0;
+                }
+                if (!strcmp(argv[i], "--version")) {
+                        puts("drover-agent " DROVER_VERSION);
+                        *ret_done = true;
+                        return 0;
+                }
+                if (!strcmp(argv[i], "--config") && i + 1 < argc) {
+                        int r = config_file(c, argv[i + 1], err);
+                        if (r < 0)
+                                return r;
+                }
+        }
+        bool replaced[SETTINGS] = {false};
+        for (int i = 1; i < argc; i++) {
+                struct str option = str_of(argv[i]);
+                if (!str_starts(option, STR("--")))
+                        return err_set(err, -EINVAL, "what is '%s'? see drover-agent --help", argv[i]);
+                if (str_eqz(option, "--config")) {
+                        if (++i == argc)
+                                return err_set(err, -EINVAL, "--config needs a file");
+                        continue;
+                }
+                struct str name = str_skip(option, 2), value = name;
+                bool inlined = str_cut(&value, '=', &name) && value.p;
+                const struct setting *s = find(name);
+                if (!s)
+                        return err_set(err, -EINVAL, "there is no option %s; see drover-agent --help", argv[i]);
+                if (!inlined && s->kind == SWITCH && !s->argument)
+                        value = STR("true");
+                else if (!inlined && ++i == argc)
+                        return err_set(err, -EINVAL, "--" STR_FMT " needs a value", STR_ARG(name));
+                else if (!inlined)
+                        value = str_of(argv[i]);
+                if (s->kind == LIST && !replaced[s - settings])
+                        list_deinit((struct config_list *)(void *)((char *)c + s->at));
+                replaced[s - settings] = true;
+                int r = set(c, s, value, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int read_token(struct config *c, struct err *err)
+{
+        if (c->token || !c->token_file)
+                return 0;
+        BUF_CLEANUP struct buf b = {0};
+        int r = fs_read(AT_FDCWD, c->token_file, 4096, &b, err);
+        if (r == 0)
+                c->token = str_dupz(str_trim(buf_view(&b)));
+        return r;
+}
+
+int config_finish(struct config *c, struct err *err)
+{
+        if (c->servers.n == 0)
+                return err_set(err, -EINVAL, "which server? give --server unix:/path or host:port");
+        if (!c->dir)
+                return err_set(err, -EINVAL, "where may the agent keep its state? give --dir FOLDER");
+        int r = fs_mkdirs(c->dir, 0700);
+        char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
+        if (!absolute) {
+                r = r < 0 ? r : -errno;
+                return err_set(err, r, "cannot use the folder %s: %s", c->dir, strerror(-r));
+        }
+        free(c->dir);
+        c->dir = absolute;
+        char host[256] = "localhost";
+        gethostname(host, sizeof(host) - 1);
+        if (!c->name)
+                c->name = mem_dupz(host);
+        if (!c->queue)
+                c->queue = mem_dupz("default");
+        if (!c->domain)
+                c->domain = mem_dupz("local");
+        if (!c->filesystem_domain) {
+                char domain[128];
+                fs_domain(domain, sizeof(domain));
+                c->filesystem_domain = mem_dupz(domain);
+        }
+        if (c->users.n && geteuid() != 0)
+                return err_set(err, -EINVAL, "`users` needs root: only root's agent can run jobs as other users");
+        if (c->owners.n == 0 && c->users.n == 0) {
+                const struct passwd *pw = getpwuid(getuid());
+                struct buf b = {0};
+                if (pw)
+                        buf_printf(&b, "%s@%s", pw->pw_name, c->domain);
+                else
+                        buf_printf(&b, "%u@%s", (unsigned)getuid(), c->domain);
+                c->owners.v[c->owners.n++] = buf_take(&b);
+        }
+        return read_token(c, err);
+}

@@ -1,0 +1,267 @@
+/* From a template and a member to what is run: macros, arguments, environment, streams, limits. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "agent/agent.h"
+#include "base/args.h"
+#include "base/macro.h"
+#include "run/shepherd_protocol.h"
+
+#define TEXT_MAX (4u << 20)
+
+static enum macro_found lookup(void *arg, struct str name, struct buf *out)
+{
+        const struct attempt *at = arg;
+        const Drover__Template *m = at->t->m;
+        if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
+                buf_printf(out, "%u", at->member);
+        else if (str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId"))
+                buf_printf(out, "%llu", (unsigned long long)at->request);
+        else if (str_ieqz(name, "Step"))
+                buf_printf(out, "%u", at->step_value);
+        else if (str_ieqz(name, "ItemIndex") || str_ieqz(name, "Row"))
+                buf_printf(out, "%u", at->row);
+        else {
+                for (size_t i = 0; i < m->n_variables && i < at->value_count; i++)
+                        if (str_ieqz(name, m->variables[i])) {
+                                buf_addz(out, at->values[i]);
+                                return MACRO_FINAL;
+                        }
+                return MACRO_UNKNOWN;
+        }
+        return MACRO_FINAL;
+}
+
+int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err)
+{
+        struct str s = str_of(text);
+        if (!s.n)
+                return 0;
+        if (!memchr(s.p, '$', s.n)) {
+                buf_str(out, s);
+                return 0;
+        }
+        uint64_t random = at->request * 1000003 + at->member + 1;
+        struct macro_world w = {.arg = (void *)at, .lookup = lookup, .random = &random, .cwd = at->t->m->iwd};
+        return macro_expand(&w, s, out, NULL, err);
+}
+
+static struct str base_name(struct str path)
+{
+        return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+}
+
+static bool is_spooled(const struct attempt *at, struct str name)
+{
+        for (size_t i = 0; i < at->t->m->n_spooled; i++)
+                if (str_eqz(name, at->t->m->spooled[i]->name))
+                        return true;
+        return false;
+}
+
+static void in_iwd(const struct attempt *at, struct str path, struct buf *out)
+{
+        if (!str_starts(path, STR("/")) && at->t->same_domain) {
+                buf_addz(out, at->t->m->iwd);
+                buf_char(out, '/');
+        }
+        buf_str(out, path);
+}
+
+static void in_sandbox(const struct attempt *at, struct str name, struct buf *out)
+{
+        char sandbox[64];
+        sandbox_name(at, sandbox);
+        buf_printf(out, "%s/%s/" STR_FMT, at->a->jobs_path, sandbox, STR_ARG(name));
+}
+
+static int program(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+        int r = expand_text(at, step->executable, &text, err);
+        if (r < 0)
+                return r;
+        struct str path = str_trim(buf_view(&text)), name = base_name(path);
+        if (step->transfer_executable && is_spooled(at, name))
+                in_sandbox(at, name, out);
+        else if (step->transfer_executable)
+                in_iwd(at, path, out);
+        else
+                buf_str(out, path); /* as the job's folder finds it */
+        return path.n ? 0 : err_set(err, -EINVAL, "the job names no program");
+}
+
+void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out)
+{
+        program(at, step, out, NULL);
+}
+
+/* Streams of one name are one file: "a" for the first name that occurs, and so on. */
+int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err)
+{
+        BUF_CLEANUP struct buf want = {.max = 65536};
+        int r = expand_text(at, text, &want, err);
+        if (r < 0 || want.n == 0 || str_eqz(buf_view(&want), "/dev/null"))
+                return r < 0 ? r : -ENOENT;
+        const Drover__Template *m = at->t->m;
+        int index = 0;
+        for (size_t i = 0; i < m->n_steps; i++) {
+                const char *const names[2] = {m->steps[i]->stdout_file, m->steps[i]->stderr_file};
+                for (int k = 0; k < 2; k++, index++) {
+                        if (names[k] != text && strcmp(names[k], text) != 0) {
+                                BUF_CLEANUP struct buf other = {.max = 65536};
+                                if (expand_text(at, names[k], &other, NULL) < 0 || !str_eq(buf_view(&other), buf_view(&want)))
+                                        continue;
+                        }
+                        if (ret_path)
+                                buf_str(ret_path, buf_view(&want));
+                        return index;
+                }
+        }
+        return -ENOENT;
+}
+
+/* Was that stream's file written by an earlier step, or by this step's stdout? */
+static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
+{
+        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u);
+}
+
+static void env_set(struct args *env, const char *name, const char *value)
+{
+        size_t n = strlen(name);
+        for (size_t i = 0; i < env->n; i++)
+                if (!strncmp(env->v[i], name, n) && env->v[i][n] == '=')
+                        return; /* the job's own comes first */
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%s=%s", name, value);
+        args_add(env, buf_view(&b));
+}
+
+static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox, struct args *env, struct err *err)
+{
+        const struct agent *a = at->a;
+        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+        int r = expand_text(at, step->environment_v2, &text, err);
+        if (r == 0 && text.n)
+                r = args_env_v2(env, buf_view(&text), err);
+        if (r < 0)
+                return r;
+        char job[64], number[24];
+        snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
+        env_set(env, "DROVER_JOB", job);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)at->request);
+        env_set(env, "DROVER_REQUEST", number);
+        snprintf(number, sizeof(number), "%u", at->member);
+        env_set(env, "DROVER_MEMBER", number);
+        snprintf(number, sizeof(number), "%u", (unsigned)((at->cpus_milli + 999) / 1000));
+        env_set(env, "DROVER_CPUS", number);
+        env_set(env, "OMP_NUM_THREADS", number);
+        env_set(env, "DROVER_SCRATCH", sandbox);
+        env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
+        env_set(env, "TMPDIR", sandbox);
+        env_set(env, "HOME", a->home);
+        env_set(env, "USER", a->user);
+        env_set(env, "LOGNAME", a->user);
+        env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+        BUF_CLEANUP struct buf marker = {0};
+        buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
+        args_add(env, buf_view(&marker));
+        return 0;
+}
+
+static int arguments(const struct attempt *at, const Drover__Step *step, struct args *argv, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
+        int r = 0;
+        if (step->n_argv) {
+                for (size_t i = 0; i < step->n_argv && r == 0; i++) {
+                        buf_reset(&text);
+                        r = expand_text(at, step->argv[i], &text, err);
+                        args_add(argv, buf_view(&text));
+                }
+        } else if (*step->arguments_v2) {
+                r = expand_text(at, step->arguments_v2, &text, err);
+                if (r == 0)
+                        r = args_split_v2(argv, buf_view(&text), err);
+        } else if (*step->arguments_v1) {
+                r = expand_text(at, step->arguments_v1, &text, err);
+                if (r == 0)
+                        r = args_split_v1(argv, buf_view(&text), err);
+        }
+        return r;
+}
+
+static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
+{
+        unsigned n = 0;
+        room[n++] = (struct run_rlimit){RLIMIT_CORE, 0, 0};
+        if (at->memory_bytes && !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
+                /* a far fence: what is really used is sampled */
+                uint64_t bytes = at->memory_bytes * 2 + (256u << 20);
+                room[n++] = (struct run_rlimit){RLIMIT_DATA, bytes, bytes};
+        }
+        return n;
+}
+
+/* The input of a step: 0, or -EINVAL. An empty path is none. */
+static int input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = 65536};
+        int r = expand_text(at, step->stdin_file, &text, err);
+        if (r < 0 || text.n == 0 || str_eqz(buf_view(&text), "/dev/null"))
+                return r;
+        if (is_spooled(at, base_name(buf_view(&text))))
+                buf_str(out, base_name(buf_view(&text)));
+        else
+                in_iwd(at, buf_view(&text), out);
+        return 0;
+}
+
+int expand_submit(struct attempt *at, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        const Drover__Step *step = m->steps[at->step];
+        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536};
+        ARGS_CLEANUP struct args argv = {0}, env = {0};
+        char name[64], sandbox[4352], out[32], error[32];
+        sandbox_name(at, name);
+        snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
+        int r = program(at, step, &path, err);
+        if (r == 0) {
+                args_add(&argv, buf_view(&path));
+                r = arguments(at, step, &argv, err);
+        }
+        if (r == 0)
+                r = environment(at, step, sandbox, &env, err);
+        if (r == 0)
+                r = input(at, step, &in, err);
+        int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
+        int err_index = r < 0 ? r : expand_stream(at, step->stderr_file, NULL, err);
+        if (r == 0 && ((out_index < 0 && out_index != -ENOENT) || (err_index < 0 && err_index != -ENOENT)))
+                r = -EINVAL;
+        if (r < 0)
+                return r;
+        snprintf(out, sizeof(out), ".drover_out.%d", out_index);
+        snprintf(error, sizeof(error), ".drover_out.%d", err_index);
+        struct run_rlimit room[4];
+        struct run_spec spec = {
+                .id = {at->request, at->member, at->fence, at->step, 0}, .owner = m->owner, .sandbox = sandbox,
+                .cwd = at->t->own_cwd ? NULL : m->iwd,
+                .stdin_path = buf_z(&in), .stdout_path = out_index < 0 ? NULL : out, .stderr_path = err_index < 0 ? NULL : error,
+                .path = buf_z(&path), .argv = argv.v, .envp = env.v,
+                .rlimits = room, .rlimit_count = limits(at, room),
+                .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
+                .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
+                .walltime_ms = m->walltime_ms,
+        };
+        if (out_index >= 0 && stream_goes_on(at, out_index, false))
+                spec.flags |= RUN_STDOUT_APPEND;
+        if (err_index >= 0 && err_index == out_index)
+                spec.flags |= RUN_STDERR_IS_STDOUT;
+        else if (err_index >= 0 && stream_goes_on(at, err_index, true))
+                spec.flags |= RUN_STDERR_APPEND;
+        runner_submit(at->a->runner, &spec);
+        return 0;
+}

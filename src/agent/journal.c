@@ -1,0 +1,285 @@
+/* What a restart must know: STATE/journal, records appended in one write at the end of a turn, before anything of the
+ * turn is told or started. Not flushed to disk: after a power cut the processes are gone as well, and what the journal
+ * then lacks the server finds lost. A record is a struct head and `size` bytes; the first that is not whole ends the
+ * file. When most of it is of the past it is written anew from what is held. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#define JOURNAL_MAX   (1u << 30)
+#define REWRITE_BYTES (8u << 20)
+
+enum kind { KIND_BEGIN = 1, KIND_TEMPLATE, KIND_GROUP, KIND_RESULT, KIND_GONE };
+struct head {
+        uint32_t size, kind;
+        uint64_t check; /* of size and kind and the first bytes: a torn record is seen */
+};
+
+struct journal {
+        int fd;
+        struct buf out;
+        uint64_t bytes, live_bytes; /* of the file; after it was written anew */
+        bool failed;
+};
+
+static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
+{
+        uint64_t h = 0xcbf29ce484222325u;
+        const unsigned char *b = p;
+        for (size_t i = 0; i < size; i++)
+                h = (h ^ b[i]) * 0x100000001b3u;
+        return (h ^ size ^ ((uint64_t)kind << 32)) * 0x100000001b3u;
+}
+
+static void put(struct buf *out, uint32_t kind, const void *p, size_t n)
+{
+        struct head h = {(uint32_t)n, kind, check_of((uint32_t)n, kind, p)};
+        buf_add(out, &h, sizeof(h));
+        buf_add(out, p, n);
+}
+
+static void put_template(struct buf *out, const struct template *t)
+{
+        size_t n = drover__template__get_packed_size(t->m);
+        MEM_CLEANUP uint8_t *room = mem_alloc(n);
+        drover__template__pack(t->m, room);
+        put(out, KIND_TEMPLATE, room, n);
+}
+
+static void put_group(struct buf *out, const Drover__Group *g)
+{
+        size_t n = drover__group__get_packed_size(g);
+        MEM_CLEANUP uint8_t *room = mem_alloc(n);
+        drover__group__pack(g, room);
+        put(out, KIND_GROUP, room, n);
+}
+
+void journal_accepted(struct template *t, struct agent *a, const Drover__Group *g)
+{
+        struct journal *j = a->journal;
+        if (!t->journaled) {
+                put_template(&j->out, t);
+                t->journaled = true;
+        }
+        put_group(&j->out, g);
+}
+
+void journal_result(struct attempt *at)
+{
+        BUF_CLEANUP struct buf b = {0};
+        report_pack_result(at, &b);
+        put(&at->a->journal->out, KIND_RESULT, b.p, b.n);
+}
+
+void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence)
+{
+        char key[17];
+        agent_key(key, request, member, fence);
+        put(&a->journal->out, KIND_GONE, key, 16);
+}
+
+/* All that is held, as records. */
+static void put_all(struct agent *a, struct buf *out)
+{
+        struct str key;
+        void *value;
+        put(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
+        for (size_t i = 0; map_next(a->templates, &i, &key, &value);)
+                ((struct template *)value)->journaled = false;
+        for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
+                struct attempt *at = value;
+                at->t->journaled = false;
+        }
+        for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
+                struct attempt *at = value;
+                if (!at->t->journaled) {
+                        put_template(out, at->t);
+                        at->t->journaled = true;
+                }
+                Drover__Range range = DROVER__RANGE__INIT, *ranges[1] = {&range};
+                Drover__Item item = DROVER__ITEM__INIT, *items[1] = {&item};
+                Drover__Group g = DROVER__GROUP__INIT;
+                range.first = at->member;
+                range.count = 1;
+                item.member = at->member;
+                item.n_values = at->value_count;
+                item.values = at->values;
+                item.row = at->row;
+                item.step = at->step_value;
+                g.request = at->request;
+                g.part = at->part;
+                g.fence = at->fence;
+                g.members = ranges;
+                g.n_members = 1;
+                g.items = items;
+                g.n_items = 1;
+                g.lease_ms = at->lease_ms;
+                g.set = at->set;
+                g.wait_for_go = at->wait_for_go;
+                put_group(out, &g);
+                if (at->state == ATTEMPT_DONE) {
+                        BUF_CLEANUP struct buf b = {0};
+                        report_pack_result(at, &b);
+                        put(out, KIND_RESULT, b.p, b.n);
+                }
+        }
+}
+
+static int write_anew(struct agent *a, struct err *err)
+{
+        struct journal *j = a->journal;
+        BUF_CLEANUP struct buf all = {0};
+        put_all(a, &all);
+        int r = fs_write(a->dir, "journal", buf_view(&all), 0600, false, err);
+        if (r < 0)
+                return r;
+        int fd = openat(a->dir, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return err_set(err, -errno, "cannot open the journal: %s", strerror(errno));
+        if (j->fd >= 0)
+                close(j->fd);
+        j->fd = fd;
+        j->bytes = j->live_bytes = all.n;
+        buf_reset(&j->out);
+        return 0;
+}
+
+void journal_flush(struct agent *a)
+{
+        struct journal *j = a->journal;
+        if (j->out.n == 0)
+                return;
+        int r = fs_write_all(j->fd, j->out.p, j->out.n);
+        if (r < 0 && !j->failed)
+                log_error("msg=\"cannot write the journal; a restart would lose what is running\" error=\"%s\"", strerror(-r));
+        j->failed = r < 0;
+        j->bytes += j->out.n;
+        buf_reset(&j->out);
+        struct err err;
+        if (j->failed || j->bytes > REWRITE_BYTES + j->live_bytes * 4)
+                if (write_anew(a, &err) == 0)
+                        j->failed = false;
+}
+
+/* ---- reading */
+
+static void read_group(struct agent *a, const void *p, size_t n)
+{
+        Drover__Group *g = drover__group__unpack(NULL, n, p);
+        if (!g)
+                return;
+        char key[32] = {0};
+        memcpy(key, &g->request, 8);
+        memcpy(key + 8, &g->part, 4);
+        struct template *t = map_get(a->templates, str_make(key, 12));
+        for (size_t i = 0; t && i < g->n_members; i++)
+                for (uint32_t k = 0; k < g->members[i]->count; k++) {
+                        uint32_t member = g->members[i]->first + k;
+                        if (agent_find(a, g->request, member, g->fence))
+                                continue;
+                        struct attempt *at = assign_member(a, t, g, member);
+                        at->adopted = true;
+                }
+        if (t && g->lease_ms)
+                lease_clock_hold(&a->lease, (int64_t)g->lease_ms, 0);
+        drover__group__free_unpacked(g, NULL);
+}
+
+static void read_result(struct agent *a, const void *p, size_t n)
+{
+        Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
+        struct attempt *at = r ? agent_find(a, r->request, r->member, r->fence) : NULL;
+        if (at && at->state != ATTEMPT_DONE) {
+                at->outcome = r->outcome;
+                at->outcome_set = true;
+                at->started_ms = r->started_ms;
+                at->ended_ms = r->ended_ms;
+                at->cpu_user_ms = r->cpu_user_ms;
+                at->cpu_system_ms = r->cpu_system_ms;
+                at->memory_peak_bytes = r->memory_peak_bytes;
+                at->hold_code = r->hold_code;
+                at->hold_subcode = r->hold_subcode;
+                at->reason = mem_dupz(r->reason);
+                at->bytes_in = r->bytes_in;
+                at->bytes_out = r->bytes_out;
+                for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
+                        at->results[i] = *r->steps[i];
+                        at->results[i].base.unknown_fields = NULL;
+                        at->results[i].base.n_unknown_fields = 0;
+                        at->result_count = (unsigned)i + 1;
+                }
+                for (size_t i = 0; i < r->n_outputs; i++) {
+                        MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
+                        struct output_ref *o = &at->outputs[at->output_count++];
+                        *o = (struct output_ref){.name = mem_dupz(r->outputs[i]->name), .size = r->outputs[i]->size, .mode = r->outputs[i]->mode};
+                        if (r->outputs[i]->sha256.len == 32)
+                                memcpy(o->sha256, r->outputs[i]->sha256.data, 32);
+                }
+                attempt_move(at, ATTEMPT_DONE);
+        }
+        drover__job_result__free_unpacked(r, NULL);
+}
+
+static void read_record(struct agent *a, uint32_t kind, const void *p, size_t n)
+{
+        if (kind == KIND_TEMPLATE) {
+                Drover__Template *m = drover__template__unpack(NULL, n, p);
+                if (m)
+                        assign_template(a, m);
+                drover__template__free_unpacked(m, NULL);
+        } else if (kind == KIND_GROUP) {
+                read_group(a, p, n);
+        } else if (kind == KIND_RESULT) {
+                read_result(a, p, n);
+        } else if (kind == KIND_GONE && n == 16) {
+                uint64_t request;
+                uint32_t member, fence;
+                memcpy(&request, p, 8);
+                memcpy(&member, (const char *)p + 8, 4);
+                memcpy(&fence, (const char *)p + 12, 4);
+                struct attempt *at = agent_find(a, request, member, fence);
+                if (at)
+                        attempt_free(at);
+        }
+}
+
+int journal_open(struct agent *a, struct err *err)
+{
+        a->journal = mem_new(struct journal);
+        a->journal->fd = -1;
+        BUF_CLEANUP struct buf text = {0};
+        int r = fs_read(a->dir, "journal", JOURNAL_MAX, &text, err);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        size_t at = 0;
+        while (at + sizeof(struct head) <= text.n) {
+                struct head h;
+                memcpy(&h, text.p + at, sizeof(h));
+                const char *p = text.p + at + sizeof(h);
+                if (h.size > text.n - at - sizeof(h) || h.check != check_of(h.size, h.kind, p))
+                        break;
+                read_record(a, h.kind, p, h.size);
+                at += sizeof(h) + h.size;
+        }
+        if (at < text.n)
+                log_warn("msg=\"the journal's end is not whole\" bytes=%zu", text.n - at);
+        if (map_count(a->attempts))
+                log_info("msg=\"found attempts of an earlier life\" held=%zu done=%zu", map_count(a->attempts) - a->counts[ATTEMPT_DONE],
+                         a->counts[ATTEMPT_DONE]);
+        return write_anew(a, err);
+}
+
+void journal_close(struct agent *a)
+{
+        if (!a->journal)
+                return;
+        if (a->journal->fd >= 0)
+                close(a->journal->fd);
+        buf_deinit(&a->journal->out);
+        free(a->journal);
+        a->journal = NULL;
+}

@@ -1,0 +1,215 @@
+/* drover-agent: see agent.h and drover-agent(8). */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/uuid.h"
+
+#define TICK_MS 1000
+
+static void on_lease(void *arg)
+{
+        struct agent *a = arg;
+        int64_t left = lease_clock_end(&a->lease) - clock_boot_ms();
+        if (lease_clock_end(&a->lease) == LEASE_CLOCK_NEVER)
+                return;
+        if (left > 0) {
+                timer_start(a->lease_timer, left);
+                return;
+        }
+        log_warn("msg=\"the lease has ended without the server; ending its jobs\" jobs=%zu",
+                 a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING]);
+        static const enum attempt_state held[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING, ATTEMPT_DELIVERING};
+        for (unsigned i = 0; i < sizeof(held) / sizeof(*held); i++)
+                for (struct attempt *at = a->lists[held[i]], *next; at; at = next) {
+                        next = at->next;
+                        attempt_abandon(at);
+                }
+        lease_clock_release_all(&a->lease);
+        agent_turn_later(a);
+}
+
+static void on_tick(void *arg)
+{
+        struct agent *a = arg;
+        pull_use_day(&a->use, clock_wall_ms() / 1000);
+        limits_sample(a);
+        offers_update(a, true);
+        agent_turn_later(a);
+        timer_start(a->tick, TICK_MS);
+}
+
+/* Tasks of the runner, and its coming and going. */
+static void on_events(void *arg, const struct run_event *events, size_t count)
+{
+        struct agent *a = arg;
+        for (size_t i = 0; i < count; i++)
+                attempt_event(a, &events[i]);
+        agent_turn_later(a);
+}
+
+static void on_stop(void *arg)
+{
+        struct agent *a = arg;
+        loop_stop(a->loop);
+}
+
+static void on_interrupt(void *arg)
+{
+        struct agent *a = arg;
+        a->config.kill_on_stop = true;
+        loop_stop(a->loop);
+}
+
+static int open_state(struct agent *a, struct err *err)
+{
+        a->dir = open(a->config.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int lock = a->dir < 0 ? -1 : openat(a->dir, "agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (lock < 0)
+                return err_set(err, -errno, "cannot use the folder %s: %s", a->config.dir, strerror(errno));
+        if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+                return err_set(err, -EBUSY, "another agent uses the folder %s", a->config.dir);
+        if (mkdirat(a->dir, "jobs", 0700) < 0 && errno != EEXIST)
+                return err_set(err, -errno, "cannot make %s/jobs: %s", a->config.dir, strerror(errno));
+        a->jobs = openat(a->dir, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (a->jobs < 0)
+                return err_set(err, -errno, "cannot open %s/jobs: %s", a->config.dir, strerror(errno));
+        struct buf path = {0};
+        buf_printf(&path, "%s/jobs", a->config.dir);
+        a->jobs_path = buf_take(&path);
+        BUF_CLEANUP struct buf id = {0};
+        if (fs_read(a->dir, "instance", 64, &id, NULL) == 0 && uuid_valid(str_trim(buf_view(&id)))) {
+                snprintf(a->instance, sizeof(a->instance), STR_FMT, STR_ARG(str_trim(buf_view(&id))));
+                return 0;
+        }
+        uuid_new(a->instance);
+        return fs_write(a->dir, "instance", str_of(a->instance), 0600, true, err);
+}
+
+static void who_are_we(struct agent *a)
+{
+        fs_boot_id(a->boot_id, sizeof(a->boot_id));
+        gethostname(a->hostname, sizeof(a->hostname) - 1);
+        const struct passwd *pw = getpwuid(getuid());
+        snprintf(a->user, sizeof(a->user), "%s", pw ? pw->pw_name : "");
+        snprintf(a->home, sizeof(a->home), "%s", pw && pw->pw_dir ? pw->pw_dir : "/");
+}
+
+static int open_all(struct agent *a, struct err *err)
+{
+        int r = open_state(a, err);
+        if (r < 0)
+                return r;
+        who_are_we(a);
+        if (a->config.cgroups) {
+                char name[64];
+                snprintf(name, sizeof(name), "drover-%.13s", a->instance);
+                struct err why;
+                if (cgroups_open(name, NULL, NULL, &a->cgroups, &why) < 0)
+                        log_warn("msg=\"no control groups\" error=%s", LOG_TEXT(str_of(why.text)));
+        }
+        a->runner_generation = 1;
+        a->attempts = map_new();
+        a->templates = map_new();
+        a->waiting_last = &a->lists[ATTEMPT_WAITING];
+        spool_open(a);
+        stage_worker_open(a);
+        offers_open(a);
+        r = journal_open(a, err);
+        if (r < 0)
+                return r;
+        a->lease_timer = timer_new(a->loop, on_lease, a);
+        a->tick = timer_new(a->loop, on_tick, a);
+        timer_start(a->tick, TICK_MS);
+        struct runner_config rc = {.loop = a->loop, .dir = a->config.dir, .instance = a->instance,
+                                   .program = a->config.shepherd, .min_uid = (unsigned)a->config.min_uid,
+                                   .events = on_events, .arg = a};
+        r = runner_process.open(&rc, &a->runner, err);
+        if (r == 0)
+                r = connect_open(a, err);
+        return r;
+}
+
+static void close_all(struct agent *a)
+{
+        a->stopping = true;
+        connect_close(a);
+        if (a->journal)
+                journal_flush(a);
+        if (a->runner)
+                a->runner->kind->close(a->runner, a->config.kill_on_stop);
+        stage_worker_close(a);
+        loop_defer_cancel(a->loop, agent_turn, a);
+        struct str key;
+        void *value;
+        while (map_count(a->attempts)) {
+                size_t at = 0;
+                map_next(a->attempts, &at, &key, &value);
+                attempt_free(value);
+        }
+        spool_close(a);
+        for (size_t at = 0; map_next(a->templates, &at, &key, &value);)
+                template_unref(value);
+        journal_close(a);
+        offers_close(a);
+        map_free(a->attempts);
+        map_free(a->templates);
+        report_lists_free(a);
+        if (a->cgroups && a->config.kill_on_stop)
+                cgroups_sweep(a->cgroups);
+        cgroups_free(a->cgroups);
+        timer_free(a->lease_timer);
+        timer_free(a->tick);
+        free(a->jobs_path);
+        close(a->jobs);
+        close(a->dir);
+}
+
+int main(int argc, char **argv)
+{
+        static struct agent a = {.magic = AGENT_MAGIC, .dir = -1, .jobs = -1};
+        struct err err = {""};
+        bool done;
+        config_init(&a.config);
+        int r = config_options(&a.config, argc, argv, &done, &err);
+        if (r == 0 && done)
+                return 0;
+        if (r == 0)
+                r = config_finish(&a.config, &err);
+        enum log_level level = LOG_INFO;
+        if (r == 0 && a.config.log_level)
+                r = log_level_parse(a.config.log_level, &level);
+        if (r < 0) {
+                fprintf(stderr, "drover-agent: %s\n", *err.text ? err.text : "log_level is one of error, warn, info and debug");
+                return 2;
+        }
+        log_init("drover-agent", level);
+        signal(SIGPIPE, SIG_IGN);
+        umask(022);
+        a.loop = loop_new();
+        struct watch_signal *term = watch_signal_new(a.loop, SIGTERM, on_stop, &a);
+        struct watch_signal *interrupt = watch_signal_new(a.loop, SIGINT, on_interrupt, &a);
+        r = open_all(&a, &err);
+        if (r < 0) {
+                log_error("msg=%s", LOG_TEXT(str_of(err.text)));
+                return 1;
+        }
+        log_info("msg=started name=%s dir=%s", a.config.name, LOG_TEXT(str_of(a.config.dir)));
+        loop_run(a.loop);
+        log_info("msg=stopping jobs=%zu kill=%d", a.counts[ATTEMPT_RUNNING], a.config.kill_on_stop);
+        close_all(&a);
+        watch_signal_free(term);
+        watch_signal_free(interrupt);
+        loop_free(a.loop);
+        config_deinit(&a.config);
+        return a.exit_code;
+}

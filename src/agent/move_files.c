@@ -1,0 +1,205 @@
+#include "agent/move_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+#define DEPTH_MAX 128
+
+static int say(struct err *err, int r, const char *what, const char *path)
+{
+        return err_set(err, r, "cannot %s %s: %s", what, path, r == -EINVAL ? "it is no regular file" : strerror(-r));
+}
+
+static int copy_in_file(int from, const struct stat *st, int sandbox, const char *name, mode_t extra, uint64_t *bytes)
+{
+        int to = fs_open_beneath(sandbox, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+        if (to < 0)
+                return to;
+        uint64_t n = 0;
+        int r = fs_copy(from, to, &n);
+        if (r == 0 && fchmod(to, ((st->st_mode & 0777) | 0600 | extra)) < 0)
+                r = -errno;
+        if (close(to) < 0 && r == 0)
+                r = -errno;
+        *bytes += n;
+        return r;
+}
+
+static int copy_in(int dirfd, const char *from, int sandbox, const char *name, bool contents, mode_t extra, int depth, uint64_t *bytes)
+{
+        int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        struct stat st;
+        if (fd < 0)
+                return -errno;
+        int r = fstat(fd, &st) < 0 ? -errno : 0;
+        if (r == 0 && S_ISREG(st.st_mode)) {
+                r = copy_in_file(fd, &st, sandbox, name, extra, bytes);
+                close(fd);
+                return r;
+        }
+        if (r == 0 && !S_ISDIR(st.st_mode))
+                r = -EINVAL;
+        if (r == 0 && depth > DEPTH_MAX)
+                r = -ENAMETOOLONG;
+        if (r == 0 && !contents)
+                r = fs_mkdirs_beneath(sandbox, name, 0700);
+        DIR *dir = r < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                close(fd);
+                return r < 0 ? r : -errno;
+        }
+        struct dirent *e;
+        while (r == 0 && (e = readdir(dir))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                BUF_CLEANUP struct buf sub = {0};
+                buf_printf(&sub, "%s%s%s", contents ? "" : name, contents ? "" : "/", e->d_name);
+                r = copy_in(fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, bytes);
+                if (r == -EINVAL || r == -ENOENT) /* sockets, pipes, links to nowhere are left out */
+                        r = 0;
+        }
+        closedir(dir);
+        return r;
+}
+
+int move_in(const char *from, int sandbox, const char *name, bool contents, mode_t extra_mode, uint64_t *bytes, struct err *err)
+{
+        int r = copy_in(AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
+        return r < 0 ? say(err, r, "read the input", from) : 0;
+}
+
+/* ---- out */
+
+static int copy_to(int from, const char *to, uint32_t fence, mode_t mode, uint64_t *bytes)
+{
+        BUF_CLEANUP struct buf name = {0};
+        buf_printf(&name, "%s.drover-%u.tmp", to, fence);
+        int fd = open(buf_z(&name), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        uint64_t n = 0;
+        int r = fs_copy(from, fd, &n);
+        if (r == 0 && fchmod(fd, mode & 0777) < 0)
+                r = -errno;
+        if (close(fd) < 0 && r == 0)
+                r = -errno;
+        if (r == 0 && rename(buf_z(&name), to) < 0)
+                r = -errno;
+        if (r < 0)
+                unlink(buf_z(&name));
+        *bytes += n;
+        return r;
+}
+
+/* Into a device or a pipe that stands there. */
+static int write_into(int from, const char *to, uint64_t *bytes)
+{
+        int fd = open(to, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fs_copy(from, fd, bytes);
+        close(fd);
+        return r;
+}
+
+static int out_file(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes)
+{
+        struct stat st, there;
+        char target[PATH_MAX];
+        bool exists = lstat(to, &there) == 0;
+        if (exists && S_ISLNK(there.st_mode)) {
+                if (realpath(to, target)) {
+                        to = target;
+                        exists = lstat(to, &there) == 0;
+                } else {
+                        exists = false; /* to nowhere: the link itself is replaced */
+                }
+        }
+        if (exists && S_ISDIR(there.st_mode))
+                return -EISDIR;
+        const char *last;
+        int parent = fs_open_parent(sandbox, name, &last);
+        if (parent < 0)
+                return parent;
+        int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+        if (r == 0 && !(exists && !S_ISREG(there.st_mode)) && st.st_nlink == 1 && st.st_uid == geteuid()) {
+                r = renameat(parent, last, AT_FDCWD, to) == 0 ? 0 : -errno;
+                if (r == 0)
+                        *bytes += (uint64_t)st.st_size;
+                if (r != -EXDEV) {
+                        close(parent);
+                        return r;
+                }
+                r = 0;
+        }
+        if (r == 0 && small_only && st.st_size > MOVE_SMALL)
+                r = -EXDEV;
+        int fd = r < 0 ? r : openat(parent, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (r == 0 && fd < 0)
+                r = -errno;
+        if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+                r = -EINVAL;
+        if (r == 0 && exists && !S_ISREG(there.st_mode))
+                r = write_into(fd, to, bytes);
+        else if (r == 0)
+                r = copy_to(fd, to, fence, st.st_mode, bytes);
+        if (fd >= 0)
+                close(fd);
+        close(parent);
+        return r;
+}
+
+static int out_tree(int sandbox, const char *name, const char *to, uint32_t fence, int depth, uint64_t *bytes, struct err *err)
+{
+        int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        if (fd < 0)
+                return say(err, fd, "read the output", name);
+        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : mkdir(to, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+        if (r < 0) {
+                close(fd);
+                return say(err, r, "make the folder", to);
+        }
+        DIR *dir = fdopendir(fd);
+        struct dirent *e;
+        while (dir && r == 0 && (e = readdir(dir))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                BUF_CLEANUP struct buf from = {0}, target = {0};
+                buf_printf(&from, "%s/%s", name, e->d_name);
+                buf_printf(&target, "%s/%s", to, e->d_name);
+                struct stat st;
+                if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+                        continue;
+                r = S_ISDIR(st.st_mode) ? out_tree(sandbox, buf_z(&from), buf_z(&target), fence, depth + 1, bytes, err)
+                                        : move_out(sandbox, buf_z(&from), buf_z(&target), fence, false, bytes, err);
+        }
+        if (dir)
+                closedir(dir);
+        else
+                close(fd);
+        return r;
+}
+
+int move_out(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes, struct err *err)
+{
+        int r = out_file(sandbox, name, to, fence, small_only, bytes);
+        if (r == -EINVAL || r == -EISDIR) {
+                int fd = fs_open_beneath(sandbox, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+                if (fd >= 0) {
+                        close(fd);
+                        return small_only ? -EXDEV : out_tree(sandbox, name, to, fence, 0, bytes, err);
+                }
+        }
+        if (r == -EXDEV && small_only)
+                return r;
+        if (r == -EINVAL || r == -ELOOP)
+                return say(err, -EINVAL, "deliver", name);
+        return r < 0 ? say(err, r, "write the output", to) : 0;
+}

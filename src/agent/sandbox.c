@@ -1,0 +1,67 @@
+/* Each attempt's own folder, STATE/jobs/<request>.<member>.<fence>, made when it is first needed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+void sandbox_name(const struct attempt *at, char room[64])
+{
+        snprintf(room, 64, "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
+}
+
+int sandbox_make(struct attempt *at)
+{
+        char name[64];
+        if (at->has_sandbox)
+                return 0;
+        sandbox_name(at, name);
+        if (mkdirat(at->a->jobs, name, 0700) < 0) {
+                if (errno != EEXIST)
+                        return -errno;
+                int r = fs_remove_tree(at->a->jobs, name); /* of an earlier life */
+                if (r < 0 && r != -ENOENT)
+                        return r;
+                if (mkdirat(at->a->jobs, name, 0700) < 0)
+                        return -errno;
+        }
+        at->has_sandbox = true;
+        return 0;
+}
+
+void sandbox_remove(struct attempt *at)
+{
+        char name[64];
+        if (!at->has_sandbox)
+                return;
+        sandbox_name(at, name);
+        int r = fs_remove_tree(at->a->jobs, name);
+        if (r < 0 && r != -ENOENT)
+                log_warn("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(-r));
+        at->has_sandbox = false;
+}
+
+void sandbox_sweep(struct agent *a)
+{
+        int fd = openat(a->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+        while (dir && (e = readdir(dir))) {
+                unsigned long long request;
+                unsigned member, fence;
+                if (e->d_name[0] == '.')
+                        continue;
+                if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
+                        const struct attempt *at = agent_find(a, request, member, fence);
+                        if (at && at->state != ATTEMPT_DONE)
+                                continue;
+                }
+                fs_remove_tree(a->jobs, e->d_name);
+        }
+        if (dir)
+                closedir(dir);
+}
