@@ -61,6 +61,7 @@ struct http_server {
         struct loop *loop;
         http_handler_fn *fn;
         void *arg;
+        struct http_limits limits;
         struct http_listen *listens;
         struct http_conn *conns;
         size_t n_conns;
@@ -192,7 +193,7 @@ static void conn_timed_out(void *arg)
                         break;
                 }
                 c->sent = sent;
-                timer_start(c->timer, STALL_MS);
+                timer_start(c->timer, c->server->limits.stall_ms);
         }
 }
 
@@ -200,7 +201,7 @@ static void conn_dispatch(struct http_conn *c)
 {
         c->state = BUSY;
         c->sent = c->written - stream_pending(c->stream);
-        timer_start(c->timer, STALL_MS);
+        timer_start(c->timer, c->server->limits.stall_ms);
         c->server->fn(c->server->arg, c->request);
 }
 
@@ -217,7 +218,7 @@ static bool conn_take_head(struct http_conn *c)
         if (!c->in->n)
                 return false;
         if (!c->began)
-                timer_start(c->timer, HEAD_MS);
+                timer_start(c->timer, c->server->limits.head_ms);
         c->began = true;
         size = http_head_size(buf_view(c->in));
         if (size > max || (!size && c->in->n >= max)) {
@@ -241,7 +242,7 @@ static bool conn_take_head(struct http_conn *c)
         }
         c->state = BODY;
         c->chunks = (struct http_chunks){0};
-        timer_start(c->timer, BODY_MS);
+        timer_start(c->timer, c->server->limits.body_ms);
         if (r->head.expect_continue && !c->in->n)
                 http_conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
         return true;
@@ -317,7 +318,7 @@ void http_conn_next(struct http_conn *c, bool close)
         }
         c->state = HEAD;
         c->began = false;
-        timer_start(c->timer, IDLE_MS);
+        timer_start(c->timer, c->server->limits.idle_ms);
         if (!c->processing && !c->again) {
                 c->again = true;
                 loop_defer(c->server->loop, conn_process_later, c);
@@ -341,7 +342,7 @@ static void conn_ready(void *arg, struct stream *s)
 
         if (stream_peer_name(s).n)
                 c->known = true;
-        timer_start(c->timer, HEAD_MS);
+        timer_start(c->timer, c->server->limits.head_ms);
 }
 
 static void conn_data(void *arg, struct stream *s, struct buf *in)
@@ -376,7 +377,8 @@ static void server_accepted(void *arg, int fd)
 {
         struct http_listen *h = arg;
         struct http_server *s = h->server;
-        struct stream_limits limits = {.read_max = READ_MAX, .write_max = WRITE_MAX, .handshake_ms = HEAD_MS};
+        struct stream_limits limits = {
+                .read_max = READ_MAX, .write_max = WRITE_MAX, .handshake_ms = s->limits.head_ms};
         struct http_conn *c;
         uid_t uid;
 
@@ -407,7 +409,16 @@ struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *a
         s->loop = l;
         s->fn = fn;
         s->arg = arg;
+        s->limits = (struct http_limits){HEAD_MS, BODY_MS, IDLE_MS, STALL_MS};
         return s;
+}
+
+void http_server_limits(struct http_server *s, const struct http_limits *limits)
+{
+        s->limits.head_ms = limits->head_ms ? limits->head_ms : HEAD_MS;
+        s->limits.body_ms = limits->body_ms ? limits->body_ms : BODY_MS;
+        s->limits.idle_ms = limits->idle_ms ? limits->idle_ms : IDLE_MS;
+        s->limits.stall_ms = limits->stall_ms ? limits->stall_ms : STALL_MS;
 }
 
 int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,

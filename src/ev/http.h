@@ -24,6 +24,11 @@ struct http_request;
 typedef void http_handler_fn(void *arg, struct http_request *r);
 
 struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg);
+struct http_limits { /* milliseconds; 0: as above */
+        int64_t head_ms, body_ms, idle_ms, stall_ms;
+};
+void http_server_limits(struct http_server *s,
+                        const struct http_limits *limits); /* for what comes from now on */
 /* As listener_new in stream.h; tls NULL for none. May be called several times. */
 int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
                        const char **ret_address, struct err *err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "ev/private.h"
 
 struct mailbox {
         _Atomic(struct mail *) head;
@@ -60,17 +61,29 @@ static void mailbox_readable(void *arg, int what)
                 free(mb);
 }
 
-struct mailbox *mailbox_new(struct loop *l, void (*fn)(void *arg, struct mail *m), void (*idle)(void *arg),
-                            void *arg)
+struct mailbox *mailbox_try_new(struct loop *l, void (*fn)(void *arg, struct mail *m),
+                                void (*idle)(void *arg), void *arg)
 {
-        struct mailbox *mb = mem_new(struct mailbox);
+        struct mailbox *mb;
+        int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
-        mb->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        assert(mb->fd >= 0);
+        if (fd < 0)
+                return NULL;
+        mb = mem_new(struct mailbox);
+        mb->fd = fd;
         mb->fn = fn;
         mb->idle = idle;
         mb->arg = arg;
         mb->watch = watch_new(l, mb->fd, WATCH_READ, mailbox_readable, mb);
+        return mb;
+}
+
+struct mailbox *mailbox_new(struct loop *l, void (*fn)(void *arg, struct mail *m), void (*idle)(void *arg),
+                            void *arg)
+{
+        struct mailbox *mb = mailbox_try_new(l, fn, idle, arg);
+
+        assert(mb);
         return mb;
 }
 

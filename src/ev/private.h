@@ -11,6 +11,11 @@
 
 struct event_base *loop_base(struct loop *l);
 
+/* As mailbox_new; NULL with errno when there are no descriptors left. */
+struct mail;
+struct mailbox *mailbox_try_new(struct loop *l, void (*fn)(void *arg, struct mail *m),
+                                void (*idle)(void *arg), void *arg);
+
 /* Children that were forgotten but not reaped yet: loop_free gives their memory back. */
 struct child;
 struct child **loop_children(struct loop *l);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ev/mailbox.h"
+#include "ev/private.h"
 
 /* What the thread works on; the thread frees it, or the loop when the answer has come. */
 struct question {
@@ -26,6 +27,7 @@ struct question {
 };
 
 struct resolve {
+        struct loop *loop;
         struct mailbox *box;
         struct question *question;
         void (*fn)(void *arg, int error, struct addrinfo *list, const struct err *why);
@@ -71,17 +73,13 @@ static void *question_thread(void *arg)
         return NULL;
 }
 
-static void resolve_answered(void *arg, struct mail *m)
+static void resolve_tell(struct resolve *r)
 {
-        struct resolve *r = arg;
-        struct question *q = container_of(m, struct question, mail);
+        struct question *q = r->question;
         struct addrinfo *list = q->list;
         struct err why = {""};
         int error = 0;
 
-        /* the poster may still hold the lock */
-        pthread_mutex_lock(&q->lock);
-        pthread_mutex_unlock(&q->lock);
         q->list = NULL;
         if (q->error == EAI_SYSTEM)
                 error = err_set(&why, -q->saved_errno, "cannot find host %s: %s", q->host,
@@ -93,6 +91,22 @@ static void resolve_answered(void *arg, struct mail *m)
         question_free(q);
         r->fn(r->arg, error, list, &why);
         free(r);
+}
+
+static void resolve_answered(void *arg, struct mail *m)
+{
+        struct question *q = container_of(m, struct question, mail);
+
+        /* the poster may still hold the lock */
+        pthread_mutex_lock(&q->lock);
+        pthread_mutex_unlock(&q->lock);
+        resolve_tell(arg);
+}
+
+/* There was no descriptor left for a mailbox. */
+static void resolve_failed(void *arg)
+{
+        resolve_tell(arg);
 }
 
 struct resolve *resolve_start(struct loop *l, const char *host, const char *port,
@@ -108,11 +122,19 @@ struct resolve *resolve_start(struct loop *l, const char *host, const char *port
         r->fn = fn;
         r->arg = arg;
         r->question = q;
-        r->box = mailbox_new(l, resolve_answered, NULL, r);
+        r->loop = l;
+        r->box = mailbox_try_new(l, resolve_answered, NULL, r);
         pthread_mutex_init(&q->lock, NULL);
         q->box = r->box;
         q->host = mem_dupz(host);
         q->port = mem_dupz(port);
+        if (!r->box) {
+                q->error = EAI_SYSTEM;
+                q->saved_errno = errno;
+                q->posted = true;
+                loop_defer(l, resolve_failed, r);
+                return r;
+        }
         question_ask(q, AI_NUMERICHOST | AI_NUMERICSERV);
         if (q->error != EAI_NONAME) {
                 question_answer(q);
@@ -140,6 +162,7 @@ void resolve_cancel(struct resolve *r)
         if (!r)
                 return;
         q = r->question;
+        loop_defer_cancel(r->loop, resolve_failed, r);
         pthread_mutex_lock(&q->lock);
         q->cancelled = true;
         posted = q->posted;

@@ -29,7 +29,7 @@ struct world {
         char *folder;
         struct http_server *server;
         const char *address;
-        struct client client, second;
+        struct client client;
         struct http_request *waiting;
         struct timer *later;
         int handled, gone;
@@ -236,13 +236,11 @@ static int teardown(void **state)
         struct world *w = *state;
 
         stream_free(w->client.s);
-        stream_free(w->second.s);
         timer_free(w->client.sip);
         timer_free(w->later);
         http_server_free(w->server);
         loop_free(w->loop);
         buf_deinit(&w->client.got);
-        buf_deinit(&w->second.got);
         buf_deinit(&w->seen);
         help_folder_remove(w->folder);
         free(w);
@@ -630,19 +628,63 @@ static void test_tls(void **state)
         help_cert_free(&client);
 }
 
-static void test_idle_connection_is_cut_after_the_first_seconds(void **state)
+static void test_time_limits(void **state)
 {
         struct world *w = *state;
-        int64_t before = clock_mono_ns();
+        struct http_limits limits = {.head_ms = 100, .body_ms = 200, .idle_ms = 300, .stall_ms = 400};
+        static const struct {
+                const char *text, *answer;
+                int64_t after_ms;
+        } cases[] = {
+                {"", "", 100},
+                {"GET / HT", " 408 ", 100},
+                {"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na", " 408 ", 200},
+                {GET("/hello"), " 200 ", 300},
+        };
 
-        client_open(w, &w->client, NULL, 0); /* says nothing */
-        client_open(w, &w->second, NULL, 0);
-        stream_write(w->second.s, "GET / HT", 8); /* and one that says little */
-        while (!w->client.closed || !w->second.closed)
-                help_run(w->loop);
-        assert_true(clock_mono_ns() - before > 4000000000);
-        assert_int_equal(w->client.total, 0);
-        assert_non_null(strstr(buf_z(&w->second.got), " 408 "));
+        http_server_limits(w->server, &limits);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                int64_t before = clock_mono_ns(), took_ms;
+                const char *got = ask(w, cases[i].text);
+                took_ms = (clock_mono_ns() - before) / 1000000;
+                if (took_ms < cases[i].after_ms || !strstr(got, cases[i].answer))
+                        fail_msg("case %zu: after %lld ms: %s", i, (long long)took_ms, got);
+        }
+        /* a byte now and then makes no new term */
+        client_open(w, &w->client, NULL, 0);
+        for (int i = 0; i < 100 && !w->client.closed; i++) {
+                stream_write(w->client.s, "G", 1);
+                help_run_ms(w->loop, 10);
+        }
+        assert_true(w->client.closed);
+        assert_non_null(strstr(buf_z(&w->client.got), " 408 "));
+}
+
+static void test_stalled_client_is_dropped(void **state)
+{
+        struct world *w = *state;
+        struct http_limits limits = {.stall_ms = 100};
+
+        http_server_limits(w->server, &limits);
+        w->client.slow = true;
+        client_open(w, &w->client, NULL, 1000);
+        stream_write(w->client.s, GET("/big"), strlen(GET("/big")));
+        help_run_ms(w->loop, 50);
+        assert_int_equal(w->handled, 1);
+        assert_true(w->left > 0);
+        /* once it is dropped its request is an orphan, and the handler talks to nobody until it is done */
+        for (int i = 0; w->left && i < 200; i++)
+                help_run_ms(w->loop, 50);
+        assert_int_equal(w->left, 0);
+        assert_non_null(w->client.s); /* it was not the client that went */
+        /* one that waits for its answer is not stalled */
+        w->client.slow = false;
+        stream_free(w->client.s);
+        client_open(w, &w->client, NULL, 0);
+        stream_write(w->client.s, GET("/wait"), strlen(GET("/wait")));
+        help_run_ms(w->loop, 400);
+        assert_non_null(w->waiting);
+        assert_false(w->client.closed);
 }
 
 int main(void)
@@ -669,8 +711,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_client_gone_while_streaming, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tcp_strangers_have_less, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_idle_connection_is_cut_after_the_first_seconds, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(test_time_limits, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

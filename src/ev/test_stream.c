@@ -463,6 +463,29 @@ static void test_out_of_descriptors(void **state)
         close(used);
 }
 
+static void test_no_descriptor_to_dial_with(void **state)
+{
+        struct world *w = *state;
+        static const char *const addresses[] = {"unix:/tmp/x", "127.0.0.1:80", "localhost:80"};
+        struct rlimit before, none;
+
+        w->client.stop_on_close = true;
+        getrlimit(RLIMIT_NOFILE, &before);
+        none = before;
+        none.rlim_cur = 3;
+        setrlimit(RLIMIT_NOFILE, &none);
+        for (int i = 0; i < 3; i++) {
+                w->client.s = stream_connect(w->loop, addresses[i], NULL, NULL, &end_ops, &w->client);
+                help_run(w->loop);
+                assert_int_equal(w->client.closed, i + 1);
+                assert_non_null(strstr(w->client.why.text, "Too many open files"));
+        }
+        stream_free(stream_connect(w->loop, addresses[2], NULL, NULL, &end_ops, &w->client));
+        help_run_ms(w->loop, 5);
+        setrlimit(RLIMIT_NOFILE, &before);
+        assert_int_equal(w->client.closed, 3);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -479,6 +502,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_handshake_limit, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_unix_path, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_descriptor_to_dial_with, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_out_of_descriptors, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
