@@ -42,7 +42,7 @@ static int socket_dir(const char *dir, char **ret, struct err *err)
 
 int paths_init(struct paths *p, const char *dir, struct err *err)
 {
-        MEM_CLEANUP char *sockets = NULL, *api = NULL, *agents = NULL;
+        MEM_CLEANUP char *sockets = NULL;
         struct buf b = {0};
         int r;
 

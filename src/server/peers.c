@@ -106,6 +106,8 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
         struct err err = {0};
 
         (void)session;
+        if (m->kind_case == DROVER__TO_SERVER__KIND__NOT_SET)
+                return; /* of a newer version, or nothing: it breaks silence */
         if (!p->said_hello) {
                 p->said_hello = true;
                 if (m->kind_case == DROVER__TO_SERVER__KIND_JOIN)

@@ -174,7 +174,7 @@ json_t *call_json(struct call *c)
         json_error_t e;
         json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);
 
-        if (doc && json_is_object(doc))
+        if (json_is_object(doc))
                 return doc;
         if (doc) {
                 json_decref(doc);
