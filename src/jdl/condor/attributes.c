@@ -6,6 +6,8 @@
 #include "jdl/condor/names.h"
 #include "jdl/condor/reader.h"
 
+#define TRIED_ROWS_MAX 1000
+
 void entry_deinit(struct entry *e)
 {
         buf_deinit(&e->text);
@@ -245,37 +247,49 @@ static void hint_at_name(void *arg, symbol name, bool target)
                             h->entry->keyword, STR_ARG(n), near);
 }
 
-/* Parses an attribute's text as it will be for the first job. */
-static int check_expression(struct reader *r, const struct entry *e, struct str text)
+/* Parses one expression. where: "" or which job's it is. */
+static int parse_one(struct reader *r, const struct entry *e, struct str text, const char *where, bool hints)
 {
-        BUF_CLEANUP struct buf tried = {.max = CONDOR_VALUE_MAX};
         struct expr *x = NULL;
         struct expr_uses uses;
         struct err err = {{0}};
-        struct sample s;
-        int rc;
+        int rc = expr_parse(r->symbols, text, &x, &err);
 
-        sample_start(&s, r, false);
-        if (e->late && sample_next(&s)) {
-                rc = sample_expand_expression(&s, text, &tried, &err);
-                if (rc)
-                        return entry_fail(r, e, "%s", err.text);
-                text = buf_view(&tried);
-        } else if (e->late) {
-                return 0; /* no jobs */
-        }
-        rc = expr_parse(r->symbols, text, &x, &err);
-        if (rc == 0)
+        if (rc == 0 && hints)
                 expr_references(x, NULL, hint_at_name, &(struct hints){r, e}, &uses);
         expr_free(x);
-        if (rc < 0)
+        if (rc <= 0)
                 return rc;
-        if (rc && e->late)
-                return entry_fail(r, e, "'" STR_FMT "' (as it is for the first job) is no expression: %s",
-                                  STR_ARG(str_head(text, 120)), err.text);
-        return rc ? entry_fail(r, e, "'" STR_FMT "' is no expression: %s", STR_ARG(str_head(text, 120)),
-                               err.text)
-                  : 0;
+        return entry_fail(r, e, "'" STR_FMT "'%s is no expression: %s", STR_ARG(str_head(text, 120)), where,
+                          err.text);
+}
+
+/* Parses an attribute's text; a late one as it will be for the first job of each row, up to TRIED_ROWS_MAX.
+ */
+static int check_expression(struct reader *r, const struct entry *e, struct str text)
+{
+        BUF_CLEANUP struct buf tried = {.max = CONDOR_VALUE_MAX}, where = {0};
+        struct err err = {{0}};
+        struct sample s;
+        int rc = 0;
+
+        if (!e->late)
+                return parse_one(r, e, text, "", true);
+        sample_start(&s, r, false);
+        while (!rc && sample_next(&s) && s.row < TRIED_ROWS_MAX) {
+                buf_reset(&tried);
+                buf_reset(&where);
+                if (r->part->variable_count)
+                        buf_printf(&where, " (row %llu of the list)", (unsigned long long)s.row);
+                else
+                        buf_addz(&where, " (as it is for the first job)");
+                rc = sample_expand_expression(&s, text, &tried, &err);
+                if (rc)
+                        rc = entry_fail(r, e, "%s%s", err.text, s.row ? buf_z(&where) : "");
+                else
+                        rc = parse_one(r, e, buf_view(&tried), buf_z(&where), s.row == 0);
+        }
+        return rc;
 }
 
 static void set(struct reader *r, const char *attribute, const struct entry *e, struct str text)
