@@ -70,21 +70,24 @@ static void bad(struct lex *lx, const char *why)
 
 bool lex_space(struct lex *lx)
 {
+        const char *p = lx->p, *end = lx->end;
+
         for (;;) {
-                while (lx->p < lx->end && (class_of(*lx->p) & LEX_SPACE))
-                        lx->p++;
-                if (lx->end - lx->p < 2 || lx->p[0] != '/' || lx->old)
+                while (p < end && (class_of(*p) & LEX_SPACE))
+                        p++;
+                lx->p = p;
+                if (end - p < 2 || p[0] != '/' || lx->old)
                         return true;
-                if (lx->p[1] == '/') {
-                        const char *nl = memchr(lx->p, '\n', (size_t)(lx->end - lx->p));
-                        lx->p = nl ? nl + 1 : lx->end;
-                } else if (lx->p[1] == '*') {
-                        struct str rest = str_make(lx->p + 2, (size_t)(lx->end - lx->p - 2));
+                if (p[1] == '/') {
+                        const char *nl = memchr(p, '\n', (size_t)(end - p));
+                        p = nl ? nl + 1 : end;
+                } else if (p[1] == '*') {
+                        struct str rest = str_make(p + 2, (size_t)(end - p - 2));
                         ptrdiff_t close = str_search(rest, STR("*/"));
 
                         if (close < 0)
                                 return false;
-                        lx->p = rest.p + close + 2;
+                        p = rest.p + close + 2;
                 } else {
                         return true;
                 }
@@ -247,13 +250,14 @@ static void resolve(struct lex *lx, char quote, const char *from)
 
 static void string(struct lex *lx, char quote)
 {
-        const char *from = ++lx->p;
+        const char *from = ++lx->p, *p = from, *end = lx->end;
 
         lx->kind = quote == '"' ? TOKEN_STRING : TOKEN_QUOTED;
-        while (lx->p < lx->end && *lx->p != quote && *lx->p != '\\' && *lx->p != '\n' && *lx->p != '\0')
-                lx->p++;
-        if (lx->p < lx->end && *lx->p == quote) {
-                lx->text = str_make(from, (size_t)(lx->p - from));
+        while (p < end && *p != quote && *p != '\\' && *p != '\n' && *p != '\0')
+                p++;
+        lx->p = p;
+        if (p < end && *p == quote) {
+                lx->text = str_make(from, (size_t)(p - from));
                 lx->p++;
         } else {
                 resolve(lx, quote, from);
@@ -308,31 +312,34 @@ static enum token operator(struct lex *lx) {
 
 void lex_next(struct lex *lx)
 {
-        char c;
+        const char *p = lx->p, *end = lx->end;
+        unsigned class;
 
-        if (!lex_space(lx)) {
+        while (p < end && *p == ' ')
+                p++;
+        lx->p = p;
+        if (p < end && ((class_of(*p) & LEX_SPACE) || *p == '/') && !lex_space(lx)) {
                 lx->at = lx->p;
                 bad(lx, "a comment that does not end");
                 return;
         }
-        lx->at = lx->p;
-        if (lx->p >= lx->end) {
+        lx->at = p = lx->p;
+        if (p >= end) {
                 lx->kind = TOKEN_END;
                 return;
         }
-        c = *lx->p;
-        if (class_of(c) & LEX_ALPHA) {
-                const char *from = lx->p;
-
+        class = class_of(*p);
+        if (class & LEX_ALPHA) {
                 do
-                        lx->p++;
-                while (lx->p < lx->end && (class_of(*lx->p) & (LEX_ALPHA | LEX_DIGIT)));
-                lx->text = str_make(from, (size_t)(lx->p - from));
+                        p++;
+                while (p < end && (class_of(*p) & (LEX_ALPHA | LEX_DIGIT)));
+                lx->text = str_make(lx->p, (size_t)(p - lx->p));
+                lx->p = p;
                 lx->kind = TOKEN_NAME;
-        } else if ((class_of(c) & LEX_DIGIT) || (c == '.' && digit_at(lx, lx->p + 1))) {
+        } else if ((class & LEX_DIGIT) || (*p == '.' && digit_at(lx, p + 1))) {
                 number(lx);
-        } else if (c == '"' || c == '\'') {
-                string(lx, c);
+        } else if (*p == '"' || *p == '\'') {
+                string(lx, *p);
         } else {
                 lx->kind = operator(lx);
         }

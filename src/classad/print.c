@@ -179,7 +179,8 @@ static void print_node_here(const struct printer *p, const struct node *nd)
                 break;
         case OP_SELECT:
                 print_tree(p, node_kid(nd, 0), level);
-                buf_char(out, '.');
+                /* "1.a" would be a broken number */
+                buf_addz(out, node_kid(nd, 0)->op == OP_INTEGER ? " ." : ".");
                 print_name(p, nd->a);
                 break;
         case OP_SUBSCRIPT:

@@ -37,20 +37,31 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
         return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
+static inline uint64_t load(const char *p, size_t n) /* n is 4 or 8 */
+{
+        uint64_t w = 0;
+
+        memcpy(&w, p, n);
+        return w;
+}
+
+/* The last word of a longer name overlaps the one before it, and those of a short name overlap each other. */
 static inline uint32_t hash_name(const struct symbols *s, const char *p, size_t n)
 {
-        const uint64_t fold = 0x2020202020202020u;
+        const uint64_t fold = 0x2020202020202020u, m = 0x9fb21c651e98df25u;
         uint64_t h = s->key ^ n, w;
 
-        while (n > 8) {
-                memcpy(&w, p, 8);
-                h = mix(h ^ (w | fold), 0x9fb21c651e98df25u);
-                p += 8;
-                n -= 8;
+        if (n >= 8) {
+                for (size_t i = 0; i + 8 < n; i += 8)
+                        h = mix(h ^ (load(p + i, 8) | fold), m);
+                w = load(p + n - 8, 8);
+        } else if (n >= 4) {
+                w = load(p, 4) | load(p + n - 4, 4) << 32;
+        } else {
+                w = 0;
+                for (size_t i = 0; i < n; i++)
+                        w = w << 8 | (unsigned char)p[i];
         }
-        w = 0;
-        for (size_t i = 0; i < n; i++)
-                w = w << 8 | (unsigned char)p[i];
         h = mix(h ^ (w | fold), 0xd6e8feb86659fd93u);
         return (uint32_t)(h ^ h >> 32);
 }
@@ -141,6 +152,8 @@ struct symbols *symbols_new(void)
         s->mask = 1023;
         s->slots = mem_zalloc(((size_t)s->mask + 1) * sizeof(*s->slots));
         s->code.symbols = s;
+        MEM_GROW(s->kids, s->kids_cap, 64);
+        MEM_GROW(s->entries, s->entries_cap, 64);
         for (symbol sym = 1; sym < SYM_FIRST_FUNCTION; sym++) {
                 symbol got = symbols_intern(s, str_of(known[sym]));
                 assert(got == sym);

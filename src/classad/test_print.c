@@ -28,6 +28,8 @@ static void test_expressions(void **state)
         check_print("a?b:c?d:e", "a ? b : c ? d : e");
         check_print("(a?b:c)?d:e", "(a ? b : c) ? d : e");
         check_print("-1", "-1");
+        check_print("1 .a", "1 .a");
+        check_print("a.b.c", "a.b.c");
         check_print("- 1 - -1", "-1 - -1");
         check_print("!a.b[3].c", "!a.b[3].c");
         check_print("my.x+target.y+other.z+.w", "MY.x + TARGET.y + TARGET.z + .w");
