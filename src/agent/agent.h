@@ -173,6 +173,8 @@ void template_unref(struct template *t);
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
 /* The program's path as it is run, for people too. */
 void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
+/* What a step reads: a path, or a name in the sandbox; empty: nothing. 0, or -EINVAL. */
+int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
 /* Starts the attempt's current step. 0, or -EINVAL with err: it can never run as it is. */
 int expand_submit(struct attempt *at, struct err *err);
 /* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */

@@ -316,7 +316,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
                                     e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
         } else if (!strcmp(e->what, "stdin")) {
-                expand_text(at, step->stdin_file, &path, NULL);
+                expand_input(at, step, &path, NULL);
                 attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT, "cannot read its input %s: %s", buf_z(&path), why);
         } else if (!strcmp(e->what, "folder")) {
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s", at->t->m->iwd, why);

@@ -206,7 +206,7 @@ static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
 }
 
 /* The input of a step: 0, or -EINVAL. An empty path is none. */
-static int input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = 65536};
         int r = expand_text(at, step->stdin_file, &text, err);
@@ -236,7 +236,7 @@ int expand_submit(struct attempt *at, struct err *err)
         if (r == 0)
                 r = environment(at, step, sandbox, &env, err);
         if (r == 0)
-                r = input(at, step, &in, err);
+                r = expand_input(at, step, &in, err);
         int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
         int err_index = r < 0 ? r : expand_stream(at, step->stderr_file, NULL, err);
         if (r == 0 && ((out_index < 0 && out_index != -ENOENT) || (err_index < 0 && err_index != -ENOENT)))

@@ -199,6 +199,8 @@ int move_out(int sandbox, const char *name, const char *to, uint32_t fence, bool
         }
         if (r == -EXDEV && small_only)
                 return r;
+        if (r == -ENOENT && faccessat(sandbox, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                return err_set(err, r, "the job did not make its output %s", name);
         if (r == -EINVAL || r == -ELOOP)
                 return say(err, -EINVAL, "deliver", name);
         return r < 0 ? say(err, r, "write the output", to) : 0;
