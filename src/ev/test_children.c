@@ -160,6 +160,45 @@ static void signals_are_as_new(void **state)
         assert_int_equal(w->status[0], 0);
 }
 
+/* Gone, or a zombie that waits for whoever inherited it. */
+static bool has_ended(pid_t pid)
+{
+        char path[64], line[256], state = 0;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        f = fopen(path, "r");
+        if (!f)
+                return true;
+        if (fgets(line, sizeof(line), f) && strrchr(line, ')'))
+                state = strrchr(line, ')')[2];
+        fclose(f);
+        return state == 'Z' || state == 'X';
+}
+
+static void dies_with_its_parent(void **state)
+{
+        struct world *w = *state;
+        pid_t parent, child = 0;
+        int tell[2];
+
+        assert_int_equal(pipe2(tell, O_CLOEXEC), 0);
+        parent = fork();
+        if (parent == 0) {
+                struct child_spec spec = {
+                        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .die_with_parent = true};
+                child = child_pid(spawn(w, "exec sleep 100", &spec));
+                _exit(write(tell[1], &child, sizeof(child)) != sizeof(child));
+        }
+        assert_int_equal(read(tell[0], &child, sizeof(child)), sizeof(child));
+        assert_int_equal(waitpid(parent, NULL, 0), parent);
+        for (int i = 0; i < 500 && !has_ended(child); i++)
+                usleep(10000);
+        assert_true(has_ended(child));
+        close(tell[0]);
+        close(tell[1]);
+}
+
 static void forgotten_is_reaped(void **state)
 {
         struct world *w = *state;
@@ -183,6 +222,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(cannot_start, setup, teardown),
                 cmocka_unit_test_setup_teardown(descriptors_and_environment, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals_are_as_new, setup, teardown),
+                cmocka_unit_test_setup_teardown(dies_with_its_parent, setup, teardown),
                 cmocka_unit_test_setup_teardown(forgotten_is_reaped, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
