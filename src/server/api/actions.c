@@ -206,15 +206,17 @@ static int read_ids(struct act *x, struct err *err)
 
 void api_action(struct server *s, struct call *c)
 {
-        struct act *x = call_state(c, sizeof(*x), state_free);
+        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        struct act *x;
         struct str name;
         struct err err = {0};
         size_t i;
 
         (void)s;
-        x->doc = call_json(c);
-        if (!x->doc)
+        if (!doc)
                 return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
         name = call_json_text(x->doc, "action");
         for (i = 0; i < sizeof(actions) / sizeof(actions[0]) && !str_eqz(name, actions[i].name); i++)
                 ;

@@ -143,15 +143,17 @@ static void find_items(struct server *s, struct call *c)
 
 void api_submit(struct server *s, struct call *c)
 {
-        struct submit *x = call_state(c, sizeof(*x), state_free);
+        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        struct submit *x;
         struct err err = {0};
         bool uploads = false;
 
         (void)s;
-        x->dry_run = call_flag(c, "dry_run");
-        x->doc = call_json(c);
-        if (!x->doc)
+        if (!doc)
                 return;
+        x = call_state(c, sizeof(*x), state_free);
+        x->doc = doc;
+        x->dry_run = call_flag(c, "dry_run");
         if (submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
                 call_fail_err(c, 400, "bad_request", &err);
                 return;

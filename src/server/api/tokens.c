@@ -102,10 +102,14 @@ static bool read_token(struct server *s, struct call *c, struct make *m)
 
 void api_token_new(struct server *s, struct call *c)
 {
-        struct make *m = call_state(c, sizeof(*m), state_free);
+        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        struct make *m;
 
-        m->doc = call_json(c);
-        if (!m->doc || !read_token(s, c, m))
+        if (!doc)
+                return;
+        m = call_state(c, sizeof(*m), state_free);
+        m->doc = doc;
+        if (!read_token(s, c, m))
                 return;
         if (c->role != ROLE_ADMIN &&
             (m->token.kind != TOKEN_USER || !str_eqz(m->name, c->who) || m->token.role > c->role))

@@ -1,0 +1,205 @@
+"""The real server against docs/openapi.json: every operation is called, good and bad, and every answer checked."""
+import json
+import urllib.parse
+
+import openapi
+import pytest
+from drover import wait_until
+from jsonschema import Draft202012Validator
+
+UUID = "6b1c7c2e-0000-4000-8000-{:012d}"
+
+
+def caller(instance, seen):
+    """call(method, path, body=…, status=…): checks the call and the answer; returns the answer."""
+
+    def call(method, path, body=None, status=None, check=True):
+        base, _, query = path.partition("?")
+        query = dict(urllib.parse.parse_qsl(query))
+        if check and not isinstance(body, bytes):
+            openapi.check_request(method, base, body)
+            openapi.check_query(method, base, query)
+        got, data = instance.call(method, path, body)
+        assert got < 500 or got == 503, (got, data)
+        if status:
+            assert got == status, (got, data)
+        else:
+            assert got < 300, (got, data)
+        openapi.check_answer(method, base, got, data if not isinstance(data, bytes) else None)
+        seen.add(openapi.operation(method, base)["operationId"])
+        return data
+
+    return call
+
+
+def part(**more):
+    return {"attributes": {"Cmd": '"/bin/true"', "Iwd": '"/tmp"', "JobUniverse": "5", **more.pop("attributes", {})},
+            "late": [], "variables": [], "rows": 1, "steps": 1, **more}
+
+
+def test_the_document_is_sound():
+    Draft202012Validator.check_schema({"components": openapi.DOCUMENT["components"]})
+    ids = [o["operationId"] for p in openapi.DOCUMENT["paths"].values() for o in p.values()]
+    assert len(ids) == len(set(ids))
+    for name, schema in openapi.DOCUMENT["components"]["schemas"].items():
+        Draft202012Validator.check_schema(schema)
+        for required in schema.get("required", []):
+            assert required in schema.get("properties", {required: 1}), f"{name}: {required}"
+
+    def refs(node):
+        if isinstance(node, dict):
+            for k, v in node.items():
+                if k == "$ref":
+                    openapi.follow({"$ref": v})
+                refs(v)
+        elif isinstance(node, list):
+            for v in node:
+                refs(v)
+
+    refs(openapi.DOCUMENT)
+
+
+def test_a_checker_that_can_fail():
+    good = {"affected": 1, "errors": []}
+    openapi.check_answer("POST", "/v1/actions", 200, good)
+    for wrong in ({}, {**good, "affected": "1"}, {**good, "errors": [{"id": "7"}]}, []):
+        with pytest.raises(AssertionError):
+            openapi.check_answer("POST", "/v1/actions", 200, wrong)
+    for method, path in (("GET", "/v1/nothing"), ("DELETE", "/v1/actions")):
+        with pytest.raises(AssertionError):
+            openapi.operation(method, path)
+    with pytest.raises(AssertionError):
+        openapi.check_query("GET", "/v1/wait", {})
+
+
+def test_every_operation(instance):
+    """With jobs that wait: no agent is needed."""
+    instance.server()
+    seen = set()
+    call = caller(instance, seen)
+    assert call("GET", "/v1/openapi.json") == openapi.DOCUMENT
+    assert call("GET", "/v1/server")["admin"] is True
+
+    upload = call("POST", "/v1/uploads")["id"]
+    assert call("PUT", f"/v1/uploads/{upload}?offset=0", b"one\n") == {"size": 4}
+    assert call("PUT", f"/v1/uploads/{upload}?offset=0", b"one\n") == {"size": 4}
+    assert call("PUT", f"/v1/uploads/{upload}?offset=4", b"two\n") == {"size": 8}
+    done = call("POST", f"/v1/uploads/{upload}/finish", {"name": "in.txt"})
+    assert done["size"] == 8
+    call("PUT", "/v1/uploads/nothing?offset=0", b"x", status=404)
+
+    body = {"uuid": UUID.format(1), "parts": [part(steps=3), part(variables=["x"], items="a\nb\n", rows=2)],
+            "spooled": [{"name": "in.txt", "sha256": done["sha256"], "size": 8, "executable": False}], "hold": False}
+    dry = call("POST", "/v1/requests?dry_run=1", body)
+    assert dry["jobs"] == 5 and call("GET", "/v1/requests")["requests"] == []
+    made = call("POST", "/v1/requests", body, status=201)
+    assert made["jobs"] == 5 and not made["existing"]
+    again = call("POST", "/v1/requests", body, status=200)
+    assert again["id"] == made["id"] and again["existing"]
+    number = made["id"]
+
+    assert call("GET", "/v1/requests?limit=1")["requests"][0]["id"] == number
+    assert len(call("GET", f"/v1/requests/{number}")["parts"]) == 2
+    assert call("GET", f"/v1/requests/{number}/files")["files"] == []
+    page = call("GET", f"/v1/jobs?id={number}&limit=2")
+    assert [j["member"] for j in page["jobs"]] == [0, 1] and page["next"]
+    rest = call("GET", f"/v1/jobs?id={number}&after={page['next']}")
+    assert [j["member"] for j in rest["jobs"]] == [2, 3, 4] and rest["next"] is None
+    some = call("GET", f"/v1/jobs?id={number}.0-3&state=idle&constraint=ProcId%20%3E%202&attributes=ProcId,Cmd")
+    assert [j["ad"]["ProcId"] for j in some["jobs"]] == [3]
+    job = call("GET", f"/v1/jobs/{number}.4")
+    assert job["state"] == "idle" and job["ad"]["Cmd"] == "/bin/true"
+    assert call("GET", f"/v1/jobs/{number}.4/log")["events"][0]["event"] == "submitted"
+    assert call("GET", f"/v1/jobs/{number}.4/why")["text"]
+    assert call("GET", f"/v1/jobs/{number}.4/files")["files"] == []
+
+    act = {"ids": [f"{number}.0-1"], "reason": "because"}
+    assert call("POST", "/v1/actions", {"action": "hold", **act})["affected"] == 2
+    held = call("GET", f"/v1/jobs/{number}.0")
+    assert held["state"] == "held" and held["status"] == 5 and held["hold_reason"] == "because"
+    assert "because" in " ".join(call("GET", f"/v1/jobs/{number}.0/why")["text"])
+    wait = call("GET", f"/v1/wait?ids={number}&timeout_ms=0")
+    assert (wait["jobs"], wait["held"], wait["idle"], wait["done"]) == (5, 2, 3, False)
+    call("POST", "/v1/actions", {"action": "release", **act})
+    call("POST", "/v1/actions", {"action": "priority", "ids": [str(number)], "value": 7})
+    assert call("POST", "/v1/actions", {"action": "remove", "ids": [str(number)]})["affected"] == 5
+    wait = call("GET", f"/v1/wait?ids={number}&timeout_ms=10000&seen={wait['seen']}")
+    assert wait["done"] and wait["removed"] == 5 and wait["idle"] == 0
+    wait_until(lambda: call("GET", "/v1/requests")["requests"] == [], 10)
+    assert call("GET", "/v1/requests?all=1")["requests"][0]["removed"] == 5
+    wait_until(lambda: len(call("GET", f"/v1/history?id={number}")["jobs"]) == 5, 10)
+    assert len(call("GET", "/v1/history?limit=2")["jobs"]) == 2
+    events = call("GET", "/v1/events?after=0&limit=3")
+    assert len(events["events"]) <= 3 and events["next"] > 0
+
+    assert call("GET", "/v1/agents")["agents"] == []
+    token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
+    assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
+    call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
+    call("DELETE", f"/v1/tokens/{token['id']}")
+    call("DELETE", f"/v1/tokens/{token['id']}", status=404)
+
+    missing = {o["operationId"] for p in openapi.DOCUMENT["paths"].values() for o in p.values()} - seen
+    assert missing == {"getJobFile"}
+
+
+@pytest.mark.parametrize("method, path, body, status", [
+    ("GET", "/v1/requests/99", None, 404), ("GET", "/v1/jobs/99.0", None, 404), ("GET", "/v1/jobs/1.0/log", None, 404),
+    ("GET", "/v1/jobs?id=99", None, 404), ("GET", "/v1/wait?ids=99&timeout_ms=0", None, 404),
+    ("GET", "/v1/jobs?constraint=%28%28", None, 400), ("GET", "/v1/jobs?limit=many", None, 400),
+    ("GET", "/v1/jobs?state=asleep", None, 400), ("GET", "/v1/jobs?id=x", None, 400),
+    ("POST", "/v1/actions", {"action": "hold", "ids": ["99"]}, 404),
+    ("POST", "/v1/actions", {"action": "tickle", "ids": ["1"]}, 400),
+    ("POST", "/v1/requests", {}, 400), ("POST", "/v1/requests", [], 400), ("POST", "/v1/requests", {"uuid": "x"}, 400),
+    ("POST", "/v1/requests", {"uuid": UUID.format(2), "parts": []}, 400),
+    ("POST", "/v1/requests", {"uuid": UUID.format(2), "parts": [part(attributes={"Requirements": "1 +"})]}, 400),
+    ("POST", "/v1/requests", {"uuid": UUID.format(2), "parts": [part(rows=3, variables=["x"], items="a\n")]}, 400),
+    ("POST", "/v1/tokens", {"kind": "king"}, 400), ("POST", "/v1/tokens", {"kind": "agent", "name": "../x"}, 400)])
+def test_refusals(shared_server, method, path, body, status):
+    """Every refusal has a code and a sentence, and the right status."""
+    call = caller(shared_server, set())
+    answer = call(method, path, body, status=status, check=False)
+    assert answer["error"]["code"] and len(answer["error"]["message"]) > 10
+
+
+def test_not_json(shared_server):
+    for body in (b"", b"{", b"\xff\xfe", b"[" * 100000, b'{"uuid":1e999999}'):
+        status, data = shared_server.call("POST", "/v1/requests", body)
+        assert status == 400 and data["error"]["message"], (body[:20], status)
+    assert shared_server.call("GET", "/v1/nothing")[0] == 404
+    assert shared_server.call("DELETE", "/v1/server")[0] == 405
+    assert shared_server.api("GET", "/v1/server")["accepting"] is True
+
+
+@pytest.fixture(scope="module")
+def shared_server(request):
+    import os
+    import tempfile
+
+    from drover import Instance
+    one = Instance(request.config.getoption("--build"), tempfile.mkdtemp(prefix="o-", dir=request.config.drover_tmp))
+    one.server()
+    try:
+        yield one
+    finally:
+        one.stop()
+        one.destroy()
+    assert os.path.isdir(request.config.drover_tmp)
+
+
+def test_files_that_the_server_keeps(instance):
+    """Of a job that ran where the submitter's files can't be reached."""
+    instance.up()
+    call = caller(instance, set())
+    instance.write("in.txt", "some input\n")
+    number = instance.run("executable = /bin/sh\narguments = \"-c 'cat in.txt > out.txt; echo said'\"\noutput = said.txt\n"
+                          "transfer_input_files = in.txt\nshould_transfer_files = YES\nqueue\n")
+    files = {f["name"]: f for f in call("GET", f"/v1/requests/{number}/files")["files"]}
+    assert set(files) == {"out.txt", "said.txt"}
+    assert instance.call("GET", f"/v1/jobs/{number}.0/files/out.txt") == (200, b"some input\n")
+    openapi.operation("GET", f"/v1/jobs/{number}.0/files/out.txt")
+    assert len(call("GET", f"/v1/jobs/{number}.0/files")["files"]) == 2
+    assert call("GET", f"/v1/jobs/{number}.0/files/none", status=404)
+    assert instance.cli("get", str(number), "-o", "got") == "2 files, 16B\n"
+    assert instance.read("got/out.txt") == "some input\n" and instance.read("got/said.txt") == "said\n"
+    assert json.loads(instance.cli("get", str(number), "--list", "--json"))["files"]
