@@ -6,6 +6,9 @@
  * allocates nothing. Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX
  * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is
  * error.
+ *
+ * The functions eval() and splitTime() may add names to the ads' table of symbols: evaluations with one table belong
+ * to one thread.
  */
 #pragma once
 #include "base/arena.h"
