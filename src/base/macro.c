@@ -57,6 +57,22 @@ int macro_deeper(struct macro_run *r, struct str text, struct buf *out, bool *la
         return rc;
 }
 
+/* Writes a text that is not to be expanded. */
+void macro_final(struct macro_run *r, struct str text, struct buf *out)
+{
+        if (!r->keep_dollar || str_find(text, '$') < 0) {
+                buf_str(out, text);
+                return;
+        }
+        r->saw_dollar = true;
+        for (size_t i = 0; i < text.n; i++) {
+                if (text.p[i] == '$')
+                        buf_addz(out, "$(DOLLAR)");
+                else
+                        buf_char(out, text.p[i]);
+        }
+}
+
 /* Writes what stands behind a name that was looked up. *found is what the lookup said. */
 int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *late, enum macro_found *found)
 {
@@ -70,7 +86,7 @@ int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *lat
         if (*found == MACRO_VALUE)
                 rc = macro_deeper(r, buf_view(&raw), out, late);
         else if (*found == MACRO_FINAL)
-                buf_str(out, buf_view(&raw));
+                macro_final(r, buf_view(&raw), out);
         return rc;
 }
 

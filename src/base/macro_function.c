@@ -370,7 +370,7 @@ static int call_env(struct call *c)
         z = str_dupz(str_trim(name));
         value = c->run->world->getenv(c->run->world->arg, z);
         if (value)
-                buf_addz(c->out, value);
+                macro_final(c->run, str_of(value), c->out);
         else if (rest.p)
                 buf_str(c->out, rest);
         else

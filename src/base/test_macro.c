@@ -61,6 +61,8 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
 static const char *environment(void *arg, const char *name)
 {
         (void)arg;
+        if (strcmp(name, "ODD") == 0)
+                return "$(x)";
         return strcmp(name, "HOME") == 0 ? "/home/ann" : NULL;
 }
 
@@ -142,6 +144,7 @@ static void test_late(void **state)
                 {"$INT(index,%04d)", "$INT($(Process) + 1,%04d)"},
                 {"$INT(Process)", "$INT(Process)"},
                 {"$(price)$(Process)", "5$(DOLLAR)(x)$(Process)"},
+                {"$ENV(ODD)$(literal)$(Process)", "$(DOLLAR)(x)$(DOLLAR)(x)$(Process)"},
                 {"$Fn(late_path)", "$Fn(in/$(Process).dat)"},
                 {"$Fnx(Process)", "$Fnx(Process)"},
                 {"$CHOICE(Process,list)", "$CHOICE(Process,red, green,blue)"},
@@ -178,6 +181,7 @@ static void test_functions(void **state)
                 {"$ENV(HOME)/x", "/home/ann/x"},
                 {"$ENV(NOTHING:there)", "there"},
                 {"$ENV(NOTHING)", "UNDEFINED"},
+                {"$ENV(ODD)", "$(x)"},
                 {"$RANDOM_INTEGER(4,4)", "4"},
                 {"$RANDOM_CHOICE(same,same)", "same"},
         };

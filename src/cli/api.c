@@ -160,7 +160,7 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
         rc = cli->api->http ? call_http(cli, r, ret, err) : remote_call(cli->api->remote, r, ret, err);
         if (rc != 0)
                 return rc;
-        ret->root = view_of(buf_view(&ret->body));
+        ret->root = view_open(buf_view(&ret->body));
         return ret->status / 100 == 2 ? 0 : refusal(ret, err);
 }
 
@@ -216,6 +216,22 @@ struct listing {
         int64_t left;
 };
 
+/* The array of a page, and its cursor, in one walk: a page may be long. */
+static struct view find_page(struct view root, const char *array, struct buf *next)
+{
+        struct view value, found = {STR_NONE};
+        struct str key;
+        size_t at = 0;
+
+        while (view_member(root, &at, &key, &value)) {
+                if (str_eqz(key, array))
+                        found = value;
+                else if (str_eqz(key, "next"))
+                        view_text(value, next);
+        }
+        return found;
+}
+
 static int list_page(struct listing *t, struct view array)
 {
         struct view item;
@@ -269,10 +285,9 @@ int api_list(struct cli *cli, const struct api_list *l)
                         api_query(&path, l->cursor, buf_view(&next));
                 }
                 code = api_get(cli, buf_z(&path), &answer);
-                if (code == 0)
-                        code = list_page(&t, view_get(answer.root, l->array));
                 buf_reset(&next);
-                view_text(view_get(answer.root, "next"), &next);
+                if (code == 0)
+                        code = list_page(&t, find_page(answer.root, l->array, &next));
                 if (next.n == 0 || t.left <= 0)
                         break;
         }

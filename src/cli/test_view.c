@@ -97,6 +97,7 @@ static void broken_text(void **state)
 
                 assert_int_equal(view_type(v), cut == n ? VIEW_OBJECT : VIEW_NONE);
                 walk(v, 0);
+                walk(view_open(str_make(copy, cut)), 0);
                 free(copy);
         }
         for (size_t i = 0; i < n; i++)
@@ -105,6 +106,7 @@ static void broken_text(void **state)
 
                         copy[i] = *p;
                         walk(view_of(str_make(copy, n)), 0);
+                        walk(view_open(str_make(copy, n)), 0);
                         free(copy);
                 }
 }

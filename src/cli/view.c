@@ -2,25 +2,27 @@
 
 #include <stdlib.h>
 
+/* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
+enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
+static const unsigned char meaning[256] = {
+        [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\r'] = BLANK, ['"'] = QUOTE, ['{'] = OPEN,
+        ['['] = OPEN,  ['}'] = SHUT,   [']'] = SHUT,   [','] = MARK,   [':'] = MARK,
+};
+
 static bool blank(char c)
 {
-        return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        return meaning[(unsigned char)c] == BLANK;
 }
 
 /* Behind the closing quote of the string that opens at p; NULL when it doesn't close. */
 static const char *skip_string(const char *p, const char *end)
 {
-        p++;
-        while (p < end) {
-                const char *quote = memchr(p, '"', (size_t)(end - p));
-                const char *back;
-
-                if (!quote)
-                        return NULL;
-                back = memchr(p, '\\', (size_t)(quote - p));
-                if (!back)
-                        return quote + 1;
-                p = back + 2;
+        /* Most strings are a few bytes: a plain loop beats calls of memchr. */
+        for (p++; p < end; p++) {
+                if (*p == '"')
+                        return p + 1;
+                if (*p == '\\')
+                        p++;
         }
         return NULL;
 }
@@ -33,39 +35,31 @@ static const char *skip_value(const char *p, const char *end)
         do {
                 if (p >= end)
                         return NULL;
-                switch (*p) {
-                case '"':
+                switch (meaning[(unsigned char)*p]) {
+                case QUOTE:
                         p = skip_string(p, end);
                         if (!p)
                                 return NULL;
                         break;
-                case '{':
-                case '[':
+                case OPEN:
                         if (++depth > VIEW_DEPTH_MAX)
                                 return NULL;
                         p++;
                         break;
-                case '}':
-                case ']':
+                case SHUT:
                         if (depth == 0)
                                 return NULL;
                         depth--;
                         p++;
                         break;
-                case ',':
-                case ':':
+                case MARK:
+                case BLANK:
                         if (depth == 0)
                                 return NULL;
                         p++;
                         break;
                 default:
-                        if (blank(*p) && depth == 0)
-                                return NULL;
-                        if (blank(*p)) {
-                                p++;
-                                break;
-                        }
-                        while (p < end && !blank(*p) && !strchr(",:]}[{\"", *p))
+                        while (p < end && meaning[(unsigned char)*p] == PLAIN)
                                 p++;
                 }
         } while (depth > 0);
@@ -89,6 +83,11 @@ struct view view_of(struct str text)
         from = skip_blank(text.p, end);
         to = skip_value(from, end);
         return (struct view){to ? str_make(from, (size_t)(to - from)) : STR_NONE};
+}
+
+struct view view_open(struct str text)
+{
+        return (struct view){str_trim(text)};
 }
 
 enum view_type view_type(struct view v)

@@ -20,6 +20,9 @@ struct view {
 };
 
 struct view view_of(struct str text); /* the first value in the text */
+/* The same for a text known to be one value: nothing is walked yet. Of a text that isn't, what makes sense is
+ * found. */
+struct view view_open(struct str text);
 enum view_type view_type(struct view v);
 /* The value under a key (as written, without escapes) of an object; VIEW_NONE when there is none, or v is
  * none. */

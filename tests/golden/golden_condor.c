@@ -47,8 +47,13 @@ static int find(void *arg, const char *pattern, char want, void (*each)(void *to
         return 0;
 }
 
-static const char *const environment[] = {"HOME=/home/ann",     "LANG=C.UTF-8", "PATH=/usr/bin:/bin",
-                                          "APP_MODE=two words", "APP_KEY=it's", NULL};
+static const char *const environment[] = {"HOME=/home/ann",
+                                          "LANG=C.UTF-8",
+                                          "PATH=/usr/bin:/bin",
+                                          "APP_MODE=two words",
+                                          "APP_KEY=it's",
+                                          "ODD=a$(x)b",
+                                          NULL};
 
 static const char *get(void *arg, const char *name)
 {

@@ -346,6 +346,21 @@ static void drop_overridden(struct reader *r, struct args *copied, struct str ow
         kept = (struct args){0};
 }
 
+/* What was copied is not for expanding, but will be, together with what is late. */
+static void keep_dollars(struct buf *text)
+{
+        struct buf kept = {.max = text->max};
+
+        for (size_t i = 0; i < text->n; i++) {
+                if (text->p[i] == '$')
+                        buf_addz(&kept, "$(DOLLAR)");
+                else
+                        buf_char(&kept, text->p[i]);
+        }
+        buf_deinit(text);
+        *text = kept;
+}
+
 static int environment(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
@@ -365,12 +380,8 @@ static int environment(struct reader *r)
         if (copied.n == 0 && own.n == 0)
                 return 0;
         args_join_v2(&all, &copied);
-        if (copied.n && e.late) { /* what was copied is not for expanding */
-                if (macro_present(buf_view(&all)))
-                        return entry_fail(r, &e,
-                                          "a variable that getenv copies holds $(…); name the variables you "
-                                          "need instead");
-        }
+        if (e.late)
+                keep_dollars(&all);
         if (copied.n && own.n)
                 buf_char(&all, ' ');
         buf_str(&all, buf_view(&own));
