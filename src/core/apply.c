@@ -17,6 +17,23 @@ static int damaged(struct err *err, const struct event *e, const char *what)
                        event_name(e->type), (unsigned long long)e->request, what);
 }
 
+/* What people read: "exit 0, completed", "signal 9, idle: the job attribute …", "held: cannot run /x". */
+static char *log_words(const struct event *e)
+{
+        struct buf b = {0};
+
+        if (e->type == EVENT_EXITED && e->outcome == CORE_EXITED)
+                buf_printf(&b, "%s %d, ", e->signaled ? "signal" : "exit", e->exit_code);
+        if (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED)
+                buf_addz(&b, job_state_name((enum job_state)e->next));
+        if (b.n && e->reason.n)
+                buf_addz(&b, ": ");
+        buf_str(&b, e->reason);
+        if (b.n == 0)
+                return NULL;
+        return buf_take(&b);
+}
+
 static void log_job(struct job *j, const struct event *e, struct queue *q)
 {
         joblog_push(&j->log, (struct joblog_entry){
@@ -24,8 +41,8 @@ static void log_job(struct job *j, const struct event *e, struct queue *q)
                                      .type = e->type,
                                      .fence = j->fence,
                                      .queue = q,
-                                     .code = e->type == EVENT_EXITED && !e->code ? e->exit_code : e->code,
-                                     .text = e->reason.n ? str_dupz(e->reason) : NULL,
+                                     .code = e->code,
+                                     .text = log_words(e),
                              });
 }
 

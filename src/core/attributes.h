@@ -11,8 +11,9 @@
         X(ProcId)                                                                                            \
         X(GlobalJobId)                                                                                       \
         X(Owner)                                                                                             \
-        X(User) X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(     \
-                UserLog) X(JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory)   \
+        X(User)                                                                                              \
+        X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(UserLog) X(  \
+                JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory)              \
                 X(RequestDisk) X(TransferInput) X(TransferOutput) X(TransferExecutable) X(                   \
                         TransferOutputRemaps) X(ShouldTransferFiles) X(WhenToTransferOutput)                 \
                         X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X(OnExitHold) X(OnExitHoldReason)  \
@@ -30,7 +31,8 @@
                                                 X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)   \
                                                         X(DroverAgent) X(DroverQueue) X(DroverFence)         \
                                                                 X(DroverLog) X(DroverOutputs)                \
-                                                                        X(DroverUuid) /* a place */          \
+                                                                        X(DroverStartedMs)                   \
+                                                                                X(DroverUuid) /* a place */  \
                 X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)        \
                         X(QueueName) X(MyType)
 

@@ -85,6 +85,8 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         ad_set_string(ad, c->attr.DroverState, str_of(job_state_name(state)));
         ad_set_integer(ad, c->attr.CompletionDate, state == JOB_COMPLETED ? ended_ms / 1000 : 0);
         ad_set_integer(ad, c->attr.EnteredCurrentStatus, ended_ms / 1000);
+        if (j && j->started_ms) /* HTCondor's times are whole seconds */
+                ad_set_integer(ad, c->attr.DroverStartedMs, j->started_ms);
         print_log(&extra, r, member);
         ad_set_text(ad, c->attr.DroverLog, buf_view(&extra), NULL);
         if (j && j->outputs_n) {

@@ -208,7 +208,7 @@ bool past_row(struct past *p, const struct store_history *h, struct arena *a, bo
         };
         if (ret->args.n == 0)
                 ret->args = text_of(&ev, ad, at->Args, a);
-        ret->started_ms = number_of(&ev, ad, at->JobCurrentStartDate) * 1000;
+        ret->started_ms = number_of(&ev, ad, at->DroverStartedMs);
         set_place(&ev, ad, at->LastRemoteHost, a, ret);
         ret->signaled = eval_integer(&ev, ad, NULL, at->ExitSignal, &signal);
         ret->ended = ret->signaled || ad_find(ad, at->ExitCode) != NULL;
