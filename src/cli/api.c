@@ -11,6 +11,7 @@
 #include "cli/remote.h"
 
 #define PAGE_ROWS      50000
+#define LISTING_MS     600000
 #define PATH_MAX_BYTES 8000 /* the server takes a head of 16 kB */
 
 struct api {
@@ -216,25 +217,11 @@ struct listing {
         int64_t left;
 };
 
-/* The array of a page, and its cursor, in one walk: a page may be long. */
-static struct view find_page(struct view root, const char *array, struct buf *next)
+/* Takes the elements of a page as they come, then the cursor behind them. */
+static int list_page(struct listing *t, struct view root, struct buf *next)
 {
-        struct view value, found = {STR_NONE};
+        struct view item, array = view_enter(root, t->l->array);
         struct str key;
-        size_t at = 0;
-
-        while (view_member(root, &at, &key, &value)) {
-                if (str_eqz(key, array))
-                        found = value;
-                else if (str_eqz(key, "next"))
-                        view_text(value, next);
-        }
-        return found;
-}
-
-static int list_page(struct listing *t, struct view array)
-{
-        struct view item;
         size_t at = 0;
         int code = 0;
 
@@ -251,7 +238,31 @@ static int list_page(struct listing *t, struct view array)
                 if (t->json.n > 65536)
                         cli_print(&t->json);
         }
-        return code;
+        if (code != 0)
+                return code;
+        at = view_leave(root, array, at);
+        while (view_member(root, &at, &key, &item))
+                if (str_eqz(key, "next"))
+                        view_text(item, next);
+        return 0;
+}
+
+/* All of a listing as the server writes it: it need not be looked at. */
+static int pass_through(struct cli *cli, struct buf *path)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct err err = {""};
+        int rc;
+
+        fflush(stdout);
+        rc = api_call(cli,
+                      &(struct api_request){
+                              .path = buf_z(path), .timeout_ms = LISTING_MS, .to_file = true, .fd = 1},
+                      &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        putchar('\n');
+        return CLI_OK;
 }
 
 static void end_json(struct listing *t, struct buf *next)
@@ -271,6 +282,8 @@ int api_list(struct cli *cli, const struct api_list *l)
         struct buf path BUF_CLEANUP = {0}, next BUF_CLEANUP = {0};
         int code = api_path_check(l->path);
 
+        if (code == 0 && cli->json && t.left == INT64_MAX)
+                return pass_through(cli, l->path);
         buf_printf(&t.json, "{\"%s\":[", l->array);
         while (code == 0) {
                 struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -287,7 +300,7 @@ int api_list(struct cli *cli, const struct api_list *l)
                 code = api_get(cli, buf_z(&path), &answer);
                 buf_reset(&next);
                 if (code == 0)
-                        code = list_page(&t, find_page(answer.root, l->array, &next));
+                        code = list_page(&t, answer.root, &next);
                 if (next.n == 0 || t.left <= 0)
                         break;
         }

@@ -30,6 +30,31 @@ static void finds_fields(void **state)
         assert_string_equal(buf_z(&b), "q\"}");
 }
 
+static void a_long_array_is_walked_once(void **state)
+{
+        struct view v = view_of(STR("{\"x\":[0],\"jobs\" : [ 1, {\"a\":[2]} , 3 ] , \"next\":\"n\"}")), item,
+                    value;
+        struct view array = view_enter(v, "jobs");
+        struct str key;
+        size_t at = 0;
+
+        (void)state;
+        assert_true(view_next(array, &at, &item) && view_integer(item, 0) == 1);
+        assert_true(view_next(array, &at, &item) && view_type(item) == VIEW_OBJECT);
+        assert_true(view_next(array, &at, &item) && view_integer(item, 0) == 3);
+        assert_false(view_next(array, &at, &item));
+        at = view_leave(v, array, at);
+        assert_true(view_member(v, &at, &key, &value) && str_eqz(key, "next") && view_is(value, "n"));
+        assert_false(view_member(v, &at, &key, &value));
+        assert_int_equal(view_type(view_enter(v, "none")), VIEW_NONE);
+        v = view_of(STR("{\"jobs\":[],\"next\":null}"));
+        array = view_enter(v, "jobs");
+        at = 0;
+        assert_false(view_next(array, &at, &item));
+        at = view_leave(v, array, at);
+        assert_true(view_member(v, &at, &key, &value) && str_eqz(key, "next"));
+}
+
 static void empty_ones(void **state)
 {
         struct view v = view_of(STR("{\"a\":[],\"b\":{ }}")), item;
@@ -80,6 +105,12 @@ static void walk(struct view v, unsigned depth)
         while (view_next(v, &at, &item))
                 walk(item, depth + 1);
         at = 0;
+        while (view_next(view_enter(v, "jobs"), &at, &item))
+                walk(item, depth + 1);
+        at = view_leave(v, view_enter(v, "jobs"), at);
+        while (view_member(v, &at, &key, &item))
+                walk(item, depth + 1);
+        at = 0;
         while (view_member(v, &at, &key, &item))
                 walk(item, depth + 1);
 }
@@ -126,10 +157,14 @@ static void too_deep(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(finds_fields),  cmocka_unit_test(empty_ones),
-                cmocka_unit_test(reads_escapes), cmocka_unit_test(reads_what_json_writes),
-                cmocka_unit_test(broken_text),   cmocka_unit_test(too_deep)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(finds_fields),
+                                           cmocka_unit_test(empty_ones),
+                                           cmocka_unit_test(a_long_array_is_walked_once),
+                                           cmocka_unit_test(a_long_array_is_walked_once),
+                                           cmocka_unit_test(reads_escapes),
+                                           cmocka_unit_test(reads_what_json_writes),
+                                           cmocka_unit_test(broken_text),
+                                           cmocka_unit_test(too_deep)};
 
         return cmocka_run_group_tests_name("cli view", tests, NULL, NULL);
 }

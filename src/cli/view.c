@@ -169,6 +169,50 @@ struct view view_get(struct view v, const char *key)
         return (struct view){STR_NONE};
 }
 
+struct view view_enter(struct view v, const char *key)
+{
+        const char *p, *end, *name;
+        struct str rest;
+        size_t at = 0;
+
+        if (view_type(v) != VIEW_OBJECT)
+                return (struct view){STR_NONE};
+        end = v.text.p + v.text.n - 1;
+        for (;;) {
+                struct view skipped;
+                struct str other;
+
+                name = skip_blank(v.text.p + (at ? at : 1), end);
+                if (name >= end || *name != '"' || !(p = skip_string(name, end)))
+                        return (struct view){STR_NONE};
+                rest = str_make(name + 1, (size_t)(p - name) - 2);
+                p = skip_blank(p, end);
+                if (p >= end || *p != ':')
+                        return (struct view){STR_NONE};
+                p = skip_blank(p + 1, end);
+                if (str_eqz(rest, key))
+                        return (struct view){p < end && *p == '[' ? str_make(p, (size_t)(end - p) + 1)
+                                                                  : STR_NONE};
+                if (!view_member(v, &at, &other, &skipped))
+                        return (struct view){STR_NONE};
+        }
+}
+
+size_t view_leave(struct view v, struct view array, size_t at)
+{
+        const char *p, *end;
+
+        if (view_type(array) != VIEW_ARRAY)
+                return 0;
+        end = v.text.p + v.text.n - 1;
+        p = skip_blank(array.text.p + (at ? at : 1), end);
+        if (p < end && *p == ']')
+                p = skip_blank(p + 1, end);
+        if (p < end && *p == ',')
+                p++;
+        return (size_t)(p - v.text.p);
+}
+
 bool view_true(struct view v)
 {
         return str_eqz(v.text, "true");

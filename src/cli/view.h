@@ -32,6 +32,12 @@ bool view_next(struct view v, size_t *at, struct view *ret_item);
 /* Walks an object in the order written. *ret_key is raw, as it stands between the quotes. */
 bool view_member(struct view v, size_t *at, struct str *ret_key, struct view *ret_value);
 
+/* A long array is better not measured before it is walked. view_enter gives the array under a key with all
+ * that stands behind it, for view_next alone; view_leave tells from where view_member goes on in v when
+ * view_next has ended at `at`. */
+struct view view_enter(struct view v, const char *key);
+size_t view_leave(struct view v, struct view array, size_t at);
+
 static inline bool view_there(struct view v) /* a value, and not null */
 {
         return view_type(v) > VIEW_NULL;
