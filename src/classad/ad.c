@@ -168,6 +168,14 @@ static void compact(struct ad *ad)
 
 static struct entry *own_entry(const struct ad *ad, symbol name)
 {
+        if (ad->index) {
+                uint32_t at = symbol_hash(name) & ad->index_mask, i;
+
+                for (; (i = ad->index[at]) != 0; at = (at + 1) & ad->index_mask)
+                        if (ad->entries[i - 1].name == name)
+                                return &ad->entries[i - 1];
+                return NULL;
+        }
         for (uint32_t i = 0; i < ad->count; i++)
                 if (ad->entries[i].name == name)
                         return &ad->entries[i];

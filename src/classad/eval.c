@@ -380,6 +380,17 @@ static void ad_literal_value(struct run *r, const struct node *nd, struct value 
         *ret = ad_value(ad);
 }
 
+#define TEXT_FREE 256 /* bytes of text that one step looks at */
+
+void run_binary(struct run *r, enum op op, const struct value *x, const struct value *y, struct value *ret)
+{
+        *ret = value_error();
+        if (x->type == VALUE_STRING && y->type == VALUE_STRING && x->string.n > TEXT_FREE &&
+            !run_steps(r, x->string.n / TEXT_FREE))
+                return;
+        operator_binary(op, x, y, ret);
+}
+
 static inline void binary(struct run *r, const struct node *nd, struct value *ret)
 {
         struct value x, y;
@@ -395,12 +406,12 @@ static inline void binary(struct run *r, const struct node *nd, struct value *re
                 case OP_GREATER_EQUAL: b = x.integer >= y.integer; break;
                 case OP_GREATER: b = x.integer > y.integer; break;
                 case OP_EQUAL: b = x.integer == y.integer; break;
-                default: operator_binary((enum op)nd->op, &x, &y, ret); return;
+                default: run_binary(r, (enum op)nd->op, &x, &y, ret); return;
                 }
                 *ret = value_boolean(b);
                 return;
         }
-        operator_binary((enum op)nd->op, &x, &y, ret);
+        run_binary(r, (enum op)nd->op, &x, &y, ret);
 }
 
 /* Kept apart, so that the frames of the common cases stay small. */

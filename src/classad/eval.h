@@ -7,8 +7,8 @@
  * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is
  * error.
  *
- * The functions eval() and splitTime() may add names to the ads' table of symbols: evaluations with one table belong
- * to one thread.
+ * The functions eval() and splitTime() may add names to the ads' table of symbols: evaluations with one table
+ * belong to one thread.
  */
 #pragma once
 #include "base/arena.h"

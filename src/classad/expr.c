@@ -45,6 +45,8 @@ unsigned expr_clause_count(const struct expr *e)
 /* Following references: each name once, by a table of what was told. */
 struct walk {
         const struct ad *my;
+        const struct symbols *symbols;
+        uint32_t *hidden; /* by symbol: how many ads around hide it; NULL: none */
         expr_reference_fn *fn;
         void *arg;
         struct expr_uses uses;
@@ -83,23 +85,14 @@ static bool tell(struct walk *w, symbol name, bool target)
 }
 
 /* Ads written in an expression hide names: what they bind is not looked for outside. */
-struct hidden {
-        const struct node *ad;
-        const struct hidden *outer;
-};
-
-static bool is_hidden(const struct hidden *h, symbol name)
+static bool is_hidden(const struct walk *w, symbol name)
 {
-        for (; h; h = h->outer)
-                for (uint32_t i = 0; i < h->ad->n; i++)
-                        if (node_entries(h->ad)[i].name == name)
-                                return true;
-        return false;
+        return w->hidden && w->hidden[name] > 0;
 }
 
-static void walk_node(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth);
+static void walk_node(struct walk *w, const struct node *nd, unsigned depth);
 
-static void walk_name(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
 {
         const struct node *own;
 
@@ -107,7 +100,7 @@ static void walk_name(struct walk *w, const struct node *nd, const struct hidden
                 tell(w, nd->a, true);
                 return;
         }
-        if (nd->op != OP_ABSOLUTE && is_hidden(hidden, nd->a))
+        if (nd->op != OP_ABSOLUTE && is_hidden(w, nd->a))
                 return;
         own = w->my ? ad_get(w->my, nd->a) : NULL;
         if (!own && nd->op == OP_NAME && nd->a == SYM_CURRENT_TIME) {
@@ -116,13 +109,20 @@ static void walk_name(struct walk *w, const struct node *nd, const struct hidden
         }
         if (!own && nd->op == OP_NAME && nd->a < SYM_TRUE && nd->a > SYM_RANK)
                 return; /* self, parent, …: what is selected from them is told by the selection */
-        if (tell(w, nd->a, false) && own)
-                walk_node(w, own, NULL, depth);
+        if (tell(w, nd->a, false) && own) {
+                /* it stands in the ad itself, where nothing is hidden */
+                uint32_t *hidden = w->hidden;
+
+                w->hidden = NULL;
+                walk_node(w, own, depth);
+                free(w->hidden);
+                w->hidden = hidden;
+        }
         if (!own && nd->op == OP_NAME)
                 tell(w, nd->a, true);
 }
 
-static void walk_select(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+static void walk_select(struct walk *w, const struct node *nd, unsigned depth)
 {
         const struct node *from = node_kid(nd, 0);
         struct node name = {.a = nd->a, .op = OP_MY};
@@ -130,11 +130,11 @@ static void walk_select(struct walk *w, const struct node *nd, const struct hidd
         if (from->op == OP_NAME && (from->a == SYM_TARGET || from->a == SYM_OTHER))
                 tell(w, nd->a, true);
         else if (from->op == OP_NAME && from->a >= SYM_MY && from->a <= SYM_TOPLEVEL)
-                walk_name(w, &name, hidden, depth);
-        walk_node(w, from, hidden, depth);
+                walk_name(w, &name, depth);
+        walk_node(w, from, depth);
 }
 
-static void walk_wide(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+static void walk_wide(struct walk *w, const struct node *nd, unsigned depth)
 {
         const struct function *f = nd->op == OP_CALL ? function_find(nd->a) : NULL;
 
@@ -143,36 +143,44 @@ static void walk_wide(struct walk *w, const struct node *nd, const struct hidden
         if (f && f->uses == FUNCTION_USES_RANDOM)
                 w->uses.uses_random = true;
         for (uint32_t i = 0; i < nd->n; i++)
-                walk_node(w, node_wide_kid(nd, i), hidden, depth);
+                walk_node(w, node_wide_kid(nd, i), depth);
 }
 
-static void walk_node(struct walk *w, const struct node *nd, const struct hidden *hidden, unsigned depth)
+static void walk_ad(struct walk *w, const struct node *nd, unsigned depth)
+{
+        const struct entry *e = node_entries(nd);
+
+        if (!w->hidden && w->symbols)
+                w->hidden = mem_zalloc((symbols_count(w->symbols) + 1u) * sizeof(*w->hidden));
+        for (uint32_t i = 0; w->hidden && i < nd->n; i++)
+                w->hidden[e[i].name]++;
+        for (uint32_t i = 0; i < nd->n; i++)
+                walk_node(w, node_at(nd, e[i].at), depth);
+        for (uint32_t i = 0; w->hidden && i < nd->n; i++)
+                w->hidden[e[i].name]--;
+}
+
+static void walk_node(struct walk *w, const struct node *nd, unsigned depth)
 {
         if (nd->op <= OP_FOLD || ++depth > RUN_RECURSION_MAX)
                 return;
         switch (nd->op) {
-        case OP_ENTRY: walk_node(w, node_kid(nd, 0), hidden, depth); break;
+        case OP_ENTRY: walk_node(w, node_kid(nd, 0), depth); break;
         case OP_NAME:
         case OP_ABSOLUTE:
         case OP_MY:
-        case OP_TARGET: walk_name(w, nd, hidden, depth); break;
-        case OP_SELECT: walk_select(w, nd, hidden, depth); break;
+        case OP_TARGET: walk_name(w, nd, depth); break;
+        case OP_SELECT: walk_select(w, nd, depth); break;
         case OP_AND:
         case OP_OR:
         case OP_TERNARY:
         case OP_LIST:
-        case OP_CALL: walk_wide(w, nd, hidden, depth); break;
-        case OP_AD: {
-                struct hidden inner = {nd, hidden};
-
-                for (uint32_t i = 0; i < nd->n; i++)
-                        walk_node(w, node_at(nd, node_entries(nd)[i].at), &inner, depth);
-                break;
-        }
+        case OP_CALL: walk_wide(w, nd, depth); break;
+        case OP_AD: walk_ad(w, nd, depth); break;
         default:
-                walk_node(w, node_kid(nd, 0), hidden, depth);
+                walk_node(w, node_kid(nd, 0), depth);
                 if (nd->op >= OP_SUBSCRIPT)
-                        walk_node(w, node_kid(nd, 1), hidden, depth);
+                        walk_node(w, node_kid(nd, 1), depth);
                 break;
         }
 }
@@ -182,7 +190,9 @@ void expr_references(const struct expr *e, const struct ad *my, expr_reference_f
 {
         struct walk w = {.my = my, .fn = fn, .arg = arg};
 
-        walk_node(&w, &e->root, NULL, 0);
+        w.symbols = my ? my->symbols : expr_symbols(e);
+        walk_node(&w, &e->root, 0);
         free(w.told);
+        free(w.hidden);
         *ret_uses = w.uses;
 }

@@ -104,7 +104,7 @@ bool call_text(const struct call *c, unsigned i, struct str *ret_text, struct va
                 *ret = *v;
                 return false;
         }
-        if (run_value_text(c->run, v, ret_text))
+        if (run_value_text(c->run, v, ret_text) && run_steps(c->run, ret_text->n / 256))
                 return true;
         *ret = value_error();
         return false;

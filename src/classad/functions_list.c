@@ -15,7 +15,7 @@ static void find_member(const struct call *c, enum op op, struct value *ret)
                 run_item(c->run, list->list, i, &member);
                 if (!run_steps(c->run, 1))
                         return;
-                operator_binary(op, &member, x, &same);
+                run_binary(c->run, op, &member, x, &same);
                 if (value_is_true(&same)) {
                         *ret = value_boolean(true);
                         return;
@@ -163,7 +163,7 @@ static void compare_all(const struct call *c, bool any, struct value *ret)
                 run_item(c->run, list->list, i, &member);
                 if (!run_steps(c->run, 1))
                         return;
-                operator_binary(op, &member, x, &same);
+                run_binary(c->run, op, &member, x, &same);
                 if (value_is_true(&same) == any) {
                         *ret = value_boolean(any);
                         return;
@@ -185,7 +185,8 @@ void function_allCompare(const struct call *c, struct value *ret)
 /* String lists: items between any of the delimiters, without the white space around them; empty ones don't
  * count. */
 struct items {
-        struct str rest, delimiters;
+        struct str rest;
+        const struct charset *delimiters;
 };
 
 static bool next_item(struct items *it, struct str *ret)
@@ -193,7 +194,7 @@ static bool next_item(struct items *it, struct str *ret)
         while (it->rest.n) {
                 size_t n = 0;
 
-                while (n < it->rest.n && str_find(it->delimiters, it->rest.p[n]) < 0)
+                while (n < it->rest.n && !charset_has(it->delimiters, it->rest.p[n]))
                         n++;
                 *ret = str_trim(str_head(it->rest, n));
                 it->rest = str_skip(it->rest, n < it->rest.n ? n + 1 : n);
@@ -204,25 +205,26 @@ static bool next_item(struct items *it, struct str *ret)
 }
 
 /* All arguments must be strings; the one at `delimiters` may be missing. */
-static bool string_args(const struct call *c, unsigned delimiters, struct str *ret_delimiters,
+static bool string_args(const struct call *c, unsigned delimiters, struct charset *ret_delimiters,
                         struct value *ret)
 {
         if (call_strict(c, ret))
                 return false;
         for (unsigned i = 0; i < c->argc; i++)
-                if (c->args[i].type != VALUE_STRING)
+                if (c->args[i].type != VALUE_STRING || !run_steps(c->run, c->args[i].string.n / 64))
                         return false;
-        *ret_delimiters = c->argc > delimiters ? c->args[delimiters].string : STR(" ,");
+        charset_init(ret_delimiters, c->argc > delimiters ? c->args[delimiters].string : STR(" ,"));
         return true;
 }
 
 void function_stringListSize(const struct call *c, struct value *ret)
 {
-        struct items it;
+        struct charset set;
+        struct items it = {.delimiters = &set};
         struct str item;
         int64_t n = 0;
 
-        if (!string_args(c, 1, &it.delimiters, ret))
+        if (!string_args(c, 1, &set, ret))
                 return;
         it.rest = c->args[0].string;
         while (next_item(&it, &item))
@@ -233,14 +235,15 @@ void function_stringListSize(const struct call *c, struct value *ret)
 /* As reduce(), over the numbers of a string list. */
 static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_all, struct value *ret)
 {
-        struct items it;
+        struct charset set;
+        struct items it = {.delimiters = &set};
         struct str item;
         int64_t n = 0, i;
         struct value all = value_undefined(), member, r;
         double d;
         bool real = false;
 
-        if (!string_args(c, 1, &it.delimiters, ret))
+        if (!string_args(c, 1, &set, ret))
                 return -1;
         it.rest = c->args[0].string;
         while (next_item(&it, &item)) {
@@ -304,7 +307,8 @@ void function_stringListMax(const struct call *c, struct value *ret)
                 *ret = all;
 }
 
-static bool has_item(struct run *r, struct str list, struct str delimiters, struct str x, bool nocase)
+static bool has_item(struct run *r, struct str list, const struct charset *delimiters, struct str x,
+                     bool nocase)
 {
         struct items it = {list, delimiters};
         struct str item;
@@ -319,11 +323,11 @@ static bool has_item(struct run *r, struct str list, struct str delimiters, stru
 
 static void text_member(const struct call *c, bool nocase, struct value *ret)
 {
-        struct str delimiters;
+        struct charset delimiters;
 
         if (string_args(c, 2, &delimiters, ret))
                 *ret = value_boolean(
-                        has_item(c->run, c->args[1].string, delimiters, c->args[0].string, nocase));
+                        has_item(c->run, c->args[1].string, &delimiters, c->args[0].string, nocase));
 }
 
 void function_stringListMember(const struct call *c, struct value *ret)
@@ -337,7 +341,7 @@ void function_stringListIMember(const struct call *c, struct value *ret)
 }
 
 /* How many items of the first list are in the second, and how many there are. */
-static void common(const struct call *c, struct str delimiters, bool nocase, size_t *ret_common,
+static void common(const struct call *c, const struct charset *delimiters, bool nocase, size_t *ret_common,
                    size_t *ret_all)
 {
         struct items it = {c->args[0].string, delimiters};
@@ -352,19 +356,19 @@ static void common(const struct call *c, struct str delimiters, bool nocase, siz
 
 void function_stringListsIntersect(const struct call *c, struct value *ret)
 {
-        struct str delimiters;
+        struct charset delimiters;
         size_t shared, all;
 
         if (!string_args(c, 2, &delimiters, ret))
                 return;
-        common(c, delimiters, false, &shared, &all);
+        common(c, &delimiters, false, &shared, &all);
         *ret = value_boolean(shared > 0);
 }
 
 static void subset(const struct call *c, bool nocase, struct value *ret)
 {
         const struct value *a = &c->args[0], *b = &c->args[1];
-        struct str delimiters;
+        struct charset delimiters;
         size_t shared, all;
 
         if (a->type == VALUE_UNDEFINED && b->type == VALUE_UNDEFINED) {
@@ -374,7 +378,7 @@ static void subset(const struct call *c, bool nocase, struct value *ret)
         } else if (a->type == VALUE_STRING && b->type == VALUE_UNDEFINED) {
                 *ret = value_boolean(false);
         } else if (string_args(c, 2, &delimiters, ret)) {
-                common(c, delimiters, nocase, &shared, &all);
+                common(c, &delimiters, nocase, &shared, &all);
                 *ret = value_boolean(shared == all);
         }
 }
@@ -391,11 +395,12 @@ void function_stringListISubsetMatch(const struct call *c, struct value *ret)
 
 void function_stringList_regexpMember(const struct call *c, struct value *ret)
 {
-        struct items it;
+        struct charset set;
+        struct items it = {.delimiters = &set};
         struct str item,
                 options = c->argc > 3 && c->args[3].type == VALUE_STRING ? c->args[3].string : STR("");
 
-        if (!string_args(c, 2, &it.delimiters, ret))
+        if (!string_args(c, 2, &set, ret))
                 return;
         it.rest = c->args[1].string;
         *ret = value_boolean(false);

@@ -5,10 +5,12 @@
 
 #include "classad/functions.h"
 
-#define MATCH_LIMIT  100000
-#define DEPTH_LIMIT  1000
-#define PATTERN_MAX  65536
-#define CAPTURES_MAX 10
+#define MATCH_LIMIT    20000
+#define DEPTH_LIMIT    1000
+#define HEAP_LIMIT_KIB 16384
+#define SEARCH_STEPS   200 /* of the evaluation: what a search under these limits may take */
+#define PATTERN_MAX    65536
+#define CAPTURES_MAX   10
 
 struct regexp {
         pcre2_code *code;
@@ -55,6 +57,7 @@ static bool regexp_init(struct regexp *x, struct run *r, struct str pattern, str
                 return false;
         pcre2_set_match_limit(x->context, MATCH_LIMIT);
         pcre2_set_depth_limit(x->context, DEPTH_LIMIT);
+        pcre2_set_heap_limit(x->context, HEAP_LIMIT_KIB);
         return true;
 }
 
@@ -63,7 +66,7 @@ static int regexp_search(struct regexp *x, struct run *r, struct str subject, si
 {
         int n;
 
-        if (!run_steps(r, 16 + (subject.n - from) / 16))
+        if (!run_steps(r, SEARCH_STEPS + (subject.n - from) / 16))
                 return -1;
         n = pcre2_match(x->code, (PCRE2_SPTR)(subject.p ? subject.p : ""), subject.n, from, flags, x->data,
                         x->context);

@@ -220,14 +220,10 @@ void function_version_in_range(const struct call *c, struct value *ret)
                 *ret = value_boolean(low <= 0 && high <= 0);
 }
 
-static bool in_set(struct str set, char ch)
-{
-        return str_find(set, ch) >= 0;
-}
-
 void function_split(const struct call *c, struct value *ret)
 {
-        struct str set = STR(" \t\n\v\f\r"), s;
+        struct charset set;
+        struct str s;
         struct value *items = NULL;
         struct value_list *list = NULL;
         uint32_t n;
@@ -236,15 +232,16 @@ void function_split(const struct call *c, struct value *ret)
                 return;
         if (c->argc == 2 && c->args[1].type != VALUE_STRING)
                 return;
-        if (c->argc == 2)
-                set = c->args[1].string;
+        charset_init(&set, c->argc == 2 ? c->args[1].string : STR(" \t\n\v\f\r"));
+        if (!run_steps(c->run, (c->args[0].string.n + (c->argc == 2 ? c->args[1].string.n : 0)) / 64))
+                return;
         for (int pass = 0; pass < 2; pass++) { /* count, then fill */
                 n = 0;
                 s = c->args[0].string;
                 for (size_t i = 0, from; i < s.n;) {
-                        while (i < s.n && in_set(set, s.p[i]))
+                        while (i < s.n && charset_has(&set, s.p[i]))
                                 i++;
-                        for (from = i; i < s.n && !in_set(set, s.p[i]);)
+                        for (from = i; i < s.n && !charset_has(&set, s.p[i]);)
                                 i++;
                         if (i > from && items)
                                 items[n] = value_string(str_make(s.p + from, i - from));

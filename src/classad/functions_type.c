@@ -151,22 +151,29 @@ void function_debug(const struct call *c, struct value *ret)
         *ret = c->args[0];
 }
 
-/* The text is compiled, and its code kept in the arena as long as the values of this evaluation. */
+#define EVAL_NAMES_MAX 10000 /* that a table of symbols may learn from eval(): symbols are never freed */
+
+/* The text is compiled, and its code kept in the arena as long as the values of this evaluation. A name that
+ * no ad has is of no use, so texts with ever new names lose only their own. */
 void function_eval(const struct call *c, struct value *ret)
 {
         struct symbols *symbols = (struct symbols *)c->run->symbols;
+        uint32_t root, before;
         struct str text;
-        uint32_t root;
         char *copy;
+        int r;
 
         if (!call_text(c, 0, &text, ret))
                 return;
         *ret = value_error();
-        if (!symbols || !run_steps(c->run, text.n / 8 + 1) ||
-            parse_expression(symbols, text, true, &root, NULL))
+        if (!symbols || !run_steps(c->run, text.n / 8 + 1))
                 return;
-        copy = run_alloc(c->run, symbols->code.n);
-        if (!copy)
+        before = symbols_count(symbols);
+        symbols->frozen = symbols->from_eval >= EVAL_NAMES_MAX;
+        r = parse_expression(symbols, text, true, &root, NULL);
+        symbols->frozen = false;
+        symbols->from_eval += symbols_count(symbols) - before;
+        if (r != 0 || !(copy = run_alloc(c->run, symbols->code.n)))
                 return;
         memcpy(copy, symbols->code.p, symbols->code.n);
         run_node(c->run, (const struct node *)(const void *)(copy + root), ret);

@@ -108,9 +108,19 @@ static void push_kid(struct symbols *s, uint32_t at)
         s->kids[s->kids_n++] = at;
 }
 
+/* With a table that may not grow, a name that it lacks is an error; the parse goes on with any other to its
+ * end. */
 static symbol name_of(struct parse *p)
 {
-        return symbols_intern(p->symbols, p->lx.text);
+        symbol name;
+
+        if (!p->symbols->frozen)
+                return symbols_intern(p->symbols, p->lx.text);
+        name = symbols_find(p->symbols, p->lx.text);
+        if (name)
+                return name;
+        fail_at(p, CLASSAD_TOO_BIG, p->lx.at, "a name that is known nowhere");
+        return SYM_RANK;
 }
 
 static bool reserved(symbol name)

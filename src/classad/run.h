@@ -19,14 +19,17 @@ struct run {
         unsigned recursion;
 };
 
-#define RUN_RECURSION_MAX 4000 /* nested operators over all nested references: what a thread's stack holds   \
-                                */
+#define RUN_RECURSION_MAX                                                                                    \
+        4000 /* nested operators over all nested references: what a thread's stack holds                     \
+              */
 
 void run_node(struct run *r, const struct node *nd, struct value *ret);
 void run_node_in(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,
                  struct value *ret);
 /* Takes n steps; false when there are none left. */
 bool run_steps(struct run *r, size_t n);
+/* As operator_binary, with steps taken for long texts. */
+void run_binary(struct run *r, enum op op, const struct value *x, const struct value *y, struct value *ret);
 /* From the evaluation's arena; NULL when the limit is reached (then the whole evaluation is error). */
 void *run_alloc(struct run *r, size_t n);
 bool run_text(struct run *r, struct str s, struct value *ret); /* a copy as a string value */

@@ -17,6 +17,8 @@ struct symbols {
         size_t names_cap;
         uint64_t key;
         struct arena arena;
+        uint32_t from_eval; /* names that eval() added */
+        bool frozen;        /* a parse may add no names */
         /* the parser's: empty between parses */
         struct code code;
         struct buf text; /* strings with their escapes resolved */

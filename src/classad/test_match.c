@@ -150,6 +150,53 @@ static void test_steps_and_memory_are_bounded(void **state)
         world_deinit(&w);
 }
 
+static void test_long_texts_cost_steps(void **state)
+{
+        struct buf big BUF_CLEANUP = {0};
+        struct world w;
+
+        (void)state;
+        world_init(&w, "[ small = \"text\" ]", NULL);
+        for (int i = 0; i < 10000; i++)
+                buf_addz(&big, "sixbyt");
+        ad_set_string(w.my, world_symbol(&w, "big"), buf_view(&big));
+        w.ev.steps_max = 500;
+        world_check(&w, "big == big", "true");
+        world_check(&w, "anyCompare(\"!=\", { small, small, small, small }, small)", "false");
+        world_check(&w, "anyCompare(\"!=\", { big, big, big, big }, big)", "error");
+        assert_string_equal(w.ev.limit_hit, "steps");
+        world_check(&w, "size(split(big)) + size(split(big))", "error");
+        w.ev.steps_max = 5000;
+        world_check(&w, "anyCompare(\"!=\", { big, big, big, big }, big)", "false");
+        world_check(&w, "size(split(big)) + size(split(big))", "2");
+        world_deinit(&w);
+}
+
+/* Names are never freed, so eval() may not teach a table new ones without end. */
+static void test_eval_names_are_bounded(void **state)
+{
+        struct world w;
+        struct value v;
+        uint32_t before;
+
+        (void)state;
+        world_init(&w,
+                   "[ i = 0; known = 5; e = isError(eval(strcat(\"fresh\", i))); k = eval(\"known + 1\") ]",
+                   NULL);
+        before = symbols_count(w.symbols);
+        for (int i = 0; i < 15000; i++) {
+                ad_set_integer(w.my, world_symbol(&w, "i"), i);
+                eval_attr(&w.ev, w.my, NULL, world_symbol(&w, "e"), &v);
+                assert_int_equal(v.type, VALUE_BOOLEAN);
+                assert_int_equal(v.boolean, i >= 10000);
+                eval_reset(&w.ev);
+        }
+        assert_int_equal(symbols_count(w.symbols), before + 10000);
+        eval_attr(&w.ev, w.my, NULL, world_symbol(&w, "k"), &v);
+        assert_int_equal(v.integer, 6);
+        world_deinit(&w);
+}
+
 struct told {
         struct world *w;
         struct buf own, target;
@@ -204,9 +251,14 @@ static void test_references(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_two_sides),     cmocka_unit_test(test_rank),
-                cmocka_unit_test(test_first_refusal), cmocka_unit_test(test_numbers_allocate_nothing),
-                cmocka_unit_test(test_shorthands),    cmocka_unit_test(test_steps_and_memory_are_bounded),
+                cmocka_unit_test(test_two_sides),
+                cmocka_unit_test(test_rank),
+                cmocka_unit_test(test_first_refusal),
+                cmocka_unit_test(test_numbers_allocate_nothing),
+                cmocka_unit_test(test_shorthands),
+                cmocka_unit_test(test_steps_and_memory_are_bounded),
+                cmocka_unit_test(test_long_texts_cost_steps),
+                cmocka_unit_test(test_eval_names_are_bounded),
                 cmocka_unit_test(test_references),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
