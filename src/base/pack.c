@@ -113,13 +113,39 @@ static void crc_fill(void)
         }
 }
 
-uint32_t pack_crc32c(uint32_t crc, const void *p, size_t n)
+static uint32_t crc_by_table(uint32_t crc, const unsigned char *b, size_t n)
 {
-        const unsigned char *b = p;
-
         pthread_once(&crc_once, crc_fill);
-        crc = ~crc;
         while (n--)
                 crc = crc_table[(crc ^ *b++) & 0xff] ^ (crc >> 8);
-        return ~crc;
+        return crc;
+}
+
+#ifdef __x86_64__
+/* The processor has an instruction for this very polynomial, ten times as fast. */
+__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t crc, const unsigned char *b,
+                                                                     size_t n)
+{
+        uint64_t wide = crc;
+
+        for (; n >= 8; n -= 8, b += 8) {
+                uint64_t word;
+
+                memcpy(&word, b, sizeof(word));
+                wide = __builtin_ia32_crc32di(wide, word);
+        }
+        crc = (uint32_t)wide;
+        while (n--)
+                crc = __builtin_ia32_crc32qi(crc, *b++);
+        return crc;
+}
+#endif
+
+uint32_t pack_crc32c(uint32_t crc, const void *p, size_t n)
+{
+#ifdef __x86_64__
+        if (__builtin_cpu_supports("sse4.2"))
+                return ~crc_by_instruction(~crc, p, n);
+#endif
+        return ~crc_by_table(~crc, p, n);
 }

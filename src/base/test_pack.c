@@ -109,6 +109,8 @@ static void nonsense(void **state)
 
 static void crc(void **state)
 {
+        static const char text[] = "The quick brown fox jumps over the lazy dog, and then over another one.";
+        uint32_t whole = pack_crc32c(0, text, sizeof(text));
         char zeros[32] = {0};
 
         (void)state;
@@ -117,6 +119,15 @@ static void crc(void **state)
         assert_int_equal(pack_crc32c(0, "123456789", 9), 0xe3069283u);
         assert_int_equal(pack_crc32c(pack_crc32c(0, "1234", 4), "56789", 5), 0xe3069283u);
         assert_int_equal(pack_crc32c(0, "", 0), 0);
+        /* However it is cut. */
+        for (size_t n = 0; n <= sizeof(text); n++) {
+                uint32_t one = 0;
+
+                for (size_t i = 0; i < n; i++)
+                        one = pack_crc32c(one, text + i, 1);
+                assert_int_equal(pack_crc32c(0, text, n), one);
+                assert_int_equal(pack_crc32c(pack_crc32c(0, text, n), text + n, sizeof(text) - n), whole);
+        }
 }
 
 int main(void)
