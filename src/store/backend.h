@@ -58,7 +58,8 @@ struct store_backend {
 };
 
 struct store_backend_ops {
-        /* ---- the store's thread ---- */
+        /* ---- the store's thread
+         * ------------------------------------------------------------------------------- */
         /* path: what follows "name:" in the address. *ret_last_seq is the number of the last record. */
         int (*open)(const char *path, struct store_backend **ret, uint64_t *ret_last_seq, bool *ret_network,
                     struct err *err);
@@ -75,7 +76,8 @@ struct store_backend_ops {
         int (*reserve_release)(struct store_backend *be);
         int (*reserve_take)(struct store_backend *be);
 
-        /* ---- any thread ---- */
+        /* ---- any thread
+         * --------------------------------------------------------------------------------------- */
         int (*scan)(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
         int (*snapshot_get)(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data,
                             struct err *err);

@@ -125,6 +125,45 @@ int store_file_create(const char *path, struct err *err)
         return r;
 }
 
+void store_wal_extend(const char *path, size_t size)
+{
+        MEM_CLEANUP char *name = beside(path, "-wal");
+        MEM_CLEANUP char *zeros = mem_zalloc(1 << 18);
+        int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        struct stat st;
+
+        if (fd < 0)
+                return;
+        if (fstat(fd, &st) == 0) {
+                for (off_t at = st.st_size; at < (off_t)size;) {
+                        ssize_t n = pwrite(fd, zeros, 1 << 18, at);
+
+                        if (n <= 0) { /* a full disk: the space is for something better */
+                                (void)!ftruncate(fd, st.st_size);
+                                break;
+                        }
+                        at += n;
+                }
+                fsync(fd);
+        }
+        close(fd);
+}
+
+void store_wal_void(const char *path)
+{
+        MEM_CLEANUP char *name = beside(path, "-wal");
+        int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        static const char header[32];
+        struct stat st;
+
+        if (fd < 0)
+                return;
+        if (fstat(fd, &st) == 0 && st.st_size > 0 &&
+            (pwrite(fd, header, sizeof(header), 0) != sizeof(header) || fdatasync(fd)))
+                (void)!ftruncate(fd, 0);
+        close(fd);
+}
+
 /* From statfs(2) and the filesystems' own headers. FUSE is among them because sshfs and its like are FUSE; a
  * local one only loses the shared memory that it may not have had. */
 static const uint32_t network_magics[] = {

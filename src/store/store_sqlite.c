@@ -24,6 +24,7 @@
 #include "store/schema.h"
 #include "store/store_files.h"
 
+#define WAL_BYTES      (9 << 20)  /* a little more than it has when a checkpoint begins */
 #define APPLICATION_ID 0x44727672 /* "Drvr", in the file's header */
 
 static const char *const statement_sql[ST_COUNT] = {
@@ -63,11 +64,11 @@ int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...
         va_start(ap, fmt);
         err_vset(&what, 0, fmt, ap);
         va_end(ap);
-        return err_set(
-                err, STORE_CORRUPT,
-                "%s is damaged (%s); nothing was changed. Put back a backup of it, or save what can be read: "
-                "sqlite3 '%s' .recover | sqlite3 new.db",
-                q->path, what.text, q->path);
+        return err_set(err, STORE_CORRUPT,
+                       "%s is damaged (%s); nothing was changed. Put back a backup of it (and remove "
+                       "%s-wal), or save what can be read: "
+                       "sqlite3 '%s' .recover | sqlite3 new.db",
+                       q->path, what.text, q->path, q->path);
 }
 
 int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err)
@@ -129,6 +130,7 @@ static int ask(const struct sqlite *q, sqlite3 *db, const char *sql, int64_t *re
 int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
 {
         char mode[16] = "";
+        int keep = 1;
         sqlite3 *db = NULL;
         int rc = sqlite3_open_v2(q->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
         int r = 0;
@@ -159,6 +161,7 @@ int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
                 sqlite3_close(db);
                 return r;
         }
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
         *ret = db;
         return 0;
 }
@@ -245,14 +248,19 @@ static int check_presence(const struct sqlite *q, struct err *err)
 static void sqlite_close(struct store_backend *be)
 {
         struct sqlite *q = (struct sqlite *)be;
+        bool whole = false;
 
         sqlite_checkpointer_stop(q);
         sqlite_readers_close(q);
+        if (q->db && !q->failed)
+                whole = sqlite_checkpoint_whole(q);
         for (int i = 0; i < ST_COUNT; i++)
                 sqlite3_finalize(q->st[i]);
         if (q->db && q->failed)
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
+        if (whole)
+                store_wal_void(q->path);
         if (q->lock_fd >= 0)
                 close(q->lock_fd);
         pthread_mutex_destroy(&q->db_lock);
@@ -310,6 +318,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
         if (r)
                 return r;
         *ret_last_seq = (uint64_t)last;
+        store_wal_extend(q->path, WAL_BYTES);
         /* Without a reserve the store works; who asks for it again learns of the full disk. */
         r = store_reserve_file_take(q->path, err);
         return r == STORE_FULL ? 0 : r;

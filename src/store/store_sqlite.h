@@ -71,6 +71,8 @@ int sqlite_corrupt(const struct sqlite *q, struct err *err, const char *fmt, ...
 int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err);
 int sqlite_checkpointer_start(struct sqlite *q, struct err *err);
 void sqlite_checkpointer_stop(struct sqlite *q);
+/* Moves all there is; false when it could not, or somebody reads. For closing. */
+bool sqlite_checkpoint_whole(struct sqlite *q);
 void sqlite_readers_close(struct sqlite *q);
 uint32_t sqlite_history_crc(const struct store_history *h);
 

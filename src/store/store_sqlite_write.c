@@ -22,7 +22,7 @@
 #define PARTS_PER_SLICE         4
 #define PART_ID(snapshot, part) (((snapshot) << 20) + (part))
 
-int store_sqlite_checkpoint_frames = 4096; /* 16 MiB of pages */
+int store_sqlite_checkpoint_frames = 2000; /* 8 MB of pages */
 
 /* Runs a statement that gives no rows, or whose first row's first number is *ret. */
 static int step(struct sqlite *q, enum statement which, int64_t *ret, struct err *err)
@@ -49,8 +49,7 @@ static void rollback(struct sqlite *q)
                 step(q, ST_ROLLBACK, NULL, NULL);
 }
 
-/* ---- checkpoints
- * ---------------------------------------------------------------------------------------------- */
+/* ---- checkpoints -------------------------------------------------------------------------------------- */
 
 static int checkpoint(struct sqlite *q, sqlite3 *db, struct err *err)
 {
@@ -66,6 +65,14 @@ static int checkpoint(struct sqlite *q, sqlite3 *db, struct err *err)
                 return 0;
         r = sqlite_fail(q, db, rc, err);
         return r == STORE_FULL ? 0 : r; /* the log holds it all */
+}
+
+bool sqlite_checkpoint_whole(struct sqlite *q)
+{
+        int frames = -1, done = 0;
+        int rc = sqlite3_wal_checkpoint_v2(q->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
+
+        return rc == SQLITE_OK && frames >= 0 && frames == done;
 }
 
 static void *checkpoint_main(void *arg)
@@ -168,8 +175,7 @@ static void after_commit(struct sqlite *q)
         }
 }
 
-/* ---- transactions
- * --------------------------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------------------------- */
 
 static int begin(struct sqlite *q, uint64_t *ret_term, struct err *err)
 {
@@ -300,8 +306,7 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
         return r;
 }
 
-/* ---- snapshots
- * ------------------------------------------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------------------------------------- */
 
 enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
 

@@ -71,8 +71,7 @@ static void begin_again(struct fixture *f)
         assert_int_equal(mkdir(folder, 0700), 0);
 }
 
-/* ---- what the store holds
- * ------------------------------------------------------------------------------------- */
+/* ---- what the store holds ----------------------------------------------------------------------------- */
 
 static struct store_batch *numbered_batch(unsigned i, size_t padding)
 {
@@ -204,8 +203,7 @@ static void check_reopened(const struct fixture *f, uint64_t acknowledged)
         store_close(s);
 }
 
-/* ---- the child
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the child ---------------------------------------------------------------------------------------- */
 
 struct child {
         const struct fixture *f;
@@ -344,8 +342,7 @@ static void test_kill_at_random(void **state)
         }
 }
 
-/* ---- faults
- * --------------------------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------------------------- */
 
 /* The n-th write finds no space. The batch comes back, is appended again, and nothing else happened. */
 static void test_no_space_at_every_write(void **state)
@@ -561,7 +558,7 @@ static void test_flush_error_in_a_checkpoint(void **state)
                 if (r == 0)
                         acknowledged = last;
         }
-        store_sqlite_checkpoint_frames = 4096;
+        store_sqlite_checkpoint_frames = 2000;
         assert_true(fault_reached());
         assert_int_equal(r, -EIO);
         fault_arm(FAULT_NONE, 0, 0, 0);
@@ -569,8 +566,7 @@ static void test_flush_error_in_a_checkpoint(void **state)
         check_reopened(f, acknowledged);
 }
 
-/* ---- damage
- * --------------------------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------------------------- */
 
 static void fill_store(const struct fixture *f)
 {
@@ -580,7 +576,7 @@ static void fill_store(const struct fixture *f)
 
         for (unsigned i = 0; i < 200; i++)
                 assert_int_equal(append_now(s, term, numbered_batch(i, 100), &seq, NULL), STORE_DURABLE);
-        memset(snapshot, (int)('a' + seq % 26), 200000);
+        memset(snapshot, (int)('a' + seq % 26), 200000); /* as check_store wants it */
         assert_int_equal(store_snapshot_put(s, term, seq, str_make(snapshot, 200000), 100, NULL), 0);
         store_close(s);
 }
@@ -744,6 +740,27 @@ static void test_rows_that_changed(void **state)
         }
 }
 
+/* A backup put in the place of a store that was closed: its log, which stays, is of no later pages. */
+static void test_backup_put_back(void **state)
+{
+        struct fixture *f = *state;
+        BUF_CLEANUP struct buf backup = {0};
+        uint64_t term, seq = 0;
+        struct store *s;
+
+        fill_store(f);
+        copy_bytes(f, &backup);
+        s = open_store(f, &term);
+        for (unsigned i = 200; i < 300; i++)
+                assert_int_equal(append_now(s, term, numbered_batch(i, 100), &seq, NULL), STORE_DURABLE);
+        store_close(s);
+        put_file(f, buf_view(&backup));
+        s = open_store(f, &term);
+        assert_int_equal(check_store(s, 0), 200);
+        store_close(s);
+        check_reopened(f, seq_after(200));
+}
+
 static void test_another_programs_database(void **state)
 {
         struct fixture *f = *state;
@@ -811,6 +828,7 @@ int main(int argc, char **argv)
                 T(test_flipped_bytes),
                 T(test_truncated_file),
                 T(test_rows_that_changed),
+                T(test_backup_put_back),
                 T(test_another_programs_database),
                 T(test_a_newer_schema),
                 T(test_files_are_private),
