@@ -177,7 +177,7 @@ static void test_parents(void **state)
 static void test_dup(void **state)
 {
         struct world w;
-        struct ad *copy;
+        struct ad *copy, *again;
         struct buf one BUF_CLEANUP = {0};
 
         (void)state;
@@ -186,8 +186,14 @@ static void test_dup(void **state)
                    NULL);
         ad_print(&one, w.my, CLASSAD_NEW, false);
         copy = ad_dup(w.my);
+        assert_null(ad_parent(copy));
         ad_set_integer(w.my, world_symbol(&w, "a"), 5);
         assert_string_equal(ad_text(&w, copy), buf_z(&one));
+        ad_set_parent(copy, w.my);
+        again = ad_dup(copy);
+        assert_ptr_equal(ad_parent(again), w.my);
+        ad_free(again);
+        ad_set_parent(copy, NULL);
         ad_set_expr(copy, world_symbol(&w, "b2"), ad_find(copy, world_symbol(&w, "b")));
         ad_remove(copy, world_symbol(&w, "b"));
         assert_string_equal(ad_text(&w, copy), "[ a = 1; d = a && (b || !c); e = f(x)[2].y;"

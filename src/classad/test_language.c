@@ -235,11 +235,15 @@ static void test_scope(void **state)
                      {"deep.a.b.c", "1"}, {"onlyTarget", "5"}, {"fromTarget", "6"},
                      {"TARGET.shared", "\"theirs\""}, {"shared", "\"mine\""},
                      {"TARGET.usesShared", "\"theirs\""}, {"TARGET.usesOther", "\"mine\""},
-                     {"TARGET.bare", "1"}, {"viaMine", "\"mine\""}, {"other.shared", "\"theirs\""}),
+                     {"TARGET.bare", "1"}, {"{TARGET}[0].usesShared", "\"theirs\""},
+                     {"{TARGET}[0].usesOther", "\"mine\""}, {"TARGET[\"usesOther\"]", "\"mine\""},
+                     {"{[ in = x ]}[0].in", "1"}, {"TARGET.list[0].n", "\"theirs\""}, {"viaMine", "\"mine\""},
+                     {"other.shared", "\"theirs\""}),
                 "[ x = 1; z = 3; shared = \"mine\"; fromTarget = onlyTarget + 1; viaMine = TARGET.usesOther;"
                 "  inner = [ y = 2; z = 30; fromOuter = x; absolute = .z ];"
                 "  deep = [ a = [ b = [ c = x ] ] ] ]",
-                "[ onlyTarget = 5; shared = \"theirs\"; usesShared = shared; usesOther = TARGET.shared; bare "
+                "[ onlyTarget = 5; shared = \"theirs\"; usesShared = shared; list = { [ n = shared ] }; "
+                "usesOther = TARGET.shared; bare "
                 "= x ]");
 }
 

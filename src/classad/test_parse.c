@@ -77,6 +77,12 @@ static void test_depth(void **state)
                 nested(&text, ways[i][0], ways[i][1], ways[i][2], 100000);
                 assert_int_equal(parse_code(&text), CLASSAD_TOO_DEEP);
         }
+        /* a condition that is taken into another one is as deep as it was */
+        nested(&text, "", "((x", " * 2", 250);
+        buf_addz(&text, " && y) && z)");
+        for (int i = 0; i < 250; i++)
+                buf_addz(&text, " * 2");
+        assert_int_equal(parse_code(&text), CLASSAD_TOO_DEEP);
         nested(&text, "", "x", " && x", 10000); /* conditions may be long */
         assert_int_equal(parse_code(&text), 0);
         nested(&text, "", "x", " || y", 10000);
