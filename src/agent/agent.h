@@ -193,6 +193,7 @@ void assign_control(struct agent *a, const Drover__Control *m);
 void assign_acked(struct agent *a, const Drover__ResultAck *m);
 void assign_inventory(struct agent *a, const Drover__InventoryReply *m);
 struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */
+void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
 struct attempt *assign_member(struct agent *a, struct template *t, const Drover__Group *g, uint32_t member);
 const Drover__Item *assign_item(const Drover__Group *g, uint32_t member);
 

@@ -43,6 +43,15 @@ struct template *assign_template(struct agent *a, const Drover__Template *m)
         return t;
 }
 
+void assign_templates_drop(struct agent *a)
+{
+        void *t;
+        for (size_t at = 0; map_next(a->templates, &at, NULL, &t);)
+                template_unref(t);
+        map_free(a->templates);
+        a->templates = map_new();
+}
+
 const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
 {
         /* sorted by member as they are sent; else looked for one by one */

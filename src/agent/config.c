@@ -11,7 +11,7 @@
 
 #include "base/fs.h"
 
-enum kind { TEXT, LIST, MAP, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY };
+enum kind { TEXT, LIST, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY };
 struct setting {
         const char *name; /* in the file; the option has '-' for '_' */
         enum kind kind;
@@ -27,8 +27,6 @@ static const struct setting settings[] = {
         S(token_file, TEXT, "FILE", "the same, in a file"),
         {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN", "whose jobs it runs; its own user's; `any` for all"},
         S(domain, TEXT, "DOMAIN", "of its own user's name; local"),
-        S(users, MAP, "OWNER=USER", "root only: run this owner's jobs as this local user"),
-        {"min_uid", COUNT, offsetof(struct config, min_uid), "N", "no job runs as a user below; 1000"},
         S(filesystem_domain, TEXT, "NAME", "agents and submitters of one name see the same paths; this machine"),
         S(queue, TEXT, "NAME", "of its queue; default"),
         {"cpus", CPUS, offsetof(struct config, cpus_milli), "N", "to offer; all"},
@@ -50,7 +48,7 @@ static const struct setting settings[] = {
 
 void config_init(struct config *c)
 {
-        *c = (struct config){.cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30, .min_uid = 1000};
+        *c = (struct config){.cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30};
         pull_policy_default(&c->pull_policy);
 }
 
@@ -67,7 +65,7 @@ void config_deinit(struct config *c)
                 void *at = (char *)c + settings[i].at;
                 if (settings[i].kind == TEXT)
                         free(*(char **)at);
-                else if (settings[i].kind == LIST || settings[i].kind == MAP)
+                else if (settings[i].kind == LIST)
                         list_deinit(at);
         }
         memset(c, 0, sizeof(*c));
@@ -109,10 +107,6 @@ static int set(struct config *c, const struct setting *s, struct str value, stru
                 free(*(char **)at);
                 *(char **)at = str_dupz(value);
                 break;
-        case MAP:
-                if (str_find(value, '=') <= 0)
-                        return err_set(err, -EINVAL, "%s: '" STR_FMT "' is not OWNER=USER", s->name, STR_ARG(value));
-                /* fall through */
         case LIST:
                 if (list->n == CONFIG_LIST_MAX)
                         return err_set(err, -EINVAL, "%s is given more than %d times", s->name, CONFIG_LIST_MAX);
@@ -185,22 +179,11 @@ static int node(struct config *c, yaml_document_t *doc, const struct setting *s,
         int r = 0;
         if (value->type == YAML_SCALAR_NODE)
                 return set(c, s, scalar(value), err);
-        if (value->type == YAML_SEQUENCE_NODE && (s->kind == LIST || s->kind == MAP)) {
+        if (value->type == YAML_SEQUENCE_NODE && s->kind == LIST) {
                 for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top && r == 0; i++) {
                         const yaml_node_t *item = yaml_document_get_node(doc, *i);
                         r = item->type == YAML_SCALAR_NODE ? set(c, s, scalar(item), err)
                                                            : err_set(err, -EINVAL, "%s is a list of words", s->name);
-                }
-                return r;
-        }
-        if (value->type == YAML_MAPPING_NODE && s->kind == MAP) {
-                for (yaml_node_pair_t *p = value->data.mapping.pairs.start; p < value->data.mapping.pairs.top && r == 0; p++) {
-                        const yaml_node_t *k = yaml_document_get_node(doc, p->key), *v = yaml_document_get_node(doc, p->value);
-                        if (k->type != YAML_SCALAR_NODE || v->type != YAML_SCALAR_NODE)
-                                return err_set(err, -EINVAL, "%s maps owners to users", s->name);
-                        BUF_CLEANUP struct buf b = {0};
-                        buf_printf(&b, STR_FMT "=" STR_FMT, STR_ARG(scalar(k)), STR_ARG(scalar(v)));
-                        r = set(c, s, buf_view(&b), err);
                 }
                 return r;
         }
@@ -334,6 +317,24 @@ static int read_token(struct config *c, struct err *err)
         return r;
 }
 
+/* Jobs run as the agent does. What others could make root do by a job of theirs nobody may: root's agent runs root's. */
+static int check_owners(struct config *c, struct err *err)
+{
+        const struct passwd *pw = getpwuid(getuid());
+        BUF_CLEANUP struct buf own = {0};
+        if (pw)
+                buf_printf(&own, "%s@%s", pw->pw_name, c->domain);
+        else
+                buf_printf(&own, "%u@%s", (unsigned)getuid(), c->domain);
+        for (size_t i = 0; i < c->owners.n && geteuid() == 0; i++)
+                if (!str_eqz(buf_view(&own), c->owners.v[i]))
+                        return err_set(err, -EINVAL, "root's agent runs the jobs of %s only, not of %s: start the agent as another user",
+                                       buf_z(&own), c->owners.v[i]);
+        if (c->owners.n == 0)
+                c->owners.v[c->owners.n++] = buf_take(&own);
+        return 0;
+}
+
 int config_finish(struct config *c, struct err *err)
 {
         if (c->servers.n == 0)
@@ -361,16 +362,5 @@ int config_finish(struct config *c, struct err *err)
                 fs_domain(domain, sizeof(domain));
                 c->filesystem_domain = mem_dupz(domain);
         }
-        if (c->users.n && geteuid() != 0)
-                return err_set(err, -EINVAL, "`users` needs root: only root's agent can run jobs as other users");
-        if (c->owners.n == 0 && c->users.n == 0) {
-                const struct passwd *pw = getpwuid(getuid());
-                struct buf b = {0};
-                if (pw)
-                        buf_printf(&b, "%s@%s", pw->pw_name, c->domain);
-                else
-                        buf_printf(&b, "%u@%s", (unsigned)getuid(), c->domain);
-                c->owners.v[c->owners.n++] = buf_take(&b);
-        }
-        return read_token(c, err);
+        return check_owners(c, err) < 0 ? -EINVAL : read_token(c, err);
 }

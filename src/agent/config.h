@@ -19,7 +19,6 @@ struct config {
         struct config_list servers; /* addresses, tried in turn */
         char *dir, *name, *token, *token_file;
         struct config_list owners;  /* name@domain; "any": anybody's */
-        struct config_list users;   /* "owner=user": mapping mode, for root only */
         char *domain;               /* of our own user's principal: "local" */
         char *filesystem_domain;    /* NULL: this machine and mount namespace */
         char *queue;
@@ -29,7 +28,6 @@ struct config {
         bool cgroups;
         uint64_t pids_max;
         uint64_t kill_grace_ms, cache_bytes;
-        uint64_t min_uid;
         bool kill_on_stop;
         char *shepherd, *log_level;
 };

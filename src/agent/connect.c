@@ -85,6 +85,7 @@ static void drop(struct connection *c)
         /* results that were sent and not acknowledged are sent again; the Inventory tells the rest */
         a->accepted.n = a->started.n = 0;
         report_refusals_drop(a);
+        assign_templates_drop(a); /* a new session sends them again */
 }
 
 static void send_join(struct connection *c)

@@ -51,7 +51,7 @@ bool limits_oom(struct attempt *at)
         if (!at->cgroup || !at->memory_bytes)
                 return false;
         cgroup_usage(at->cgroup, &u);
-        return u.oom_kills > 0;
+        return u.oom_kills > 0 || (at->adopted && u.limit_hit);
 }
 
 /* ---- looking at processes */

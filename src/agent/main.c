@@ -131,7 +131,7 @@ static int open_all(struct agent *a, struct err *err)
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
         struct runner_config rc = {.loop = a->loop, .dir = a->config.dir, .instance = a->instance,
-                                   .program = a->config.shepherd, .min_uid = (unsigned)a->config.min_uid,
+                                   .program = a->config.shepherd,
                                    .events = on_events, .arg = a};
         r = runner_process.open(&rc, &a->runner, err);
         if (r == 0)

@@ -22,7 +22,7 @@
 
 #define PATIENCE_MS 20000
 
-static char top[64], state[96], work[96], address[128], token[256];
+static char owner[128], top[64], state[96], work[96], address[128], token[256];
 static struct loop *loop;
 static struct listener *listener;
 static struct tls_context *tls;
@@ -206,7 +206,7 @@ static void start_agent(void)
                 int fd = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(fd, 2);
                 execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", state, "--name", "n1", "--token", token,
-                      "--shepherd", getenv("SHEPHERD"), "--owner", "any", "--kill-grace", "200ms", "--cpus", "4", "--memory", "4G",
+                      "--shepherd", getenv("SHEPHERD"), "--kill-grace", "200ms", "--cpus", "4", "--memory", "4G",
                       "--filesystem-domain", "here", "--log-level", "debug", NULL);
                 _exit(99);
         }
@@ -219,7 +219,7 @@ struct job {
         uint64_t request;
         const char *script;       /* for sh -c */
         const char *second;       /* another step */
-        bool ignore_failure, wait_for_go, all_outputs, missing_program, elsewhere;
+        bool ignore_failure, wait_for_go, all_outputs, missing_program, elsewhere, stranger;
         const char *input, *output, *stdout_file, *spooled_name, *spooled_text;
         uint32_t count;
 };
@@ -247,7 +247,7 @@ static void assign(const struct job *j)
         }
         steps[0].ignore_failure = j->ignore_failure;
         t.request = j->request;
-        t.owner = (char *)"root@local";
+        t.owner = (char *)(j->stranger ? "stranger@local" : owner);
         t.iwd = work;
         t.filesystem_domain = (char *)(j->elsewhere ? "far" : "here");
         t.steps = step_list;
@@ -401,7 +401,8 @@ static void joins_and_offers(void **s)
         assert_int_equal(m->offer->jobs_max, 4);
         assert_non_null(strstr(m->offer->ad, "TotalCpus = 4;"));
         assert_non_null(strstr(m->offer->ad, "Memory = 4096;"));
-        assert_int_equal(m->offer->n_owners, 0);
+        assert_int_equal(m->offer->n_owners, 1); /* its own user's jobs */
+        snprintf(owner, sizeof(owner), "%s", m->offer->owners[0]);
         struct stat st;
         BUF_CLEANUP struct buf key = {0};
         buf_printf(&key, "%s/agent.key", state);
@@ -502,6 +503,24 @@ static void obeys_controls(void **s)
         hear(DROVER__TO_SERVER__KIND_ACCEPT);
         control(31, DROVER__COMMAND__HOLD);
         assert_int_equal(result(31)->outcome, DROVER__OUTCOME__KILLED);
+}
+
+static void refuses_strangers(void **s)
+{
+        (void)s;
+        assign(&(struct job){.request = 35, .script = "true", .stranger = true});
+        Drover__Refuse *r = hear(DROVER__TO_SERVER__KIND_REFUSE)->refuse;
+        assert_int_equal(r->attempts[0]->request, 35);
+        assert_false(r->hold);
+        pid_t pid = geteuid() ? 0 : fork();
+        if (pid == 0 && geteuid() == 0) {
+                execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", work, "--owner", "any", NULL);
+                _exit(99);
+        }
+        int status = 2 << 8;
+        if (pid > 0)
+                waitpid(pid, &status, 0);
+        assert_int_equal(WEXITSTATUS(status), 2); /* root's agent runs root's jobs only */
 }
 
 static void carries_through_the_spool(void **s)
@@ -735,6 +754,7 @@ int main(void)
                 cmocka_unit_test(steps_in_order),
                 cmocka_unit_test(holds_what_cannot_run),
                 cmocka_unit_test(obeys_controls),
+                cmocka_unit_test(refuses_strangers),
                 cmocka_unit_test(carries_through_the_spool),
                 cmocka_unit_test(keeps_results_until_acknowledged),
                 cmocka_unit_test(a_killed_agent_loses_nothing),

@@ -41,10 +41,14 @@ struct cgroup {
         struct cgroup *next;
         unsigned number;
         bool used;
+        bool measured; /* since it was given out; else the baseline is taken anew */
+        bool adopted;  /* what its cpu accounts were when its job began is not known */
+        uint64_t seen_oom, seen_fail;
         char *dirs[DIRS_MAX + 1];
         int fds[FILES];
         uint64_t memory_set, weight_set, pids_set; /* UINT64_MAX: not known */
         uint64_t memory_base, oom_base, fail_base, user_base, system_base;
+        uint64_t used_cpu_ms[2];     /* by the present user, when last looked at */
 };
 
 struct cgroups {
@@ -266,16 +270,29 @@ static uint64_t number_of(int fd)
         return n > 0 && str_to_u64(str_trim(str_make(text, (size_t)n)), &v) == 0 ? v : 0;
 }
 
-static uint64_t field_of(int fd, const char *key)
+/* The values of lines "key value", in one read. Those that are not there are 0. */
+static void fields_of(int fd, unsigned count, const char *const keys[], uint64_t values[])
 {
         char text[4096];
         ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
         struct str rest = str_make(text, n > 0 ? (size_t)n : 0), line, name;
+        for (unsigned i = 0; i < count; i++)
+                values[i] = 0;
+        while (n > 0 && str_cut(&rest, '\n', &line)) {
+                uint64_t v;
+                if (!str_word(&line, &name) || str_to_u64(str_trim(line), &v) < 0)
+                        continue;
+                for (unsigned i = 0; i < count; i++)
+                        if (str_eqz(name, keys[i]))
+                                values[i] = v;
+        }
+}
+
+static uint64_t field_of(int fd, const char *key)
+{
         uint64_t v;
-        while (n > 0 && str_cut(&rest, '\n', &line))
-                if (str_word(&line, &name) && str_eqz(name, key) && str_to_u64(str_trim(line), &v) == 0)
-                        return v;
-        return 0;
+        fields_of(fd, 1, &key, &v);
+        return v;
 }
 
 static int number_put(int fd, uint64_t v)
@@ -366,14 +383,13 @@ static int slot_new(struct cgroups *cs, unsigned number, struct cgroup **ret, st
 
 static void cpu_times(struct cgroup *cg, uint64_t *user_ms, uint64_t *system_ms)
 {
-        if (cg->fds[FILE_CPU_USAGE] >= 0) {
-                uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
-                *user_ms = field_of(cg->fds[FILE_CPU_USAGE], "user") * tick_ms;
-                *system_ms = field_of(cg->fds[FILE_CPU_USAGE], "system") * tick_ms;
-        } else {
-                *user_ms = field_of(cg->fds[FILE_CPU_STAT], "user_usec") / 1000;
-                *system_ms = field_of(cg->fds[FILE_CPU_STAT], "system_usec") / 1000;
-        }
+        static const char *const v1[2] = {"user", "system"}, *const v2[2] = {"user_usec", "system_usec"};
+        bool ticks = cg->fds[FILE_CPU_USAGE] >= 0;
+        uint64_t t[2];
+        fields_of(cg->fds[ticks ? FILE_CPU_USAGE : FILE_CPU_STAT], 2, ticks ? v1 : v2, t);
+        uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+        *user_ms = ticks ? t[0] * tick_ms : t[0] / 1000;
+        *system_ms = ticks ? t[1] * tick_ms : t[1] / 1000;
 }
 
 static void set_memory(struct cgroup *cg, uint64_t bytes)
@@ -428,6 +444,12 @@ static void slot_begin(struct cgroup *cg, const struct cgroup_limits *l)
                 cg->memory_base = number_of(cg->fds[FILE_MEMORY_NOW]);
         if (cg->fds[FILE_MEMORY_PEAK] >= 0 && pwrite(cg->fds[FILE_MEMORY_PEAK], "0", 1, 0) < 0)
                 cg->owner->peak_resets = false;
+}
+
+/* What the counters say before anything runs. From then on cgroup_usage carries them on: between two jobs nothing
+ * in the slot counts. */
+static void slot_baseline(struct cgroup *cg)
+{
         cg->oom_base = oom_kills(cg);
         cg->fail_base = limit_hits(cg);
         cpu_times(cg, &cg->user_base, &cg->system_base);
@@ -445,7 +467,7 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
                 return err_set(err, -ENOTSUP, "no control groups can be written here");
         struct cgroup *cg = NULL, **at = &cs->idle;
         for (; *at; at = &(*at)->next)
-                if (cgroup_empty(*at)) {
+                if (cgroup_kill(*at) == 0) {
                         cg = *at;
                         *at = cg->next;
                         break;
@@ -460,6 +482,9 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
         }
         cg->next = NULL;
         cg->used = true;
+        if (!cg->measured)
+                slot_baseline(cg);
+        cg->measured = cg->adopted = false;
         slot_begin(cg, limits);
         *ret = cg;
         return 0;
@@ -475,7 +500,8 @@ int cgroup_adopt(struct cgroups *cs, unsigned number, struct cgroup **ret, struc
         int r = slot_new(cs, number, &cg, err);
         if (r < 0)
                 return r;
-        cg->used = true;
+        cg->used = cg->adopted = true;
+        cg->oom_base = 0;
         *ret = cg;
         return 0;
 }
@@ -485,9 +511,13 @@ void cgroup_put(struct cgroup *cg)
         struct cgroups *cs = cg->owner;
         assert(cg->used);
         cg->used = false;
-        if (!cgroup_empty(cg))
-                cgroup_kill(cg);
-        if (!cs->peak_resets && cgroup_empty(cg)) {
+        if (cg->measured) {
+                cg->user_base += cg->used_cpu_ms[0];
+                cg->system_base += cg->used_cpu_ms[1];
+                cg->oom_base = cg->seen_oom;
+                cg->fail_base = cg->seen_fail;
+        }
+        if (!cs->peak_resets && cgroup_kill(cg) == 0) {
                 cs->slots[cg->number] = NULL;
                 slot_free(cg, true);
                 return;
@@ -509,15 +539,31 @@ const char *const *cgroup_dirs(const struct cgroup *cg)
 void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret)
 {
         struct cgroup_usage u = {0};
-        u.memory_bytes = number_of(cg->fds[FILE_MEMORY_NOW]);
         uint64_t peak = number_of(cg->fds[FILE_MEMORY_PEAK]);
         u.memory_peak_bytes = peak > cg->memory_base ? peak - cg->memory_base : 0;
         cpu_times(cg, &u.cpu_user_ms, &u.cpu_system_ms);
         u.cpu_user_ms -= cg->user_base < u.cpu_user_ms ? cg->user_base : u.cpu_user_ms;
         u.cpu_system_ms -= cg->system_base < u.cpu_system_ms ? cg->system_base : u.cpu_system_ms;
-        u.oom_kills = oom_kills(cg) - cg->oom_base;
-        u.limit_hit = limit_hits(cg) > cg->fail_base;
+        if (cg->adopted)
+                u.cpu_user_ms = u.cpu_system_ms = 0;
+        cg->measured = !cg->adopted;
+        cg->seen_oom = cg->oom_base;
+        cg->seen_fail = cg->fail_base;
+        cg->used_cpu_ms[0] = u.cpu_user_ms;
+        cg->used_cpu_ms[1] = u.cpu_system_ms;
+        /* without having come near the limit it was not hit */
+        if (cg->memory_set && cg->memory_set != UINT64_MAX && (!peak || peak >= cg->memory_set - cg->memory_set / 16)) {
+                cg->seen_oom = oom_kills(cg);
+                cg->seen_fail = limit_hits(cg);
+                u.oom_kills = cg->seen_oom - cg->oom_base;
+                u.limit_hit = cg->seen_fail > cg->fail_base;
+        }
         *ret = u;
+}
+
+uint64_t cgroup_memory(struct cgroup *cg)
+{
+        return number_of(cg->fds[FILE_MEMORY_NOW]);
 }
 
 /* ---- ending what runs in a slot */

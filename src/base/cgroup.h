@@ -30,7 +30,6 @@ struct cgroup_limits {
 
 struct cgroup_usage {
         uint64_t memory_peak_bytes; /* since cgroup_get; 0 when not known */
-        uint64_t memory_bytes;      /* now */
         uint64_t cpu_user_ms, cpu_system_ms;
         uint64_t oom_kills;         /* processes killed for want of memory since cgroup_get */
         bool limit_hit;             /* memory was refused at the limit since cgroup_get */
@@ -53,9 +52,10 @@ int cgroups_sweep(struct cgroups *cs);
 int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cgroup **ret, struct err *err);
 /* The slot of that number, with what runs in it; made when it isn't there. As cgroup_get. */
 int cgroup_adopt(struct cgroups *cs, unsigned number, struct cgroup **ret, struct err *err);
-void cgroup_put(struct cgroup *cg); /* what still runs in it is killed */
+void cgroup_put(struct cgroup *cg); /* what still runs in it is killed before it is used again */
 unsigned cgroup_number(const struct cgroup *cg);
 const char *const *cgroup_dirs(const struct cgroup *cg); /* absolute, NULL behind the last */
 void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret);
+uint64_t cgroup_memory(struct cgroup *cg); /* bytes, now; 0 when not known */
 bool cgroup_empty(struct cgroup *cg);
 int cgroup_kill(struct cgroup *cg); /* 0: nothing is left; -EAGAIN: something is still dying; -errno */

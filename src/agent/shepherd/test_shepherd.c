@@ -27,6 +27,7 @@
 static char top[64];
 static pid_t shepherd;
 static int sock = -1;
+static const char *users;
 
 static void start_shepherd(void)
 {
@@ -37,7 +38,8 @@ static void start_shepherd(void)
                 char fd[16];
                 close(ends[0]);
                 snprintf(fd, sizeof(fd), "%d", ends[1]);
-                execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance", "--ready-fd", fd, NULL);
+                execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance", "--ready-fd", fd,
+                      users ? "--users" : NULL, users, NULL);
                 _exit(99);
         }
         close(ends[1]);
@@ -399,6 +401,54 @@ static void remembers_for_the_next_agent(void **state)
         } while (true);
 }
 
+/* Another shepherd, which may make some users of some owners. */
+static void becomes_mapped_users_only(void **state)
+{
+        (void)state;
+        if (geteuid() != 0)
+                skip();
+        static const struct {
+                const char *map, *user;
+                bool allowed;
+        } cases[] = {
+                {"me@local nobody\n", "nobody", true},   {"*@local *\n", "nobody", false},
+                {"you@local nobody\n", "nobody", false}, {"me@local root\n", "root", false},
+                {"me@local daemon\n", "daemon", false},  {"me@local nobody\n", "", false},
+        };
+        for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                char sub[96], map[128];
+                snprintf(sub, sizeof(sub), "%s/users%u", top, i);
+                snprintf(map, sizeof(map), "%s/map", sub);
+                assert_int_equal(mkdir(sub, 0700), 0);
+                assert_int_equal(fs_write(AT_FDCWD, map, str_of(cases[i].map), 0600, false, NULL), 0);
+                char outer[sizeof(top)];
+                pid_t outer_shepherd = shepherd;
+                int outer_sock = sock;
+                memcpy(outer, top, sizeof(top));
+                snprintf(top, sizeof(top), "%s", sub);
+                users = map;
+                start_shepherd();
+                users = NULL;
+                greet();
+                listed();
+                chmod(outer, 0711);
+                chmod(top, 0777);
+                start(&(struct ask){.request = 90, .user = cases[i].user, .out = "who", .argv = {"/bin/sh", "-c", "id -u; id -G"}});
+                struct shepherd_child c = ended(90);
+                assert_int_equal(c.state, cases[i].allowed ? SHEPHERD_EXITED : SHEPHERD_FAILED);
+                if (cases[i].allowed)
+                        content("who", "65534\n65534\n");
+                else
+                        assert_int_equal(c.where, SHEPHERD_AT_USER);
+                tell_name(SHEPHERD_QUIT, 0);
+                waitpid(shepherd, NULL, 0);
+                close(sock);
+                shepherd = outer_shepherd;
+                sock = outer_sock;
+                memcpy(top, outer, sizeof(top));
+        }
+}
+
 static void garbage_drops_the_agent_only(void **state)
 {
         (void)state;
@@ -456,7 +506,7 @@ int main(void)
                 cmocka_unit_test(runs_and_tells),       cmocka_unit_test(says_what_failed),
                 cmocka_unit_test(ends_the_whole_tree),  cmocka_unit_test(limits),
                 cmocka_unit_test(large_requests),       cmocka_unit_test(suspends),
-                cmocka_unit_test(remembers_for_the_next_agent), cmocka_unit_test(garbage_drops_the_agent_only),
+                cmocka_unit_test(becomes_mapped_users_only), cmocka_unit_test(remembers_for_the_next_agent), cmocka_unit_test(garbage_drops_the_agent_only),
                 cmocka_unit_test(its_death_ends_its_children),
         };
         return cmocka_run_group_tests(tests, setup, teardown);
