@@ -26,7 +26,9 @@ void limits_prepare(struct attempt *at)
 
 void limits_release(struct attempt *at)
 {
-        if (at->cgroup)
+        /* An agent that goes and leaves its jobs running leaves them their groups: putting one back would kill. */
+        bool leaves = at->a->stopping && !at->a->config.kill_on_stop;
+        if (at->cgroup && !leaves)
                 cgroup_put(at->cgroup);
         at->cgroup = NULL;
 }

@@ -19,6 +19,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.option.build = os.path.abspath(config.option.build)
     config.addinivalue_line("markers", "timeout: seconds until a test is given up")
     if not config.getoption("timeout", None):
         config.option.timeout = 180

@@ -156,12 +156,12 @@ static void run(struct shepherd *s)
         serve_flush(s);
 }
 
-static int usage(void)
+static int usage(int fd)
 {
         static const char text[] = "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
                                    "Started by drover-agent; see drover-shepherd(8).\n";
-        (void)!write(2, text, sizeof(text) - 1);
-        return 2;
+        (void)!write(fd, text, sizeof(text) - 1);
+        return fd == 1 ? 0 : 2;
 }
 
 int main(int argc, char **argv)
@@ -176,8 +176,10 @@ int main(int argc, char **argv)
                         (void)!write(1, text, sizeof(text) - 1);
                         return 0;
                 }
+                if (!strcmp(argv[i], "--help"))
+                        return usage(1);
                 if (!value || strncmp(argv[i], "--", 2) != 0)
-                        return usage();
+                        return usage(2);
                 if (!strcmp(argv[i], "--dir"))
                         dir = value;
                 else if (!strcmp(argv[i], "--instance"))
@@ -189,11 +191,11 @@ int main(int argc, char **argv)
                 else if (!strcmp(argv[i], "--ready-fd"))
                         ready = (int)strtol(value, NULL, 10);
                 else
-                        return usage();
+                        return usage(2);
                 i++;
         }
         if (!dir || !s.instance || !*s.instance)
-                return usage();
+                return usage(2);
         s.uid = getuid();
         s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);

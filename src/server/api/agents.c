@@ -44,6 +44,24 @@ static void write_number(struct listing *l, struct json *j, const char *key, con
         json_double(j, v);
 }
 
+/* "memory (v1), pids (v1); walltime (shepherd)": name and how. */
+static void write_limits(struct json *j, struct str text)
+{
+        struct str group, one;
+
+        while (str_cut(&text, ';', &group))
+                while (str_cut(&group, ',', &one)) {
+                        ptrdiff_t at = str_find(one, '(');
+                        struct str how = at < 0 ? STR("yes") : str_skip(one, (size_t)at + 1);
+
+                        one = str_trim(at < 0 ? one : str_head(one, (size_t)at));
+                        if (one.n == 0)
+                                continue;
+                        json_keys(j, one);
+                        json_str(j, str_ends(how, STR(")")) ? str_head(how, how.n - 1) : how);
+                }
+}
+
 static void write_queue(struct listing *l, const struct core_queue_view *q)
 {
         struct json *j = &l->queues_json;
@@ -78,14 +96,7 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         json_key(j, "limits");
         json_open(j, '{');
         if (q->ad && eval_string(&l->eval, q->ad, NULL, l->limits, &limits)) {
-                struct str rest = limits, one;
-
-                while (str_cut(&rest, ',', &one)) {
-                        ptrdiff_t eq = str_find(one, '=');
-
-                        json_keys(j, str_trim(eq < 0 ? one : str_head(one, (size_t)eq)));
-                        json_str(j, eq < 0 ? STR("yes") : str_trim(str_skip(one, (size_t)eq + 1)));
-                }
+                write_limits(j, limits);
         }
         json_close(j, '}');
         json_close(j, '}');
@@ -156,7 +167,7 @@ static void prepare(struct server *s, struct call *c, struct listing *l)
         l->total_cpus = symbols_intern(y, STR("TotalCpus"));
         l->total_memory = symbols_intern(y, STR("TotalMemory"));
         l->total_disk = symbols_intern(y, STR("TotalDisk"));
-        l->limits = symbols_intern(y, STR("DroverLimits"));
+        l->limits = symbols_intern(y, STR("EnforcedLimits"));
         json_open(&l->j, '{');
         json_key(&l->j, "agents");
         json_open(&l->j, '[');

@@ -1,0 +1,164 @@
+"""Wrong descriptions, typos, garbage on the sockets."""
+import json
+import os
+import random
+import socket
+
+import pytest
+
+from drover import sh, wait_until
+
+WRONG = [
+    ("executable = /bin/true\nrequest_memory = 1 XB\nqueue\n", 2),
+    ("executable = /bin/true\nqueue x in (a b\n", 2),
+    ("executable = /bin/true\nthis is no statement\nqueue\n", 2),
+    ("executable = /bin/true\narguments = \"a 'b\"\nqueue\n", 2),
+    ("executable = /bin/true\nrequirements = (Memory > \nqueue\n", 2),
+    ("executable = /bin/true\n\n# comment\nqueue -3\n", 4),
+    ("executable = /bin/true\nqueue x from no-such-file\n", 2),
+]
+
+
+@pytest.mark.parametrize("text,line", WRONG)
+def test_errors_name_file_and_line(shared, text, line):
+    path = shared.write("wrong.sub", text)
+    out = shared.cli("submit", path, code=None)
+    assert out.code in (1, 2)
+    assert f"wrong.sub:{line}" in out.err, out.err
+
+
+def test_no_queue_statement(shared):
+    path = shared.write("noqueue.sub", "executable = /bin/true\n")
+    assert "queue" in shared.cli("submit", path, code=None).err
+
+
+def test_a_typo_gets_a_hint(shared):
+    out = shared.cli("submit", "--dry-run", "-", stdin="executable = /bin/true\nrequest_memmory = 1 GB\nqueue\n", code=None)
+    assert "request_memory" in out.err
+
+
+def test_missing_file(shared):
+    out = shared.cli("submit", "no-such.sub", code=None)
+    assert out.code != 0 and "no-such.sub" in out.err
+
+
+def test_unknown_command_and_option(shared):
+    assert "queue" in shared.cli("queu", code=2).err
+    assert "--limit" in shared.cli("queue", "--limmit", "3", code=2).err
+    shared.cli(code=2)
+
+
+def test_bad_attribute_in_the_api(shared):
+    body = {"uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+            "parts": [{"attributes": {"Cmd": '"/bin/true"', "Rank": "(((1"}, "rows": 1, "steps": 1}]}
+    status, answer = shared.call("POST", "/v1/requests", body)
+    assert status == 400 and answer["error"]["code"] == "bad_attribute"
+    assert "Rank" in answer["error"]["message"]
+
+
+BAD_BODIES = [b"", b"{", b"[]", b"null", b'{"uuid":7}', b'{"parts":"x"}', b"\xff\xfe\x00", b'{"a":' * 5000,
+              b'{"uuid":"x","parts":[{"attributes":{"Cmd":"\\"/bin/true\\""},"rows":99999999999999,"steps":1}]}',
+              json.dumps({"uuid": "u", "parts": [{"attributes": {}, "rows": -1, "steps": -1}]}).encode()]
+
+
+@pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
+def test_bad_bodies(shared, body):
+    status, answer = shared.call("POST", "/v1/requests", body)
+    assert 400 <= status < 500
+    assert answer["error"]["message"]
+    assert shared.server_info()["accepting"] is True
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/jobs/x", "/v1/jobs?id=-1", "/v1/jobs?limit=x",
+                                  "/v1/wait?ids=", "/v1/requests/18446744073709551616", "/v1/jobs?constraint=((",
+                                  "/v1/jobs/1.99999999999/log", "/v1/uploads/../../etc/passwd", "/v1/%00"])
+def test_bad_paths(shared, path):
+    status, answer = shared.call("GET", path)
+    assert 400 <= status < 500, (status, answer)
+    assert answer["error"]["code"] and answer["error"]["message"]
+
+
+def test_wrong_method(shared):
+    status, _ = shared.call("DELETE", "/v1/server")
+    assert 400 <= status < 500
+
+
+def _throw(path, data):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(10)
+        try:
+            s.connect(path)
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+            while s.recv(65536):
+                pass
+        except OSError:
+            pass
+
+
+def test_garbage_on_both_sockets(drover):
+    rnd = random.Random(4)
+    pid = drover.server_pid()
+    info = drover.server_json()
+    request = drover.submit(sh("sleep 2; echo fine", output="fine.out"))
+    for path in (info["api"].removeprefix("unix:"), info["agents"][0].removeprefix("unix:")):
+        for n in range(60):
+            size = rnd.choice([0, 1, 5, 100, 5000, 70000])
+            data = rnd.randbytes(size)
+            if n % 4 == 1:
+                data = b"GET /v1/server HTTP/1.1\r\n" + data
+            elif n % 4 == 2:
+                data = b"\x16\x03\x01" + data  # the beginning of a TLS handshake
+            elif n % 4 == 3:
+                data = b"\xff\xff\xff\x7f" + data  # a frame that is far too long
+            _throw(path, data)
+    _throw(drover.socket_path(), b"POST /v1/requests HTTP/1.1\r\nContent-Length: 99999999999999\r\n\r\n")
+    _throw(drover.socket_path(), b"GET /" + b"a" * 200000 + b" HTTP/1.1\r\n\r\n")
+    _throw(drover.socket_path(), b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n")
+    drover.wait(request)
+    assert drover.read("fine.out") == "fine\n"
+    assert drover.server_pid() == pid and drover.daemons[0].running()
+    assert drover.agents("connected")
+
+
+def test_silent_peers_are_dropped(drover):
+    """Connections that say nothing don't keep others out, and end."""
+    path = drover.server_json()["agents"][0].removeprefix("unix:")
+    quiet = []
+    for _ in range(50):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(path)
+        s.setblocking(False)
+        quiet.append(s)
+    drover.run(sh("true"))
+
+    def all_closed():
+        """the server closed the silent connections"""
+        for s in quiet:
+            try:
+                if s.recv(1) != b"":
+                    return False
+            except BlockingIOError:
+                return False
+            except OSError:
+                pass
+        return True
+
+    try:
+        wait_until(all_closed, 30)
+    finally:
+        for s in quiet:
+            s.close()
+
+
+def test_a_large_but_slow_body_holds_nobody_up(drover):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(drover.socket_path())
+        s.sendall(b"POST /v1/requests HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000)
+        drover.run(sh("true"))
+
+
+def test_paths_of_uploads_stay_inside(shared):
+    status, _ = shared.call("PUT", "/v1/uploads/..%2f..%2fx?offset=0", b"x")
+    assert 400 <= status < 500
+    assert not os.path.exists(os.path.join(shared.base, "x"))

@@ -1,0 +1,116 @@
+"""What is written is true: manual pages, help, the tour of the README."""
+import os
+import re
+import subprocess
+
+import pytest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PROGRAMS = ["drover", "droverd", "drover-agent", "drover-shepherd"]
+
+
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def commands(instance):
+    """The names of the subcommands, from drover --help."""
+    found = re.findall(r"^  ([a-z]+)  +\S", instance.cli("--help"), re.M)
+    assert {"submit", "queue", "wait", "up"} <= set(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(request, tmp_path_factory):
+    """Everything, installed into a folder."""
+    dest = tmp_path_factory.mktemp("dest")
+    build = os.path.abspath(request.config.getoption("--build"))
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"], check=True,
+                   env={**os.environ, "DESTDIR": str(dest)}, stdout=subprocess.DEVNULL)
+    return str(dest)
+
+
+def files_below(folder):
+    return [os.path.join(d, f) for d, _, fs in os.walk(folder) for f in fs]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_is_installed_with_a_manual_page(installed, program):
+    names = files_below(installed)
+    assert [n for n in names if os.path.basename(n) == program and os.access(n, os.X_OK)], names
+    pages = [n for n in names if re.search(rf"/man/man[18]/{program}\.[18](\.gz)?$", n)]
+    assert len(pages) == 1, pages
+    text = subprocess.run(["man", "-l", pages[0]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True,
+                          env={**os.environ, "MANPAGER": "cat", "MANWIDTH": "100"})
+    for heading in ("NAME", "SYNOPSIS", "DESCRIPTION"):
+        assert heading in text.stdout, heading
+    assert text.stderr == ""
+
+
+def test_units_and_completion_are_installed(installed):
+    names = files_below(installed)
+    for end in ("systemd/system/droverd.service", "systemd/system/drover-agent.service",
+                "bash-completion/completions/drover"):
+        assert [n for n in names if n.endswith(end)], end
+    unit = [n for n in names if n.endswith("droverd.service")][0]
+    with open(unit, encoding="utf-8") as f:
+        program = re.search(r"^ExecStart=(\S+)", f.read(), re.M)[1]
+    assert os.access(installed + program, os.X_OK), program
+
+
+def test_every_command_has_help_and_a_manual_page(instance, installed):
+    pages = {os.path.basename(n).removesuffix(".gz") for n in files_below(installed) if "/man/" in n}
+    for command in commands(instance):
+        text = instance.cli(command, "--help") if command not in ("server", "agent") else instance.cli("help", command)
+        assert f"drover {command}" in text, command
+        assert f"drover-{command}.1" in pages or command in ("server", "agent"), command
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_and_version(instance, program):
+    for option in ("--help", "--version"):
+        out = subprocess.run([instance.program(program), option], stdout=subprocess.PIPE, text=True, check=True,
+                             timeout=10, env=instance.env)
+        assert program in out.stdout
+
+
+def test_completion_is_bash(instance, tmp_path):
+    script = tmp_path / "completion"
+    script.write_text(instance.cli("completion", "bash"))
+    subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+def tour():
+    """The blocks of shell of the README, after the build."""
+    text = read("README.md")
+    return re.findall(r"^```sh\n(.*?)^```", text[text.index("## A tour"):], re.M | re.S)
+
+
+def test_the_tour_of_the_readme(instance):
+    """Typed as it stands; the folders alone are others."""
+    blocks = tour()
+    assert "make build" in blocks[0] and blocks[1].strip() == "drover up"
+    instance.up()
+    script = "\n".join(blocks[2:]).replace("/tmp/tour", instance.work)
+    p = subprocess.run(["bash", "-e"], input=script, env=instance.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, timeout=100, check=False)
+    assert p.returncode == 0, p.stdout
+    for expected in ("request 1: 4 jobs", "one from job 0\n", "two from job 1\n", "completed", "request 2: 1 job",
+                     "request 3: 1000 jobs"):
+        assert expected in p.stdout, (expected, p.stdout)
+    assert "emory" in p.stdout  # why it waits
+
+
+def test_links_in_the_documents_lead_somewhere():
+    for name in subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                               check=True).stdout.split():
+        for target in re.findall(r"\]\(([^)#:]+)\)", read(name)):
+            assert os.path.exists(os.path.join(ROOT, os.path.dirname(name), target)), f"{name}: {target}"
+
+
+def test_make_help_lists_every_target():
+    out = subprocess.run(["make", "-s", "help"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    for target in ("help", "setup", "build", "demo", "check", "check-unit", "check-system", "lint", "format", "bench",
+                   "fuzz", "docs", "install", "clean"):
+        assert f"make {target} " in out, target

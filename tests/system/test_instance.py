@@ -1,0 +1,171 @@
+"""One folder, one server; what is in it, and what happens when that is damaged."""
+import os
+import shutil
+import stat
+import subprocess
+
+from drover import Instance, processes, sh, wait_until
+
+
+def test_the_folder_is_private_and_complete(drover):
+    assert stat.S_IMODE(os.stat(drover.dir).st_mode) == 0o700
+    info = drover.server_json()
+    assert info["api"].startswith("unix:") and info["agents"][0].startswith("unix:")
+    assert info["uuid"] == drover.server_info()["uuid"]
+    for name in ("drover.db", "server.lock", "spool", "ca"):
+        assert os.path.exists(os.path.join(drover.dir, name)), name
+    mode = stat.S_IMODE(os.stat(os.path.join(drover.dir, "drover.db")).st_mode)
+    assert mode & 0o077 == 0
+
+
+def test_server_json_goes_with_the_server(drover):
+    drover.daemons[0].stop()
+    assert not os.path.exists(os.path.join(drover.dir, "server.json"))
+    out = drover.cli("queue", code=1)
+    assert drover.dir in out.err
+
+
+def test_a_second_server_is_refused(drover):
+    for command in ("up", "server"):
+        out = drover.cli(command, code=None, timeout=20)
+        assert out.code not in (0, None)
+        assert drover.dir in out.err or str(drover.server_pid()) in out.err
+    drover.run(sh("true"))
+
+
+def test_state_survives_a_restart(instance):
+    up = instance.up()
+    done, held = instance.run(sh("exit 0")), instance.submit(sh("echo later", output="later.out"), "--hold")
+    uuid = instance.server_info()["uuid"]
+    up.stop()
+    instance.up()
+    assert instance.server_info()["uuid"] == uuid
+    assert instance.history(done)[0]["state"] == "completed"
+    assert instance.job(f"{held}.0")["state"] == "held"
+    instance.cli("release", str(held))
+    instance.wait(held)
+    assert instance.read("later.out") == "later\n"
+    assert instance.submit(sh("true")) > held
+
+
+def _refused(instance, *words):
+    out = instance.cli("server", code=None, timeout=30)
+    assert out.code not in (0, None)
+    text = out.err + out.out
+    for word in words:
+        assert word in text, text
+    assert not os.path.exists(os.path.join(instance.dir, "server.json"))
+
+
+def _database(instance):
+    instance.up().stop()
+    path = os.path.join(instance.dir, "drover.db")
+    for name in ("-wal", "-shm"):
+        if os.path.exists(path + name):
+            os.unlink(path + name)
+    return path
+
+
+def test_garbage_as_database_is_refused(instance):
+    path = _database(instance)
+    with open(path, "wb") as f:
+        f.write(os.urandom(65536))
+    _refused(instance, "drover.db")
+
+
+def test_truncated_database_is_refused(instance):
+    instance.up()
+    request = instance.submit("executable=/bin/true\nqueue 3\n", "--hold")
+    assert request
+    for n in range(300):
+        instance.submit(f"executable=/bin/echo\narguments=\"{'x' * 200} {n}\"\nqueue 2\n", "--hold") if n < 40 else None
+    path = _database_after_stop(instance)
+    size = os.path.getsize(path)
+    with open(path, "r+b") as f:
+        f.truncate(size // 2 // 4096 * 4096 + 100)
+    _refused(instance, "drover.db")
+
+
+def _database_after_stop(instance):
+    for daemon in instance.daemons:
+        daemon.stop()
+    return os.path.join(instance.dir, "drover.db")
+
+
+def test_flipped_bytes_in_the_log_are_refused(instance):
+    instance.up()
+    for n in range(20):
+        instance.submit(f"executable=/bin/echo\narguments=\"findme-{n} {'y' * 300}\"\nqueue 2\n", "--hold")
+    path = _database_after_stop(instance)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    at = data.find(b"findme-7")
+    assert at > 0, "the description should be in the file"
+    for n in range(8):
+        data[at + n] ^= 0x55
+    with open(path, "wb") as f:
+        f.write(data)
+    _refused(instance, "drover.db")
+
+
+def test_a_long_path_works(build, instance, request):
+    long_base = os.path.join(instance.base, "a" * 60, "b" * 60)
+    os.makedirs(long_base)
+    other = Instance(build, long_base)
+    other.env["XDG_RUNTIME_DIR"] = os.path.join(instance.base, "run")
+    os.mkdir(other.env["XDG_RUNTIME_DIR"], 0o700)
+    try:
+        other.up()
+        assert not other.socket_path().startswith(other.dir)
+        assert len(other.socket_path()) <= 107
+        other.run(sh("echo x", output="x.out"))
+        assert other.read("x.out") == "x\n"
+    finally:
+        other.stop()
+
+
+def test_drover_up_without_anything_set(instance, build):
+    env = {**instance.env}
+    del env["DROVER_DIR"]
+    home = os.path.join(instance.base, "home")
+    os.makedirs(home)
+    env["HOME"] = home
+    instance.env = env
+    instance.dir = os.path.join(home, ".local/state/drover")
+    instance.up()
+    assert stat.S_IMODE(os.stat(instance.dir).st_mode) == 0o700
+    instance.run(sh("true"))
+
+
+def test_no_write_to_a_readonly_place(instance):
+    out = instance.cli("server", "--dir", "/proc/nothing", code=None, timeout=20)
+    assert out.code not in (0, None) and "/proc/nothing" in out.err
+
+
+def test_help_without_a_server(instance):
+    assert "submit" in instance.cli("--help")
+    out = instance.cli("queue", code=1)
+    assert "drover up" in out.err or "server" in out.err
+
+
+def test_sqlite_finds_no_fault(drover):
+    drover.run(sh("true", queue="queue 50"))
+    drover.daemons[0].stop()
+    out = subprocess.run(["sqlite3", os.path.join(drover.dir, "drover.db"), "pragma integrity_check"],
+                         stdout=subprocess.PIPE, text=True, check=True)
+    assert out.stdout.strip() == "ok"
+
+
+def test_two_instances_side_by_side(build, instance, tmp_path_factory):
+    other = Instance(build, os.path.join(instance.base, "other"))
+    try:
+        instance.up()
+        other.up()
+        a, b = instance.submit(sh("echo a", output="o")), other.submit(sh("echo b", output="o"))
+        instance.wait(a)
+        other.wait(b)
+        assert (instance.read("o"), other.read("o")) == ("a\n", "b\n")
+    finally:
+        other.stop()
+        shutil.rmtree(other.base, ignore_errors=True)
+    wait_until(lambda: not processes(other.base))

@@ -1,0 +1,90 @@
+"""What a job asks for about its own end."""
+import os
+
+from drover import sh, wait_until
+
+
+def test_max_retries(shared):
+    counter = f"{shared.work}/tries-$(Cluster)"
+    request = shared.run(sh(f"echo x >>{counter}; [ `wc -l <{counter}` -ge 3 ]", max_retries="5"))
+    assert shared.read(f"tries-{request}") == "x\n" * 3
+    assert shared.history(request)[0]["starts"] == 3
+
+
+def test_max_retries_are_bounded(shared):
+    request = shared.run(sh("exit 1", max_retries="2"), code=1)
+    job = shared.history(request)[0]
+    assert (job["starts"], job["exit_code"]) == (3, 1)
+
+
+def test_on_exit_hold(shared):
+    request = shared.submit(sh("exit 9", on_exit_hold="ExitCode == 9", on_exit_hold_reason='"nine"'))
+    job = shared.wait_state(f"{request}.0", "held")
+    assert "nine" in job["hold_reason"]
+    assert "nine" in shared.cli("why", f"{request}.0")
+    shared.cli("rm", str(request))
+
+
+def test_on_exit_remove_false_runs_again(shared):
+    request = shared.submit(sh(f"echo x >>{shared.work}/again; exit 1", on_exit_remove="NumJobStarts >= 3"))
+    shared.wait(request, code=1)
+    assert shared.read("again") == "x\n" * 3
+
+
+def test_periodic_remove(shared):
+    request = shared.submit(sh("sleep 600", periodic_remove="time() - QDate > 2"))
+    shared.wait(request, code=1, seconds=90)
+    assert shared.history(request)[0]["state"] == "removed"
+
+
+def test_missing_executable_is_held_with_the_reason(shared):
+    request = shared.submit("executable = /no/such/program\ntransfer_executable = false\nrequest_memory=16MB\nqueue\n")
+    job = shared.wait_state(f"{request}.0", "held")
+    assert "/no/such/program" in job["hold_reason"]
+    assert "/no/such/program" in shared.cli("why", f"{request}.0")
+    shared.cli("rm", str(request))
+
+
+def test_missing_input_is_held_with_the_reason(shared):
+    shared.write("soon-gone", "")
+    request = shared.submit(sh("true", transfer_input_files="soon-gone"), "--hold")
+    os.unlink(f"{shared.work}/soon-gone")
+    shared.cli("release", str(request))
+    wait_until(lambda: "soon-gone" in (shared.job(f"{request}.0").get("hold_reason", "")))
+    shared.cli("rm", str(request))
+
+
+def test_missing_output_is_held_with_the_reason(shared):
+    request = shared.submit(sh("true", transfer_output_files="never-made"))
+    job = shared.wait_state(f"{request}.0", "held")
+    assert "never-made" in job["hold_reason"]
+    shared.cli("rm", str(request))
+
+
+def test_requirements_keep_a_job_idle_and_why_says_so(shared):
+    request = shared.submit(sh("true", requirements="Machine == \"no-such-machine\""))
+    out = shared.cli("why", f"{request}.0")
+    assert "no-such-machine" in out
+    answer = shared.json("why", f"{request}.0")
+    assert answer["state"] == "idle"
+    assert answer["agents"][0]["verdict"] == "refuses"
+    shared.cli("rm", str(request))
+
+
+def test_too_much_memory_is_explained(shared):
+    request = shared.submit(sh("true").replace("32 MB", "900 TB"))
+    out = shared.cli("why", f"{request}.0")
+    assert "emory" in out
+    assert shared.job(f"{request}.0")["state"] == "idle"
+    shared.cli("rm", str(request))
+
+
+def test_rank_chooses(shared):
+    request = shared.run(sh("true", rank="Memory"))
+    assert shared.history(request)[0]["state"] == "completed"
+
+
+def test_own_attributes(shared):
+    request = shared.submit(sh("true", **{"+Project": '"atlas"', "requirements": 'MY.Project == "atlas"'}))
+    shared.wait(request)
+    assert shared.job(f"{request}.0")["ad"]["Project"] == "atlas"

@@ -1,0 +1,148 @@
+"""From a description to a result on the same machine."""
+import json
+import os
+import uuid
+
+from drover import sh
+
+
+def test_output_in_the_submitters_folder(shared):
+    shared.write("a/hello.sub", sh("echo out; echo err >&2; cat", output="hello.out", error="hello.err",
+                                   input="hello.in"))
+    shared.write("a/hello.in", "from the input\n")
+    out = shared.cli("submit", "hello.sub", cwd=os.path.join(shared.work, "a"))
+    request = out.split()[1].rstrip(":")
+    assert out == f"request {request}: 1 job\n" or out == f"request {request}: 1 jobs\n"
+    shared.wait(request)
+    assert shared.read("a/hello.out") == "out\nfrom the input\n"
+    assert shared.read("a/hello.err") == "err\n"
+    job = shared.history(request)[0]
+    assert job["state"] == "completed" and job["exit_code"] == 0 and job["starts"] == 1
+
+
+def test_every_job_has_its_item(shared):
+    request = shared.run(sh("echo $(word) $(Process) $(Cluster)", output="item-$(word).out",
+                            queue="queue word in (alpha beta gamma)"))
+    for n, word in enumerate(["alpha", "beta", "gamma"]):
+        assert shared.read(f"item-{word}.out") == f"{word} {n} {request}\n"
+
+
+def test_items_from_a_file_with_several_variables(shared):
+    shared.write("items.txt", "one, 1\ntwo, 2\n")
+    shared.run(sh("echo $(name)=$(value)", output="from-$(name).out", queue="queue name, value from items.txt"))
+    assert shared.read("from-one.out") == "one=1\n"
+    assert shared.read("from-two.out") == "two=2\n"
+
+
+def test_items_from_matching_files(shared):
+    for name in ("m1.dat", "m2.dat", "m3.txt"):
+        shared.write(f"match/{name}", name)
+    request = shared.submit(sh("cat $Fnx(f)", output="$Fn(f).got", transfer_input_files="$(f)",
+                               queue="queue f matching files match/*.dat"))
+    shared.wait(request)
+    assert shared.read("m1.got") == "m1.dat"
+    assert shared.read("m2.got") == "m2.dat"
+    assert not shared.exists("m3.got")
+
+
+def test_arguments_and_environment_arrive_as_quoted(shared):
+    shared.write("args.py", "import json, os, sys\n"
+                 "print(json.dumps([sys.argv[1:], os.environ.get('ONE'), os.environ.get('TWO')]))\n")
+    script = os.path.join(shared.work, "args.py")
+    shared.run("executable = /usr/bin/python3\n"
+               f"arguments = \"{script} plain 'two words' 'it''s' \"\"quoted\"\" ''\"\n"
+               "environment = \"ONE=1 TWO='a b ''c'''\"\n"
+               "output = args.out\nrequest_memory = 64 MB\nqueue\n")
+    assert json.loads(shared.read("args.out")) == [["plain", "two words", "it's", '"quoted"', ""], "1", "a b 'c'"]
+
+
+def test_old_arguments(shared):
+    shared.run("executable = /bin/echo\narguments = a  'b c' d\noutput = old.out\nrequest_memory = 32 MB\nqueue\n")
+    assert shared.read("old.out") == "a 'b c' d\n"
+
+
+def test_output_files_are_brought_back_and_renamed(shared):
+    shared.run(sh("echo 1 >made; mkdir -p sub; echo 2 >sub/made2; echo 3 >other", transfer_output_files="made, sub/made2",
+                  transfer_output_remaps='"made = renamed.txt"'))
+    assert shared.read("renamed.txt") == "1\n"
+    assert shared.read("made2") == "2\n"
+    assert not shared.exists("other")
+
+
+def test_input_files_are_in_the_jobs_folder(shared):
+    shared.write("in/data.txt", "data\n")
+    shared.run(sh("cat data.txt; ls", transfer_input_files="in/data.txt", output="inputs.out"))
+    assert "data\n" in shared.read("inputs.out")
+
+
+def test_each_job_has_a_scratch_folder_of_its_own(shared):
+    shared.run(sh("pwd; ls -A | wc -l; echo $(Process) >f; cat f", output="scratch-$(Process).out", queue="queue 3"))
+    seen = [shared.read(f"scratch-{n}.out").split() for n in range(3)]
+    assert len({s[0] for s in seen}) == 3
+    assert [s[2] for s in seen] == ["0", "1", "2"]
+    assert not any(os.path.exists(s[0]) for s in seen), "a scratch folder was left behind"
+
+
+def test_initialdir(shared):
+    os.makedirs(os.path.join(shared.work, "there"), exist_ok=True)
+    shared.run(sh("echo x", output="dir.out", initialdir="there"))
+    assert shared.read("there/dir.out") == "x\n"
+
+
+def test_several_queue_statements(shared):
+    request = shared.run(sh("echo $(n)", output="q-$(n).out", queue="n = 1\nqueue\nn = 2\nqueue 1"))
+    assert shared.read("q-1.out") == "1\n" and shared.read("q-2.out") == "2\n"
+    assert len(shared.history(request)) == 2
+
+
+def test_append_on_the_command_line(shared):
+    shared.run(sh("echo $(x)", output="append.out"), "-a", "x = appended")
+    assert shared.read("append.out") == "appended\n"
+
+
+def test_dry_run_submits_nothing(shared):
+    before = shared.server_info()["jobs"]
+    text = shared.cli("submit", "--dry-run", "-", stdin=sh("true", queue="queue 7"))
+    assert "7" in text
+    assert shared.server_info()["jobs"] == before
+
+
+def test_submit_json(shared):
+    answer = json.loads(shared.cli("submit", "--json", "-", stdin=sh("true", queue="queue 2")))
+    assert answer["jobs"] == 2 and answer["existing"] is False
+    shared.wait(answer["id"])
+
+
+def test_submit_and_wait(shared):
+    shared.cli("submit", "--wait", "-", stdin=sh("exit 0"))
+    shared.cli("submit", "--wait", "-", stdin=sh("exit 3"), code=1)
+
+
+def test_the_same_uuid_twice_is_one_request(shared):
+    body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"', "Iwd": f'"{shared.work}"'},
+                                                  "rows": 1, "steps": 1}]}
+    status, first = shared.call("POST", "/v1/requests", body)
+    assert (status, first["existing"]) == (201, False)
+    status, second = shared.call("POST", "/v1/requests", body)
+    assert (status, second["existing"]) == (200, True)
+    assert second["id"] == first["id"]
+    shared.wait(first["id"])
+    assert len(shared.history(first["id"])) == 1
+
+
+def test_a_thousand_jobs(shared):
+    request = shared.submit("executable = /bin/true\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue 1000\n")
+    shared.wait(request, seconds=120)
+    rows = shared.history(request)
+    assert len(rows) == 1000
+    assert {r["member"] for r in rows} == set(range(1000))
+    assert {r["state"] for r in rows} == {"completed"}
+
+
+def test_a_million_jobs_are_accepted_as_one(shared):
+    request = shared.submit("executable = /bin/true\nqueue 1000000\n", "--hold")
+    got = shared.api("GET", f"/v1/requests/{request}")
+    assert got["jobs"] == 1000000 and got["held"] == 1000000
+    assert shared.job(f"{request}.999999")["state"] == "held"
+    shared.cli("rm", str(request))
+    assert shared.api("GET", f"/v1/requests/{request}")["removed"] == 1000000
