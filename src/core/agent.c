@@ -102,6 +102,14 @@ void queue_detach(struct queue *q, struct job *j)
         q->attempt_count--;
 }
 
+bool queue_allows_owner(const struct queue *q, const char *owner)
+{
+        for (size_t i = 0; i < q->owner_count; i++)
+                if (str_eqz(str_of(owner), q->owners[i]))
+                        return true;
+        return q->owner_count == 0;
+}
+
 static void queue_free(struct queue *q)
 {
         free(q->name);

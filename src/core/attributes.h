@@ -5,36 +5,30 @@
 #pragma once
 #include "classad/symbols.h"
 
-#define CORE_ATTRIBUTES(X)                                                                                   \
-        /* a job, as submitted */                                                                            \
-        X(ClusterId)                                                                                         \
-        X(ProcId)                                                                                            \
-        X(GlobalJobId)                                                                                       \
-        X(Owner)                                                                                             \
-        X(User)                                                                                              \
-        X(QDate) X(Cmd) X(Args) X(Arguments) X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(UserLog) X(  \
-                JobUniverse) X(Requirements) X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory)              \
-                X(RequestDisk) X(TransferInput) X(TransferOutput) X(TransferExecutable) X(                   \
-                        TransferOutputRemaps) X(ShouldTransferFiles) X(WhenToTransferOutput)                 \
-                        X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X(OnExitHold) X(OnExitHoldReason)  \
-                                X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                   \
-                                        X(PeriodicHoldSubCode) X(PeriodicRelease) X(PeriodicRemove) X(       \
-                                                PeriodicRemoveReason) X(JobLeaseDuration) X(SuccessExitCode) \
-                                                X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
-                                                        X(AllowedExecuteDuration)                            \
-                                                                X(HoldOnSubmit) /* a job, as it goes */      \
-                X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)   \
-                        X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal) \
-                                X(ExitSignal) X(ExitReason) X(RemoteHost) X(LastRemoteHost) X(               \
-                                        RemoteWallClockTime) X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) \
-                                        X(HoldReason) X(HoldReasonCode) X(HoldReasonSubCode) X(RemoveReason) \
-                                                X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)   \
-                                                        X(DroverAgent) X(DroverQueue) X(DroverFence)         \
-                                                                X(DroverLog) X(DroverOutputs)                \
-                                                                        X(DroverStartedMs)                   \
-                                                                                X(DroverUuid) /* a place */  \
-                X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)        \
-                        X(QueueName) X(MyType)
+/* clang-format off */
+#define CORE_ATTRIBUTES(X)                                                                                  \
+        /* a job, as submitted */                                                                           \
+        X(ClusterId) X(ProcId) X(GlobalJobId) X(Owner) X(User) X(QDate) X(Cmd) X(Args) X(Arguments)         \
+        X(Env) X(Environment) X(In) X(Out) X(Err) X(Iwd) X(UserLog) X(JobUniverse) X(Requirements)          \
+        X(Rank) X(JobPrio) X(RequestCpus) X(RequestMemory) X(RequestDisk) X(TransferInput)                  \
+        X(TransferOutput) X(TransferExecutable) X(TransferOutputRemaps) X(ShouldTransferFiles)              \
+        X(WhenToTransferOutput) X(FileSystemDomain) X(SubmitHost) X(OnExitRemove) X(OnExitHold)             \
+        X(OnExitHoldReason) X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                      \
+        X(PeriodicHoldSubCode) X(PeriodicRelease) X(PeriodicRemove) X(PeriodicRemoveReason)                 \
+        X(JobLeaseDuration) X(SuccessExitCode) X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
+        X(AllowedExecuteDuration) X(HoldOnSubmit)                                                           \
+        /* a job, as it goes */                                                                             \
+        X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
+        X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \
+        X(ExitSignal) X(ExitReason) X(RemoteHost) X(LastRemoteHost) X(RemoteWallClockTime)                  \
+        X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) X(HoldReason) X(HoldReasonCode)                     \
+        X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
+        X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs)       \
+        X(DroverUuid)                                                                                       \
+        /* a place */                                                                                       \
+        X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
+        X(QueueName) X(MyType)
+/* clang-format on */
 
 struct attributes {
 #define X(name) symbol name;

@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "core/state.h"
 
+/* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
+#define EVAL_STEPS_MAX 20000u
+
 struct core *core_new(const struct core_config *config, const struct core_world *world)
 {
         struct core *c = mem_new(struct core);
@@ -26,6 +29,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->symbols = symbols_new();
         attributes_intern(&c->attr, c->symbols);
         eval_init(&c->eval, 0, config->seed);
+        c->eval.steps_max = EVAL_STEPS_MAX;
         c->requests = idmap_new();
         c->uuids = map_new();
         c->templates = map_new();

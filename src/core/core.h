@@ -289,6 +289,20 @@ struct core_why {
 int core_why(struct core *c, uint64_t request, uint32_t member,
              void (*fn)(void *arg, const struct core_why *w), void *arg);
 
+/* Which single change would let an idle job run, and at how many of the queues that are there. */
+enum core_change_kind { CORE_CHANGE_JOB_CLAUSE, CORE_CHANGE_QUEUE_CLAUSE, CORE_CHANGE_REQUEST };
+struct core_change {
+        enum core_change_kind kind;
+        struct str text;     /* the clause; or the attribute, "RequestCpus" */
+        int64_t asked, most; /* of a request: what the job asks for, and the most that would do */
+        uint32_t refused;    /* queues at which this clause is not true, or that have less */
+        uint32_t alone;      /* of these, those that would take the job if only this were different */
+};
+/* Calls fn for each clause that is not true somewhere, and for each request that is too large somewhere;
+ * those that would help at most queues come first. 0, CORE_UNKNOWN. */
+int core_why_changes(struct core *c, uint64_t request, uint32_t member,
+                     void (*fn)(void *arg, const struct core_change *change), void *arg);
+
 /* Invariants, for tests and `droverd --check`: NULL, or a sentence about the first that does not hold. */
 const char *core_check(struct core *c);
 /* Memory that the core holds for queued jobs (requests, templates, items, sets), in bytes. */

@@ -36,14 +36,6 @@ static bool fits(const struct queue *q, const struct need *n)
                n->cpus >= 0 && n->memory_mib >= 0 && n->disk_kib >= 0;
 }
 
-static bool owner_allowed(const struct queue *q, const char *owner)
-{
-        for (size_t i = 0; i < q->owner_count; i++)
-                if (str_eqz(str_of(owner), q->owners[i]))
-                        return true;
-        return q->owner_count == 0;
-}
-
 static bool agree(struct core *c, const struct class *k, const struct queue *q)
 {
         if (q->job_specific)
@@ -53,7 +45,7 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
 
 static bool pair_fits(struct core *c, const struct class *k, const struct queue *q, struct need *need)
 {
-        if (q->jobs_left == 0 || !owner_allowed(q, k->owner))
+        if (q->jobs_left == 0 || !queue_allows_owner(q, k->owner))
                 return false;
         need_of(c, k, k->ad, q->ad, need);
         return fits(q, need) && agree(c, k, q);

@@ -245,6 +245,7 @@ struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
 void queue_attach(struct queue *q, struct job *j);
 void queue_detach(struct queue *q, struct job *j);
 void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accepted before */
+bool queue_allows_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,
                                   size_t *ret_count); /* by name; the caller frees the array */
@@ -252,6 +253,12 @@ struct core_agent **agents_sorted(struct core *c,
 /* session.c: ends the leases whose time has come; milliseconds to the next end, INT64_MAX when there is none
  */
 int64_t leases_end(struct core *c);
+
+/* why.c */
+struct ad *queue_whole_ad(struct core *c,
+                          const struct queue *q); /* as if it had nothing to do; the caller frees */
+bool queue_would_take(struct core *c, const struct ad *job,
+                      const struct ad *place); /* both sides agree, and there is room */
 
 /* joblog.c */
 void joblog_push(struct joblog *log, struct joblog_entry e); /* takes e.text */

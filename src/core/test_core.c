@@ -549,6 +549,35 @@ static void test_why(void **state)
         buf_deinit(&out);
 }
 
+static void keep_change(void *arg, const struct core_change *x)
+{
+        buf_printf(arg, "%d " STR_FMT " refused %u alone %u most %lld\n", x->kind, STR_ARG(x->text),
+                   x->refused, x->alone, (long long)x->most);
+}
+
+static void test_which_change_would_help(void **state)
+{
+        struct story *s = *state;
+        struct buf out = {0};
+
+        offer(s, "n1", "[ Cpus = 4; Memory = 10; Disk = 1; Colour = \"red\" ]", 1);
+        offer(s, "n2", "[ Cpus = 6; Memory = 10; Disk = 1; Colour = \"red\" ]", 1);
+        offer(s, "n3", "[ Cpus = 8; Memory = 10; Disk = 1; Colour = \"blue\" ]", 1);
+        offer(s, "n4", "[ Cpus = 2; Memory = 10; Disk = 1; Colour = \"blue\"; Requirements = TARGET.X is 1 ]",
+              1);
+        submit(s, 1,
+               (const char *const[]){"Requirements", "TARGET.Cpus >= RequestCpus && TARGET.Colour == \"red\"",
+                                     "RequestCpus", "8", NULL},
+               NULL);
+        core_match(s->core);
+        assert_int_equal(core_why_changes(s->core, 1, 0, keep_change, &out), 0);
+        assert_string_equal(buf_z(&out), "2 RequestCpus refused 3 alone 2 most 6\n"
+                                         "0 TARGET.Colour == \"red\" refused 2 alone 1 most 0\n"
+                                         "0 TARGET.Cpus >= RequestCpus refused 3 alone 0 most 0\n"
+                                         "1 TARGET.X =?= 1 refused 1 alone 0 most 0\n");
+        buf_deinit(&out);
+}
+
 static void test_finished_requests_are_forgotten(void **state)
 {
         struct story *s = *state;
@@ -588,6 +617,7 @@ int main(void)
                 STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),
                 STORY(test_why),
+                STORY(test_which_change_would_help),
                 STORY(test_finished_requests_are_forgotten),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

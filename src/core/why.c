@@ -6,7 +6,7 @@
 #include "core/state.h"
 
 /* The queue's ad with all that it has free. */
-static struct ad *whole_ad(struct core *c, const struct queue *q)
+struct ad *queue_whole_ad(struct core *c, const struct queue *q)
 {
         const symbol free_names[] = {c->attr.Cpus, c->attr.Memory, c->attr.Disk};
         const symbol total_names[] = {c->attr.TotalCpus, c->attr.TotalMemory, c->attr.TotalDisk};
@@ -72,12 +72,11 @@ static enum core_verdict ask(struct core *c, const struct ad *job, const struct 
         return CORE_FITS;
 }
 
-static bool owner_refused(const struct queue *q, const char *owner)
+bool queue_would_take(struct core *c, const struct ad *job, const struct ad *place)
 {
-        for (size_t i = 0; i < q->owner_count; i++)
-                if (str_eqz(str_of(owner), q->owners[i]))
-                        return false;
-        return q->owner_count > 0;
+        struct buf BUF_CLEANUP clause = {0}, value = {0};
+
+        return ask(c, job, place, &clause, &value) == CORE_FITS;
 }
 
 static void ask_queue(struct core *c, const struct request *r, const struct ad *job, const struct queue *q,
@@ -89,9 +88,9 @@ static void ask_queue(struct core *c, const struct request *r, const struct ad *
         if (!q->agent->connected || !q->ad)
                 return;
         w->verdict = CORE_OWNER_REFUSED;
-        if (owner_refused(q, r->owner))
+        if (!queue_allows_owner(q, r->owner))
                 return;
-        whole = whole_ad(c, q);
+        whole = queue_whole_ad(c, q);
         w->verdict = ask(c, job, whole, clause, value);
         ad_free(whole);
         if (w->verdict != CORE_FITS)

@@ -100,6 +100,40 @@ static void explain_idle(struct json *j, const struct why *w, bool full)
                     n[CORE_NOT_OFFERING] == 1 ? "queue takes" : "queues take");
 }
 
+/* "Ask for at most 4 instead of 64: RequestCpus" is worth a sentence; the list has all. */
+struct hints {
+        struct json j;
+        struct json *text;
+        unsigned said;
+};
+
+static void on_change(void *arg, const struct core_change *x)
+{
+        static const char *const kinds[] = {"job", "agent", "request"};
+        struct hints *h = arg;
+        struct json *j = &h->j;
+
+        json_open(j, '{');
+        json_kstrz(j, "kind", kinds[x->kind]);
+        json_kstr(j, "text", x->text);
+        json_kint(j, "refused", x->refused);
+        json_kint(j, "alone", x->alone);
+        if (x->kind == CORE_CHANGE_REQUEST) {
+                json_kint(j, "asked", x->asked);
+                json_kint(j, "most", x->most);
+        }
+        json_close(j, '}');
+        if (x->alone == 0 || h->said++ >= 3)
+                return;
+        if (x->kind == CORE_CHANGE_REQUEST)
+                say(h->text, STR_FMT " = %lld instead of %lld would do at %u %s.", STR_ARG(x->text),
+                    (long long)x->most, (long long)x->asked, x->alone, queues(x->alone));
+        else
+                say(h->text, "Without the %s's clause " STR_FMT " %u %s would take it.",
+                    x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", STR_ARG(x->text), x->alone,
+                    queues(x->alone));
+}
+
 static void explain(struct json *j, const struct core_job *job, const struct why *w, bool full)
 {
         if (job->state == JOB_IDLE)
@@ -118,8 +152,9 @@ static void explain(struct json *j, const struct core_job *job, const struct why
 
 static void look(struct server *s, struct call *c)
 {
-        BUF_CLEANUP struct buf agents = {0};
+        BUF_CLEANUP struct buf agents = {0}, changes = {0};
         struct why w = {.j = {.out = &agents}};
+        struct hints hints = {.j = {.out = &changes}};
         struct json j = {.out = &c->out};
         struct core_request r;
         struct core_job job;
@@ -146,9 +181,16 @@ static void look(struct server *s, struct call *c)
         json_key(&j, "text");
         json_open(&j, '[');
         explain(&j, &job, &w, turn_full(s->turn));
+        hints.text = &j;
+        json_open(&hints.j, '[');
+        if (job.state == JOB_IDLE && !w.count[CORE_FITS] && !w.count[CORE_BUSY])
+                core_why_changes(s->core, request, member, on_change, &hints);
+        json_close(&hints.j, ']');
         json_close(&j, ']');
         json_key(&j, "agents");
         json_raw(&j, buf_view(&agents));
+        json_key(&j, "changes");
+        json_raw(&j, buf_view(&changes));
         json_close(&j, '}');
         call_reply(c);
 }

@@ -1,0 +1,164 @@
+/* What would have to be different for an idle job to run: each clause that is not true somewhere is thought
+ * away, and each request that is too large is thought smaller, one at a time, and every queue is asked again.
+ */
+#include "base/mem.h"
+#include "classad/match.h"
+#include "classad/print.h"
+#include "core/state.h"
+
+struct change {
+        struct core_change told;
+        char *text;
+};
+struct changes {
+        struct core *core;
+        struct change *v;
+        size_t n, cap;
+};
+
+static struct change *change_get(struct changes *all, enum core_change_kind kind, struct str text)
+{
+        struct change *x;
+
+        for (size_t i = 0; i < all->n; i++)
+                if (all->v[i].told.kind == kind && str_eqz(text, all->v[i].text))
+                        return &all->v[i];
+        MEM_GROW(all->v, all->cap, all->n + 1);
+        x = &all->v[all->n++];
+        *x = (struct change){.text = str_dupz(text)};
+        x->told.kind = kind;
+        return x;
+}
+
+/* Notes each clause of my Requirements that is not true against other. Returns how many; *ret_last is the
+ * last. */
+static unsigned false_clauses(struct changes *all, enum core_change_kind kind, const struct ad *my,
+                              const struct ad *other, size_t *ret_last)
+{
+        struct core *c = all->core;
+        const struct expr *e = ad_find(my, c->attr.Requirements);
+        unsigned found = 0;
+
+        for (unsigned n = 0; e && n < expr_clause_count(e); n++) {
+                struct buf BUF_CLEANUP text = {0};
+                struct value v;
+                struct change *x;
+
+                eval_clause(&c->eval, e, n, my, other, &v);
+                if (value_is_true(&v))
+                        continue;
+                expr_print_clause(&text, e, n, c->symbols);
+                x = change_get(all, kind, buf_view(&text));
+                x->told.refused++;
+                *ret_last = (size_t)(x - all->v);
+                found++;
+        }
+        return found;
+}
+
+static int64_t number(struct core *c, const struct ad *my, const struct ad *target, symbol name,
+                      int64_t missing)
+{
+        int64_t v = missing;
+
+        eval_integer(&c->eval, my, target, name, &v);
+        return v;
+}
+
+struct resource {
+        symbol request, has;
+        int64_t missing;
+};
+
+/* Would the queue take the job if it asked for no more of one resource than the queue has? */
+static void try_smaller(struct changes *all, const struct resource *r, struct ad *job, const struct ad *place)
+{
+        struct core *c = all->core;
+        int64_t asked = number(c, job, place, r->request, r->missing),
+                most = number(c, place, job, r->has, 0);
+        struct change *x;
+        bool fits;
+
+        if (asked <= most)
+                return;
+        x = change_get(all, CORE_CHANGE_REQUEST, symbols_name(c->symbols, r->request));
+        x->told.asked = asked;
+        x->told.refused++;
+        ad_set_integer(job, r->request, most);
+        fits = most > 0 && queue_would_take(c, job, place);
+        ad_set_integer(job, r->request, asked);
+        if (!fits)
+                return;
+        x->told.alone++;
+        if (most > x->told.most)
+                x->told.most = most;
+}
+
+static void ask(struct changes *all, struct ad *job, const struct ad *place)
+{
+        struct core *c = all->core;
+        const struct attributes *a = &c->attr;
+        const struct resource resources[] = {
+                {a->RequestCpus, a->Cpus, 1}, {a->RequestMemory, a->Memory, 0}, {a->RequestDisk, a->Disk, 0}};
+        size_t last = 0;
+        unsigned bad = 0;
+        bool short_of_any = false;
+
+        bad += false_clauses(all, CORE_CHANGE_JOB_CLAUSE, job, place, &last);
+        bad += false_clauses(all, CORE_CHANGE_QUEUE_CLAUSE, place, job, &last);
+        for (int i = 0; i < 3; i++) {
+                short_of_any |= number(c, job, place, resources[i].request, resources[i].missing) >
+                                number(c, place, job, resources[i].has, 0);
+                try_smaller(all, &resources[i], job, place);
+        }
+        /* Without the clause alone: the room must be there all the same. */
+        if (bad == 1 && !short_of_any)
+                all->v[last].told.alone++;
+}
+
+static int by_use(const void *x, const void *y)
+{
+        const struct core_change *a = &((const struct change *)x)->told,
+                                 *b = &((const struct change *)y)->told;
+
+        if (a->alone != b->alone)
+                return a->alone > b->alone ? -1 : 1;
+        return (a->refused < b->refused) - (a->refused > b->refused);
+}
+
+int core_why_changes(struct core *c, uint64_t request, uint32_t member,
+                     void (*fn)(void *arg, const struct core_change *change), void *arg)
+{
+        struct request *r = request_find(c, request);
+        struct changes all = {.core = c};
+        struct core_agent **agents;
+        struct ad *job;
+        size_t n;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        job = member_ad(c, r, member, request_job(r, member));
+        agents = agents_sorted(c, &n);
+        for (size_t i = 0; i < n; i++)
+                for (struct queue *q = agents[i]->queues; q; q = q->next) {
+                        struct ad *place;
+
+                        if (!q->agent->connected || !q->ad || !queue_allows_owner(q, r->owner))
+                                continue;
+                        place = queue_whole_ad(c, q);
+                        ask(&all, job, place);
+                        ad_free(place);
+                        eval_reset(&c->eval);
+                }
+        free(agents);
+        ad_free(job);
+        if (all.n > 1)
+                qsort(all.v, all.n, sizeof(*all.v), by_use);
+        for (size_t i = 0; i < all.n; i++) {
+                all.v[i].told.text = str_of(all.v[i].text);
+                fn(arg, &all.v[i].told);
+                free(all.v[i].text);
+        }
+        free(all.v);
+        return 0;
+}
