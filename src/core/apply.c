@@ -29,9 +29,10 @@ static char *log_words(const struct event *e)
         if (b.n && e->reason.n)
                 buf_addz(&b, ": ");
         buf_str(&b, e->reason);
-        if (b.n == 0)
-                return NULL;
-        return buf_take(&b);
+        if (b.n > 0)
+                return buf_take(&b);
+        buf_deinit(&b);
+        return NULL;
 }
 
 static void log_job(struct job *j, const struct event *e, struct queue *q)
