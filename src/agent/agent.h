@@ -217,6 +217,7 @@ void journal_flush(struct agent *a);
 /* offers.c */
 void offers_open(struct agent *a);
 void offers_close(struct agent *a);
+void offers_tick(struct agent *a); /* every second */
 void offers_update(struct agent *a, bool force);
 void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at);
 void offers_assigned(struct agent *a, uint64_t jobs);

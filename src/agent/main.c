@@ -41,9 +41,8 @@ static void on_lease(void *arg)
 static void on_tick(void *arg)
 {
         struct agent *a = arg;
-        pull_use_day(&a->use, clock_wall_ms() / 1000);
         limits_sample(a);
-        offers_update(a, true);
+        offers_tick(a);
         agent_turn_later(a);
         timer_start(a->tick, TICK_MS);
 }

@@ -9,11 +9,13 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 
 #define NO_END_CPUS     1000u  /* what load=inf offers at once */
 #define GIVE_BACK_MS    3000   /* an attempt that waited so long for room goes back */
 #define MEASURE_MS      15000
+#define USE_EVERY       20
 
 struct offers {
         struct offer_place place;
@@ -23,6 +25,8 @@ struct offers {
         uint64_t serial, sent_jobs, assigned, mean_us, mean_cpus, mean_memory, load_milli, disk_free;
         int64_t measured_ms;
         bool sent;
+        unsigned ticks;
+        struct pull_use use_kept;
 };
 
 static uint64_t machine_cpus(void)
@@ -57,10 +61,36 @@ static void measure(struct agent *a)
         }
 }
 
+/* What was used today outlives the agent: STATE/use, five numbers. Written now and then; what a kill loses of it is
+ * less than USE_EVERY ticks. */
+static void use_read(struct agent *a)
+{
+        BUF_CLEANUP struct buf b = {0};
+        long long day;
+        unsigned long long n[4];
+        if (fs_read(a->dir, "use", 256, &b, NULL) == 0 &&
+            sscanf(buf_z(&b), "%lld %llu %llu %llu %llu", &day, &n[0], &n[1], &n[2], &n[3]) == 5)
+                a->use = a->offers->use_kept = (struct pull_use){day, n[0], n[1], n[2], n[3]};
+        pull_use_day(&a->use, clock_wall_ms() / 1000);
+}
+
+static void use_write(struct agent *a)
+{
+        const struct pull_use *u = &a->use;
+        BUF_CLEANUP struct buf b = {0};
+        if (!memcmp(u, &a->offers->use_kept, sizeof(*u)))
+                return;
+        buf_printf(&b, "%lld %llu %llu %llu %llu\n", (long long)u->day, (unsigned long long)u->jobs, (unsigned long long)u->cpu_ms,
+                   (unsigned long long)u->walltime_ms, (unsigned long long)u->memory_mib_s);
+        if (fs_write(a->dir, "use", buf_view(&b), 0600, false, NULL) == 0)
+                a->offers->use_kept = *u;
+}
+
 void offers_open(struct agent *a)
 {
         struct offers *o = a->offers = mem_new(struct offers);
         struct utsname u;
+        use_read(a);
         uname(&u);
         upper(o->arch, sizeof(o->arch), u.machine);
         upper(o->opsys, sizeof(o->opsys), u.sysname);
@@ -88,11 +118,20 @@ void offers_open(struct agent *a)
         };
 }
 
+void offers_tick(struct agent *a)
+{
+        pull_use_day(&a->use, clock_wall_ms() / 1000);
+        if (++a->offers->ticks % USE_EVERY == 0)
+                use_write(a);
+        offers_update(a, true);
+}
+
 void offers_close(struct agent *a)
 {
         struct offers *o = a->offers;
         if (!o)
                 return;
+        use_write(a);
         free(o->limits);
         free(o->policy);
         buf_deinit(&o->ad);

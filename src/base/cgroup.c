@@ -465,13 +465,21 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
 {
         if (!cs || !cs->limits)
                 return err_set(err, -ENOTSUP, "no control groups can be written here");
-        struct cgroup *cg = NULL, **at = &cs->idle;
-        for (; *at; at = &(*at)->next)
-                if (cgroup_kill(*at) == 0) {
-                        cg = *at;
-                        *at = cg->next;
-                        break;
+        struct cgroup *cg = NULL;
+        for (struct cgroup **at = &cs->idle; *at && !cg;) {
+                struct cgroup *idle = *at;
+                char c;
+                if (idle->fds[FILE_PROCS] >= 0 && pread(idle->fds[FILE_PROCS], &c, 1, 0) < 0) {
+                        *at = idle->next; /* somebody has removed it */
+                        cs->slots[idle->number] = NULL;
+                        slot_free(idle, true);
+                } else if (cgroup_kill(idle) == 0) {
+                        cg = idle;
+                        *at = idle->next;
+                } else {
+                        at = &idle->next;
                 }
+        }
         if (!cg) {
                 unsigned number = 0;
                 while (number < cs->slot_count && cs->slots[number])

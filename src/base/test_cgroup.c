@@ -141,6 +141,18 @@ static void real_groups(void **state)
         cgroup_usage(again, &u);
         assert_true(u.memory_peak_bytes < (32u << 20));
         cgroup_put(again);
+        /* somebody removes it: another one is made in its place */
+        for (const char *const *d = cgroup_dirs(again); *d; d++)
+                assert_int_equal(rmdir(*d), 0);
+        assert_int_equal(cgroup_get(cs, &limits, &again, &err), 0);
+        pid = start_in(again, 0);
+        for (int i = 0; i < 500 && cgroup_empty(again); i++)
+                usleep(10000);
+        assert_false(cgroup_empty(again));
+        cgroup_kill(again);
+        waitpid(pid, &status, 0);
+        wait_empty(again);
+        cgroup_put(again);
         cgroups_free(cs);
 }
 

@@ -156,6 +156,23 @@ static void run(struct shepherd *s)
         serve_flush(s);
 }
 
+/* The control groups are empty now; an agent that is still there makes them again. */
+static void remove_groups(struct shepherd *s)
+{
+        for (unsigned i = 0; i < SLOTS_MAX; i++) {
+                char *d = s->slots[i] ? s->slots[i]->dirs : NULL;
+                for (unsigned k = 0; d && k < s->slots[i]->count; k++, d += strlen(d) + 1) {
+                        rmdir(d);
+                        char *slash = strrchr(d, '/');
+                        if (slash && slash > d) {
+                                *slash = 0;
+                                rmdir(d); /* works with the last of them */
+                                *slash = '/';
+                        }
+                }
+        }
+}
+
 static int usage(int fd)
 {
         static const char text[] = "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
@@ -221,6 +238,7 @@ int main(int argc, char **argv)
                 close(ready);
         }
         run(&s);
+        remove_groups(&s);
         unlinkat(s.dir, SHEPHERD_SOCKET, 0);
         return 0;
 }

@@ -1,0 +1,111 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/config.h"
+#include "base/fs.h"
+
+static char top[64], path[96];
+
+static int read_text(const char *text, struct config *c, struct err *err)
+{
+        assert_int_equal(fs_write(AT_FDCWD, path, str_of(text), 0600, false, NULL), 0);
+        config_init(c);
+        return config_file(c, path, err);
+}
+
+static void reads_settings(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        assert_int_equal(read_text("server: [unix:/run/x, head:7331]\nname: n7\ncpus: 1.5\nmemory: 2GiB\nkill_grace: 1m\n"
+                                   "cgroups: off\npull_policy: load=inf,jobs/day=9\nowner:\n  - a@b\n",
+                                   &c, &err), 0);
+        assert_int_equal(c.servers.n, 2);
+        assert_string_equal(c.servers.v[1], "head:7331");
+        assert_int_equal(c.cpus_milli, 1500);
+        assert_true(c.memory_bytes == 2ull << 30);
+        assert_int_equal(c.kill_grace_ms, 60000);
+        assert_false(c.cgroups);
+        assert_true(c.pull_policy.load_percent == PULL_NO_LIMIT && c.pull_policy.jobs_per_day == 9);
+        assert_string_equal(c.owners.v[0], "a@b");
+        /* options win, and a list of them takes the file's place */
+        char *argv[] = {(char *)"agent", (char *)"--config", path, (char *)"--server=other:1", (char *)"--kill-grace", (char *)"5s",
+                        (char *)"--kill-on-stop", (char *)"--dir", top};
+        bool done;
+        config_deinit(&c);
+        config_init(&c);
+        assert_int_equal(config_options(&c, 9, argv, &done, &err), 0);
+        assert_false(done);
+        assert_int_equal(c.servers.n, 1);
+        assert_string_equal(c.servers.v[0], "other:1");
+        assert_int_equal(c.kill_grace_ms, 5000);
+        assert_true(c.kill_on_stop);
+        assert_string_equal(c.name, "n7");
+        config_deinit(&c);
+}
+
+static void says_what_is_wrong(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text, *says;
+        } cases[] = {
+                {"memroy: 3G\n", ":1: there is no setting 'memroy'; did you mean memory?"},
+                {"name: x\nmemory: lots\n", ":2: memory cannot be 'lots'"},
+                {"cgroups: maybe\n", "cgroups cannot be 'maybe'"},
+                {"name: [a, b]\n", "name has a value of the wrong kind"},
+                {"just text\n", "settings are written"},
+                {"name: [a\n", ":"},
+                {"pull_policy: load\n", "has no '='"},
+        };
+        for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct config c;
+                struct err err = {""};
+                assert_true(read_text(cases[i].text, &c, &err) < 0);
+                if (!strstr(err.text, cases[i].says))
+                        fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
+                config_deinit(&c);
+        }
+        struct config c;
+        struct err err = {""};
+        bool done;
+        char *unknown[] = {(char *)"agent", (char *)"--sever", (char *)"x"}, *short_of[] = {(char *)"agent", (char *)"--name"};
+        config_init(&c);
+        assert_int_equal(config_options(&c, 3, unknown, &done, &err), -EINVAL);
+        assert_int_equal(config_options(&c, 2, short_of, &done, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "needs a value"));
+        assert_int_equal(config_finish(&c, &err), -EINVAL); /* no server */
+        config_deinit(&c);
+}
+
+static int setup(void **state)
+{
+        (void)state;
+        strncpy(top, "/tmp/drover-conf-XXXXXX", sizeof(top) - 1);
+        if (!mkdtemp(top))
+                return 1;
+        snprintf(path, sizeof(path), "%s/agent.yaml", top);
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        (void)state;
+        return fs_remove_tree(AT_FDCWD, top);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {cmocka_unit_test(reads_settings), cmocka_unit_test(says_what_is_wrong)};
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
