@@ -54,6 +54,7 @@ struct attempt {
         uint32_t member, fence, part, row, step_value;
         struct template *t;
         char **values;                        /* of the item */
+        char *iwd;                            /* the template's, its macros expanded */
         size_t value_count;
         enum attempt_state state;
         bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged, result_sent;
@@ -171,6 +172,9 @@ void template_unref(struct template *t);
 /* expand.c */
 /* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
+/* Sets at->iwd, once the item is known. A folder whose macros cannot be expanded stays as it is written, and its
+ * files are not found. */
+void expand_iwd(struct attempt *at);
 /* The program's path as it is run, for people too. */
 void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
 /* What a step reads: a path, or a name in the sandbox; empty: nothing. 0, or -EINVAL. */

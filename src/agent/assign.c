@@ -91,6 +91,7 @@ struct attempt *assign_member(struct agent *a, struct template *t, const Drover_
         } else {
                 at->step_value = member;
         }
+        expand_iwd(at);
         return at;
 }
 

@@ -79,6 +79,7 @@ void attempt_free(struct attempt *at)
         for (size_t i = 0; i < at->value_count; i++)
                 free(at->values[i]);
         free(at->values);
+        free(at->iwd);
         for (size_t i = 0; i < at->input_count; i++)
                 free(at->inputs[i].name);
         free(at->inputs);
@@ -319,7 +320,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
                 expand_input(at, step, &path, NULL);
                 attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT, "cannot read its input %s: %s", buf_z(&path), why);
         } else if (!strcmp(e->what, "folder")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s", at->t->m->iwd, why);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s", at->iwd, why);
         } else if (!strcmp(e->what, "user")) {
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "the agent's `users` do not allow %s a local user",
                                     at->t->m->owner);

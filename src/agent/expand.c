@@ -47,6 +47,13 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
         return macro_expand(&w, s, out, NULL, err);
 }
 
+void expand_iwd(struct attempt *at)
+{
+        BUF_CLEANUP struct buf path = {.max = 65536};
+        free(at->iwd);
+        at->iwd = expand_text(at, at->t->m->iwd, &path, NULL) == 0 ? mem_dupz(buf_z(&path)) : mem_dupz(at->t->m->iwd);
+}
+
 static struct str base_name(struct str path)
 {
         return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
@@ -63,7 +70,7 @@ static bool is_spooled(const struct attempt *at, struct str name)
 static void in_iwd(const struct attempt *at, struct str path, struct buf *out)
 {
         if (!str_starts(path, STR("/")) && at->t->same_domain) {
-                buf_addz(out, at->t->m->iwd);
+                buf_addz(out, at->iwd);
                 buf_char(out, '/');
         }
         buf_str(out, path);
@@ -248,7 +255,7 @@ int expand_submit(struct attempt *at, struct err *err)
         struct run_rlimit room[4];
         struct run_spec spec = {
                 .id = {at->request, at->member, at->fence, at->step, 0}, .owner = m->owner, .sandbox = sandbox,
-                .cwd = at->t->own_cwd ? NULL : m->iwd,
+                .cwd = at->t->own_cwd ? NULL : at->iwd,
                 .stdin_path = buf_z(&in), .stdout_path = out_index < 0 ? NULL : out, .stderr_path = err_index < 0 ? NULL : error,
                 .path = buf_z(&path), .argv = argv.v, .envp = env.v,
                 .rlimits = room, .rlimit_count = limits(at, room),

@@ -249,7 +249,7 @@ static int add_inputs(struct stage *s, const char *text, struct err *err)
                         return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here", STR_ARG(path));
                 if (str_eqz(name, ".") || str_eqz(name, ".."))
                         return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own", STR_ARG(path));
-                struct file *f = stage_file(s, join(at->t->m->iwd, path), str_dupz(name));
+                struct file *f = stage_file(s, join(at->iwd, path), str_dupz(name));
                 f->contents = contents;
         }
         return r;
@@ -326,7 +326,7 @@ static int add_output(struct stage *s, struct str name, bool required, struct er
                 return r;
         if (s->count >= FILES_MAX)
                 return err_set(err, -E2BIG, "the job has more than %d outputs", FILES_MAX);
-        struct file *f = stage_file(s, str_dupz(name), s->kind == KIND_OUT ? join(at->t->m->iwd, buf_view(&to)) : buf_take(&to));
+        struct file *f = stage_file(s, str_dupz(name), s->kind == KIND_OUT ? join(at->iwd, buf_view(&to)) : buf_take(&to));
         f->required = required;
         f->optional = at->adopted; /* it may have been delivered before the restart */
         return 0;
@@ -349,7 +349,7 @@ static int add_streams(struct stage *s, struct err *err)
                         seen[index / 64] |= 1ull << (index % 64);
                         char from[32];
                         snprintf(from, sizeof(from), ".drover_out.%d", index);
-                        struct file *f = stage_file(s, mem_dupz(from), s->kind == KIND_OUT ? join(m->iwd, buf_view(&path)) : buf_take(&path));
+                        struct file *f = stage_file(s, mem_dupz(from), s->kind == KIND_OUT ? join(at->iwd, buf_view(&path)) : buf_take(&path));
                         f->optional = true;
                 }
         }

@@ -216,6 +216,7 @@ static void start_agent(void)
 /* ---- work */
 
 struct job {
+        const char *iwd; /* NULL: work */
         uint64_t request;
         const char *script;       /* for sh -c */
         const char *second;       /* another step */
@@ -248,7 +249,7 @@ static void assign(const struct job *j)
         steps[0].ignore_failure = j->ignore_failure;
         t.request = j->request;
         t.owner = (char *)(j->stranger ? "stranger@local" : owner);
-        t.iwd = work;
+        t.iwd = (char *)(j->iwd ? j->iwd : work);
         t.filesystem_domain = (char *)(j->elsewhere ? "far" : "here");
         t.steps = step_list;
         t.n_steps = j->second ? 2 : 1;
@@ -438,6 +439,31 @@ static void runs_members_with_items(void **s)
         content("in.txt", "input ");
 }
 
+static void each_member_has_its_folder(void **s)
+{
+        (void)s;
+        char folders[112], path[160];
+        snprintf(folders, sizeof(folders), "%s/run_$(Process)", work);
+        for (unsigned i = 0; i < 2; i++) {
+                snprintf(path, sizeof(path), "%s/run_%u", work, i);
+                assert_int_equal(mkdir(path, 0700), 0);
+        }
+        place("run_0/given", "zero");
+        place("run_1/given", "one");
+        assign(&(struct job){.request = 5, .count = 2, .iwd = folders, .input = "given", .output = "made", .stdout_file = "$(word).out",
+                             .script = "cat given; cp given made"});
+        unsigned seen = 0;
+        while (seen < 2) {
+                Drover__Result *r = hear(DROVER__TO_SERVER__KIND_RESULT)->result;
+                for (size_t i = 0; i < r->n_jobs; i++, seen++)
+                        assert_int_equal(r->jobs[i]->outcome, DROVER__OUTCOME__EXITED);
+        }
+        content("run_0/zero.out", "zero");
+        content("run_1/one.out", "one");
+        content("run_0/made", "zero");
+        content("run_1/made", "one");
+}
+
 static void steps_in_order(void **s)
 {
         (void)s;
@@ -601,7 +627,7 @@ static void keeps_results_until_acknowledged(void **s)
         session_free(session); /* the server goes away, and comes back */
         session = NULL;
         Drover__Inventory *i = hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory;
-        assert_int_equal(i->n_finished, 1 + 1); /* the members of request 1 were never acknowledged either */
+        assert_int_equal(i->n_finished, 1 + 2); /* the members of requests 1 and 5 were never acknowledged either */
         assert_int_equal(i->n_running, 2);
         assert_int_equal(i->running[0]->request, 51);
         Drover__Attempts *list[1] = {name(52)};
@@ -751,6 +777,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(joins_and_offers),
                 cmocka_unit_test(runs_members_with_items),
+                cmocka_unit_test(each_member_has_its_folder),
                 cmocka_unit_test(steps_in_order),
                 cmocka_unit_test(holds_what_cannot_run),
                 cmocka_unit_test(obeys_controls),
