@@ -161,8 +161,8 @@ static void prepare(struct server *s, struct call *c, struct listing *l)
         l->begun = true;
         l->server = s;
         l->j.out = &c->out;
-        l->cpus = symbols_intern(y, STR("Cpus"));
-        l->memory = symbols_intern(y, STR("Memory"));
+        l->cpus = symbols_intern(y, STR("FreeCpus"));
+        l->memory = symbols_intern(y, STR("FreeMemory"));
         l->disk = symbols_intern(y, STR("Disk"));
         l->total_cpus = symbols_intern(y, STR("TotalCpus"));
         l->total_memory = symbols_intern(y, STR("TotalMemory"));
