@@ -149,7 +149,7 @@ void store_wal_extend(const char *path, size_t size)
         close(fd);
 }
 
-void store_wal_void(const char *path)
+void store_wal_void(const char *path, size_t size)
 {
         MEM_CLEANUP char *name = beside(path, "-wal");
         int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -158,6 +158,8 @@ void store_wal_void(const char *path)
 
         if (fd < 0)
                 return;
+        if (fstat(fd, &st) == 0 && st.st_size > (off_t)size)
+                (void)!ftruncate(fd, (off_t)size);
         if (fstat(fd, &st) == 0 && st.st_size > 0 &&
             (pwrite(fd, header, sizeof(header), 0) != sizeof(header) || fdatasync(fd)))
                 (void)!ftruncate(fd, 0);

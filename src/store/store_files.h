@@ -24,11 +24,11 @@ int store_file_create(const char *path, struct err *err);
 /* The write-ahead log, <path>-wal, keeps its space from lap to lap and over a clean closing, so that a commit
  * need not make the file longer: a flush is then one write to the disk, not two or more. The first call
  * writes zeros behind what is there, up to `size` bytes (SQLite takes them for the end of the log); for a log
- * that nobody is writing to. The second makes a log empty, keeping its space: for one whose pages are all in
- * the database, after closing, so that a backup put in the database's place never meets the pages of another.
- * Both do what they can. */
+ * that nobody is writing to. The second makes a log empty, keeping `size` bytes of its space: for one whose
+ * pages are all in the database, after closing, so that a backup put in the database's place never meets the
+ * pages of another. Both do what they can. */
 void store_wal_extend(const char *path, size_t size);
-void store_wal_void(const char *path);
+void store_wal_void(const char *path, size_t size);
 
 /* Whether the folder of `path` is on a filesystem shared between machines. */
 bool store_path_is_network(const char *path);

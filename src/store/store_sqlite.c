@@ -260,7 +260,7 @@ static void sqlite_close(struct store_backend *be)
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
         if (whole)
-                store_wal_void(q->path);
+                store_wal_void(q->path, WAL_BYTES);
         if (q->lock_fd >= 0)
                 close(q->lock_fd);
         pthread_mutex_destroy(&q->db_lock);

@@ -59,9 +59,9 @@ struct sqlite {
         bool checkpoint_wanted, checkpoint_stop;
         int checkpoint_result; /* of a failure that must stop the store */
         struct err checkpoint_err;
-        atomic_int wal_frames;       /* in the file; moved by the writer */
-        atomic_int backfilled;       /* of these, in the database */
-        atomic_bool checkpoint_near; /* the writer can do the rest in a moment */
+        atomic_int wal_frames;         /* in the file; moved by the writer */
+        atomic_int backfilled;         /* of these, in the database */
+        atomic_bool checkpoint_passed; /* the thread has moved what there was */
 };
 
 /* What a result code of SQLite means here: STORE_CORRUPT, STORE_FULL or -errno, with text. rc is an error. */

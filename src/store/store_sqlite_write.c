@@ -1,11 +1,11 @@
 /* Writing to SQLite: groups, terms, snapshots in slices, checkpoints.
  *
- * Checkpoints. The commit path never moves pages (wal_autocheckpoint is 0). When
+ * Checkpoints. The commit path does not move pages (wal_autocheckpoint is 0). When
  * store_sqlite_checkpoint_frames pages wait in the write-ahead log, the checkpoint thread moves what is there
- * then, beside the commits that go on. What came in meanwhile is little, and the writer moves that itself
- * between two commits, after which SQLite begins the log anew: under constant load the thread alone would
- * never catch up, and the log would grow without end. A reader that stays long delays the new beginning, not
- * the commits.
+ * then, beside the commits that go on, and then what came in meanwhile, until little is left. That the writer
+ * moves itself between two commits, after which SQLite begins the log anew: under constant load the thread
+ * alone would never catch up. A log that gets many times as long all the same is moved by the writer, however
+ * long that takes: disk space has an end. A reader that stays long delays the new beginning, not the commits.
  *
  * Failures. No space: the transaction is rolled back and the group handed back. Any other error, also one of
  * a checkpoint, stops the store: after a failed flush the kernel may have dropped the pages that it could not
@@ -18,6 +18,7 @@
 #include <signal.h>
 
 #define NEAR_FRAMES             512
+#define TOO_LONG                16 /* times store_sqlite_checkpoint_frames */
 #define PART_BYTES              (256 << 10)
 #define PARTS_PER_SLICE         4
 #define PART_ID(snapshot, part) (((snapshot) << 20) + (part))
@@ -97,7 +98,7 @@ static void *checkpoint_main(void *arg)
                         q->checkpoint_result = r;
                         q->checkpoint_err = err;
                 }
-                atomic_store(&q->checkpoint_near, true);
+                atomic_store(&q->checkpoint_passed, r == 0);
         }
         pthread_mutex_unlock(&q->checkpoint_lock);
         return NULL;
@@ -153,9 +154,12 @@ void sqlite_checkpointer_stop(struct sqlite *q)
 /* Between commits. A failure is told by the next one: this one is durable. */
 static void after_commit(struct sqlite *q)
 {
-        int waiting = atomic_load(&q->wal_frames) - atomic_load(&q->backfilled);
+        int frames = atomic_load(&q->wal_frames);
+        int waiting = frames - atomic_load(&q->backfilled);
+        bool passed = atomic_exchange(&q->checkpoint_passed, false);
         bool here = q->exclusive ? waiting >= store_sqlite_checkpoint_frames
-                                 : atomic_exchange(&q->checkpoint_near, false) && waiting <= NEAR_FRAMES;
+                                 : passed && (waiting <= NEAR_FRAMES ||
+                                              frames >= store_sqlite_checkpoint_frames * TOO_LONG);
         struct err err = {0};
         int r;
 
@@ -167,7 +171,7 @@ static void after_commit(struct sqlite *q)
                         q->checkpoint_err = err;
                 }
                 pthread_mutex_unlock(&q->checkpoint_lock);
-        } else if (!q->exclusive && waiting >= store_sqlite_checkpoint_frames) {
+        } else if (!q->exclusive && (passed || waiting >= store_sqlite_checkpoint_frames)) {
                 pthread_mutex_lock(&q->checkpoint_lock);
                 q->checkpoint_wanted = true;
                 pthread_cond_signal(&q->checkpoint_work);

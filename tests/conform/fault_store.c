@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 
 #include "fault_vfs.h"
 #include "numbered.h"
@@ -237,6 +238,34 @@ static void test_flush_error_in_a_checkpoint(void **state)
         check_reopened(f, acknowledged);
 }
 
+/* Under constant load the write-ahead log begins anew again and again. */
+static void test_log_stays_short(void **state)
+{
+        struct fixture *f = *state;
+        BUF_CLEANUP struct buf wal = {0};
+        struct waiter w;
+        struct store *s;
+        struct stat st;
+        uint64_t term;
+
+        store_sqlite_checkpoint_frames = 30;
+        s = open_store(f, &term);
+        waiter_init(&w);
+        for (unsigned i = 0; i < 2000; i++) { /* 30 MB */
+                waiter_append(&w, s, term, numbered_batch(i, 5000));
+                if (i % 16 == 0)
+                        waiter_wait(&w);
+        }
+        waiter_wait(&w);
+        waiter_deinit(&w);
+        buf_printf(&wal, "%s-wal", f->path);
+        assert_int_equal(stat(buf_z(&wal), &st), 0);
+        assert_true(st.st_size < 12 << 20);
+        store_close(s);
+        store_sqlite_checkpoint_frames = 2000;
+        check_reopened(f, seq_after(2000));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, numbered_setup, numbered_teardown)
 int main(void)
 {
@@ -244,7 +273,7 @@ int main(void)
                 T(test_no_space_at_every_write),         T(test_order_on_a_full_disk),
                 T(test_a_refused_batch_may_be_given_up), T(test_write_error_at_every_write),
                 T(test_flush_error_at_every_flush),      T(test_faults_while_opening),
-                T(test_flush_error_in_a_checkpoint),
+                T(test_flush_error_in_a_checkpoint),     T(test_log_stays_short),
         };
 
         thorough = getenv("DROVER_CHECK_LONG") != NULL;
