@@ -14,7 +14,8 @@
 #include "base/log.h"
 #include "base/uuid.h"
 
-#define TICK_MS 1000
+#define TICK_MS    1000
+#define LOCK_TRIES 150 /* of 20 ms */
 
 static void on_lease(void *arg)
 {
@@ -75,7 +76,11 @@ static int open_state(struct agent *a, struct err *err)
         int lock = a->dir < 0 ? -1 : openat(a->dir, "agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (lock < 0)
                 return err_set(err, -errno, "cannot use the folder %s: %s", a->config.dir, strerror(errno));
-        if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+        /* one that was just killed may still be on its way out */
+        int busy = -1;
+        for (int i = 0; i < LOCK_TRIES && (busy = flock(lock, LOCK_EX | LOCK_NB)) < 0; i++)
+                usleep(20000);
+        if (busy < 0)
                 return err_set(err, -EBUSY, "another agent uses the folder %s", a->config.dir);
         if (mkdirat(a->dir, "jobs", 0700) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "cannot make %s/jobs: %s", a->config.dir, strerror(errno));
