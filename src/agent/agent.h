@@ -159,6 +159,7 @@ void attempt_move(struct attempt *at, enum attempt_state to);
 void attempt_schedule(struct agent *a);      /* starts what fits */
 void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
+bool attempt_frees(struct agent *a, const struct run_event *e); /* its last process has ended: its resources are free */
 void attempt_event(struct agent *a, const struct run_event *e);
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason, uint32_t hold_code);
 void attempt_abandon(struct attempt *at);    /* stop, deliver nothing, forget */

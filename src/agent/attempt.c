@@ -390,6 +390,15 @@ static void known(struct agent *a, struct attempt *at, const struct run_event *e
         }
 }
 
+bool attempt_frees(struct agent *a, const struct run_event *e)
+{
+        struct attempt *at = e->state == RUN_ENDED && !e->known ? agent_find(a, e->id.request, e->id.member, e->id.fence) : NULL;
+        if (!at || at->state != ATTEMPT_RUNNING || e->id.step != at->step || at->step + 1 != at->t->m->n_steps)
+                return false;
+        commit(at, false);
+        return true;
+}
+
 void attempt_event(struct agent *a, const struct run_event *e)
 {
         if (e->state == RUN_READY) {

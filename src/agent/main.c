@@ -52,6 +52,15 @@ static void on_tick(void *arg)
 static void on_events(void *arg, const struct run_event *events, size_t count)
 {
         struct agent *a = arg;
+        /* what waits is started in the places that are free now, before the outputs of what ended are looked after */
+        bool freed = false;
+        for (size_t i = 0; i < count; i++)
+                freed |= attempt_frees(a, &events[i]);
+        if (freed && a->counts[ATTEMPT_WAITING]) {
+                attempt_schedule(a);
+                journal_flush(a);
+                a->runner->kind->flush(a->runner);
+        }
         for (size_t i = 0; i < count; i++)
                 attempt_event(a, &events[i]);
         agent_turn_later(a);

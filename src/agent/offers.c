@@ -151,7 +151,7 @@ static uint64_t cpus_limit(const struct agent *a)
 bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes)
 {
         size_t running = a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING];
-        if (running == 0)
+        if (running == 0 || a->committed_cpus_milli == 0)
                 return true;
         if (a->config.jobs_max && running >= a->config.jobs_max)
                 return false;
