@@ -71,7 +71,15 @@ static int copy_in(int dirfd, const char *from, int sandbox, const char *name, b
 
 int move_in(const char *from, int sandbox, const char *name, bool contents, mode_t extra_mode, uint64_t *bytes, struct err *err)
 {
-        int r = copy_in(AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
+        const char *slash = strrchr(name, '/');
+        int r = 0;
+        if (slash) {
+                BUF_CLEANUP struct buf folder = {0};
+                buf_add(&folder, name, (size_t)(slash - name));
+                r = fs_mkdirs_beneath(sandbox, buf_z(&folder), 0700);
+        }
+        if (r == 0)
+                r = copy_in(AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
         return r < 0 ? say(err, r, "read the input", from) : 0;
 }
 

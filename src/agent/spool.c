@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/shipped.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -167,10 +168,14 @@ bool spool_want(struct attempt *at)
         struct agent *a = at->a;
         const Drover__Template *m = at->t->m;
         bool all = true;
+        struct shipped shipped;
+        shipped_read(at, &shipped);
         for (size_t i = 0; i < m->n_spooled; i++) {
                 const Drover__SpoolRef *ref = m->spooled[i];
-                if (ref->sha256.len != 32 || !*ref->name || strchr(ref->name, '/') || ref->name[0] == '.')
+                if (ref->sha256.len != 32 || !shipped_name_valid(ref->name))
                         continue; /* move_in will say what is wrong */
+                if (!shipped_wants(&shipped, ref->name))
+                        continue;
                 char name[65];
                 hex(ref->sha256.data, name);
                 if (faccessat(a->fetches->dir, name, R_OK, 0) == 0)
@@ -184,6 +189,7 @@ bool spool_want(struct attempt *at)
                 f->waiters = w;
                 all = false;
         }
+        shipped_deinit(&shipped);
         return all;
 }
 

@@ -271,6 +271,10 @@ static void assign(const struct job *j)
                 ref.size = strlen(j->spooled_text);
                 t.spooled = refs;
                 t.n_spooled = 1;
+                if (!j->input) {
+                        input = ref.name;
+                        t.n_input_files = 1;
+                }
         }
         Drover__Range range = DROVER__RANGE__INIT, *ranges[1] = {&range};
         range.count = j->count ? j->count : 1;

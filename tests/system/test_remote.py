@@ -51,6 +51,22 @@ def test_work_goes_there_and_results_come_back(listening):
     assert got["made.txt"] == ["made\n", "made\n"]
 
 
+def test_folders_and_each_jobs_own_inputs_go_there(listening):
+    """A folder keeps its shape, `folder/` gives what is in it, and no job gets what only another one names."""
+    start_remote(listening, "far", token(listening, "far", "--uses", "1", "--expires", "1h"))
+    for name in ("data/one.txt", "data/sub/two.txt", "more/three.txt", "in.0", "in.1"):
+        listening.write(name, name + "\n")
+    listening.write("list.sh", "#!/bin/sh\nfind . -type f ! -name '.drover_*' | sort\ncat\n", 0o755)
+    text = ("executable = list.sh\ninput = in.$(Process)\noutput = list.$(Process)\ntransfer_input_files = {}\n"
+            "transfer_output_files =\nrequest_memory = 32 MB\nrequest_disk = 1 MB\nqueue 2\n")
+    request = listening.run(text.format("data"))
+    listening.cli("get", str(request), "-o", "got")
+    assert listening.read("got/list.1").split() == ["./data/one.txt", "./data/sub/two.txt", "./in.1", "./list.sh", "in.1"]
+    request = listening.run(text.format("more/"))
+    listening.cli("get", str(request), "-o", "got")
+    assert {"./three.txt", "./in.0", "in.0"} <= set(listening.read("got/list.0").split())
+
+
 def test_a_large_file_survives_the_way(listening):
     start_remote(listening, "far", token(listening, "far"))
     wait_until(lambda: listening.agents("connected"))
