@@ -282,7 +282,7 @@ int api_list(struct cli *cli, const struct api_list *l)
         struct buf path BUF_CLEANUP = {0}, next BUF_CLEANUP = {0};
         int code = api_path_check(l->path);
 
-        if (code == 0 && cli->json && t.left == INT64_MAX)
+        if (code == 0 && cli->json && t.left == INT64_MAX && l->whole)
                 return pass_through(cli, l->path);
         buf_printf(&t.json, "{\"%s\":[", l->array);
         while (code == 0) {

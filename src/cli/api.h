@@ -58,6 +58,7 @@ struct api_list {
         struct buf *path;
         const char *array, *cursor;
         int64_t limit;
+        bool whole; /* asked without a limit, the server gives all in one answer */
         int (*each)(void *arg, struct view item);
         void *arg;
 };

@@ -162,6 +162,7 @@ int cmd_queue(struct cli *cli, const struct options *o)
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = jobs ? "jobs" : "requests",
                                                 .cursor = "after",
+                                                .whole = true,
                                                 .limit = options_number(o, "limit", 0),
                                                 .each = jobs ? add_job : add_request,
                                                 .arg = &l});

@@ -136,6 +136,14 @@ def test_history_is_newest_first(shared):
     assert [r["request"] for r in rows] == [second, first]
 
 
+def test_history_of_all(shared):
+    """More rows than a page has, as a table and as JSON."""
+    request = shared.submit("executable = /bin/true\nrequirements = false\nqueue 10100\n")
+    shared.cli("rm", str(request))
+    wait_until(lambda: len(shared.json("history", "--limit", "0", str(request))["jobs"]) == 10100)
+    assert len(shared.cli("history", "--limit", "0", str(request)).splitlines()) == 10101
+
+
 def test_running_job_is_seen(shared):
     request = shared.submit(sh("sleep 600"))
     shared.wait_state(f"{request}.0", "running")

@@ -104,9 +104,11 @@ void api_history(struct server *s, struct call *c)
                 return;
         }
         ids_merge(&h->ids);
-        if (!call_number(c, "limit", LIMIT_MAX, &h->limit) ||
+        if (!call_number(c, "limit", UINT32_MAX, &h->limit) ||
             !call_number(c, "before", UINT64_MAX, &h->before))
                 return;
+        if (h->limit == 0 || h->limit > LIMIT_MAX)
+                h->limit = LIMIT_MAX; /* a page; "next" leads on */
         if (owner.n && str_rfind(owner, '@') < 0) {
                 BUF_CLEANUP struct buf b = {0};
 
