@@ -5,9 +5,9 @@
 #include "cli/jobs.h"
 
 static const struct table_column request_columns[] = {
-        {"ID", true, false},   {"OWNER", false, true},  {"SUBMITTED", false, false}, {"JOBS", true, false},
-        {"IDLE", true, false}, {"RUN", true, false},    {"HELD", true, false},       {"DONE", true, false},
-        {"FAIL", true, false}, {"COMMAND", false, true}};
+        {"ID", true, false},   {"OWNER", false, true}, {"SUBMITTED", false, false}, {"JOBS", true, false},
+        {"IDLE", true, false}, {"RUN", true, false},   {"HELD", true, false},       {"DONE", true, false},
+        {"FAIL", true, false}, {"RM", true, false},    {"COMMAND", false, true}};
 static const struct table_column job_columns[] = {
         {"ID", true, false},    {"OWNER", false, true},  {"STATE", false, false}, {"TIME", true, false},
         {"AGENT", false, true}, {"STARTS", true, false}, {"NOTE", false, true},   {"COMMAND", false, true}};
@@ -56,6 +56,7 @@ static int add_request(void *arg, struct view r)
         count_cell(t, held, TABLE_RED);
         count_cell(t, view_integer(view_get(r, "completed"), 0), TABLE_PLAIN);
         count_cell(t, view_integer(view_get(r, "failed"), 0), TABLE_RED);
+        count_cell(t, view_integer(view_get(r, "removed"), 0), TABLE_PLAIN);
         request_name(t, r);
         table_end_row(t);
         l->idle += idle;

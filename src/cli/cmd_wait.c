@@ -65,7 +65,7 @@ static void add_counts(struct buf *out, const struct counts *c)
 
         buf_printf(out, "%lld of %lld done", (long long)c->finished, (long long)c->jobs);
         for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                int64_t n = *(const int64_t *)((const char *)c + rows[i].offset);
+                int64_t n = *(const int64_t *)(const void *)((const char *)c + rows[i].offset);
 
                 if (n > 0)
                         buf_printf(out, ", %lld %s", (long long)n, rows[i].name);
@@ -120,6 +120,28 @@ static void clear_line(struct waiting *s)
         s->drawn = false;
 }
 
+/* One of the held jobs and its reason, as an example: "7.3: no such file". Nothing when it can't be had. */
+static void add_held(struct waiting *s, struct buf *out)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, reason BUF_CLEANUP = {0};
+        struct view job;
+        size_t at = 0;
+
+        buf_printf(&path, "/v1/jobs?id=%s&state=held&limit=1", s->w->ids);
+        if (api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0 ||
+            !view_next(view_get(answer.root, "jobs"), &at, &job))
+                return;
+        buf_addz(out, " (");
+        view_text(view_get(job, "id"), out);
+        view_text(view_get(job, "hold_reason"), &reason);
+        if (reason.n) {
+                buf_addz(out, ": ");
+                human_safe(out, buf_view(&reason));
+        }
+        buf_char(out, ')');
+}
+
 static void show(struct waiting *s)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -129,8 +151,10 @@ static void show(struct waiting *s)
                 return;
         if (s->now.held > s->told_held) {
                 clear_line(s);
-                cli_note("%lld held; waiting goes on: release or remove them (see drover why)",
-                         (long long)s->now.held);
+                add_held(s, &text);
+                cli_note("%lld held%s; waiting goes on: release or remove them", (long long)s->now.held,
+                         buf_z(&text));
+                buf_reset(&text);
         }
         s->told_held = s->now.held;
         if (s->live) {

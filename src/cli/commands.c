@@ -16,7 +16,8 @@ static const struct option_row up_options[] = {
         {"api-listen", 0, OPTION_TEXT, "HOST:PORT",
          "Serve the API on this address too, with TLS and tokens."},
         {"no-agent", 0, OPTION_FLAG, NULL, "Run the server only."},
-        {"log-level", 0, OPTION_TEXT, "LEVEL", "What both write to standard error: error, warn, info or debug. Default: warn."},
+        {"log-level", 0, OPTION_TEXT, "LEVEL",
+         "What both write to standard error: error, warn, info or debug. Default: warn."},
         {0},
 };
 static const struct option_row submit_options[] = {
@@ -101,11 +102,15 @@ static const struct option_row classad_options[] = {
 
 const struct command commands[] = {
         {"up", RUNNING, "run a server and an agent for this machine", "[OPTIONS]",
-         "Runs `droverd` and `drover-agent` in the foreground, with all their state in one folder, and prints `ready` "
-         "when both are. The folder is made when it isn't there, readable by you only. Ctrl-C stops both, and the jobs "
-         "that run: these wait in the queue for the next `drover up`. When `drover up` is killed instead, they go on, "
+         "Runs `droverd` and `drover-agent` in the foreground, with all their state in one folder, and "
+         "prints `ready` "
+         "when both are. The folder is made when it isn't there, readable by you only. Ctrl-C stops both, "
+         "and the jobs "
+         "that run: these wait in the queue for the next `drover up`. When `drover up` is killed instead, "
+         "they go on, "
          "and the next one takes them over.\n\n"
-         "A part that crashes is started again, at once the first time and then after growing pauses. Only one server "
+         "A part that crashes is started again, at once the first time and then after growing pauses. Only "
+         "one server "
          "can use a folder.",
          "drover up\n  a server and an agent in ~/.local/state/drover\n"
          "drover up --dir /tmp/try --cpus 4\n  in a folder of its own, offering four processors\n"

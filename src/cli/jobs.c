@@ -35,7 +35,7 @@ void job_read(struct view job, struct job_row *ret)
         while (view_member(job, &at, &key, &value))
                 for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
                         if (str_eqz(key, fields[i].key)) {
-                                *(struct view *)((char *)ret + fields[i].offset) = value;
+                                *(struct view *)(void *)((char *)ret + fields[i].offset) = value;
                                 break;
                         }
 }

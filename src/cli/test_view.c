@@ -57,8 +57,8 @@ static void a_long_array_is_walked_once(void **state)
 
 static void empty_ones(void **state)
 {
-        struct view v = view_of(STR("{\"a\":[],\"b\":{ }}")), item;
-        struct str key;
+        struct view v = view_of(STR("{\"a\":[],\"b\":{ }}")), item = {STR_NONE};
+        struct str key = STR_NONE;
 
         (void)state;
         assert_false(view_next(view_get(v, "a"), &(size_t){0}, &item));

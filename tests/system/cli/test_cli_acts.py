@@ -50,10 +50,13 @@ def test_action_errors(cli):
     ({"finished": 4, "succeeded": 3, "failed": 1, "done": True}, 1, "4 jobs: 3 succeeded, 1 failed, 0 removed\n"),
     ({"finished": 4, "succeeded": 3, "removed": 1, "done": True}, 1, "4 jobs: 3 succeeded, 0 failed, 1 removed\n")])
 def test_wait(cli, end, code, text):
-    fake = cli.fake(replies={"GET /v1/wait": [counts("a", running=2), counts("b", held=1), counts("c", **end)]})
+    held = {"id": "7.3", "request": 7, "member": 3, "owner": "a@b", "state": "held", "status": 5, "submitted_ms": 1,
+            "hold_reason": "no such file"}
+    fake = cli.fake(replies={"GET /v1/wait": [counts("a", running=2), counts("b", held=1), counts("c", **end)],
+                             "GET /v1/jobs": {"jobs": [held], "next": None}})
     assert cli("wait", "7", "8.1", code=code) == text
-    assert "1 held; waiting goes on" in cli.err
-    assert [r.query.get("seen") for r in fake.requests] == [None, "a", "b"]
+    assert "1 held (7.3: no such file); waiting goes on" in cli.err
+    assert [r.query.get("seen") for r in fake.asked("GET", "/v1/wait")] == [None, "a", "b"]
     assert fake.requests[0].query["ids"] == "7,8.1"
 
 
