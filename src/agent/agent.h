@@ -1,8 +1,9 @@
 /* agent: what the files of the agent share.
  *
- * One thread, one loop; a second thread copies files (worker). What happens in a turn of the loop is gathered and
- * leaves at its end, in this order (agent_turn): the journal is written, tasks go to the runner, messages go to the
- * server, offers are brought up to date. So nothing is told or started that a restart would not know.
+ * One thread, one loop; a second thread copies files (worker). What happens in a turn of the loop is gathered
+ * and leaves at its end, in this order (agent_turn): the journal is written, tasks go to the runner, messages
+ * go to the server, offers are brought up to date. So nothing is told or started that a restart would not
+ * know.
  *
  * An attempt (attempt.c):
  *
@@ -10,9 +11,9 @@
  *                  |          |           |                         |          ^
  *                  +----------+-----------+-------------------------+----------+   kill, failure, loss
  *
- * WAITING: accepted and written to the journal; for room, or for its set's Go. STAGING: inputs are fetched and copied.
- * RUNNING: the runner has a step of it (or is told in this turn). DELIVERING: no process is left; outputs are copied.
- * DONE: the result is in the journal, and is sent until the server has it.
+ * WAITING: accepted and written to the journal; for room, or for its set's Go. STAGING: inputs are fetched
+ * and copied. RUNNING: the runner has a step of it (or is told in this turn). DELIVERING: no process is left;
+ * outputs are copied. DONE: the result is in the journal, and is sent until the server has it.
  */
 #pragma once
 #include <sys/stat.h>
@@ -33,11 +34,25 @@
 #define ATTEMPT_MAGIC 0x41545450u
 #define STEPS_MAX     64
 
-enum hold_code { HOLD_NOT_STARTED = 6, HOLD_OUTPUT = 12, HOLD_INPUT = 13, HOLD_MEMORY = 34, HOLD_WALLTIME = 47 };
+enum hold_code {
+        HOLD_NOT_STARTED = 6,
+        HOLD_OUTPUT = 12,
+        HOLD_INPUT = 13,
+        HOLD_MEMORY = 34,
+        HOLD_WALLTIME = 47
+};
 
-enum attempt_state { ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING, ATTEMPT_DELIVERING, ATTEMPT_DONE, ATTEMPT_STATES };
+enum attempt_state {
+        ATTEMPT_WAITING,
+        ATTEMPT_STAGING,
+        ATTEMPT_RUNNING,
+        ATTEMPT_DELIVERING,
+        ATTEMPT_DONE,
+        ATTEMPT_STATES
+};
 
-struct template { /* one part of a request */
+struct template
+{ /* one part of a request */
         Drover__Template *m;
         unsigned refs;
         bool journaled;
@@ -49,28 +64,29 @@ struct agent;
 struct attempt {
         uint32_t magic;
         struct agent *a;
-        struct attempt *next, **link;         /* the list of its state */
+        struct attempt *next, **link; /* the list of its state */
         uint64_t request;
         uint32_t member, fence, part, row, step_value;
         struct template *t;
-        char **values;                        /* of the item */
-        char *iwd;                            /* the template's, its macros expanded */
+        char **values; /* of the item */
+        char *iwd;     /* the template's, its macros expanded */
         size_t value_count;
         enum attempt_state state;
-        bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged, result_sent;
-        enum run_why adopted_why;             /* how the last task of an earlier life ended */
-        bool counted;                         /* its cpus and memory are committed */
-        uint64_t set, seen;                   /* seen: generation of the runner's listing that named it */
-        int64_t assigned_ms;                  /* boot clock */
+        bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged,
+                result_sent;
+        enum run_why adopted_why; /* how the last task of an earlier life ended */
+        bool counted;             /* its cpus and memory are committed */
+        uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
+        int64_t assigned_ms;      /* boot clock */
         uint64_t lease_ms;
         unsigned step;
-        bool stepping;                        /* the runner has a task of this step */
+        bool stepping; /* the runner has a task of this step */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
-        uint64_t memory_seen;                 /* largest sample */
+        uint64_t memory_seen; /* largest sample */
         int64_t pid;
-        struct stage *stage;                  /* what the worker does for it, or NULL */
-        struct staged_input *inputs;          /* as they were when the job began */
+        struct stage *stage;         /* what the worker does for it, or NULL */
+        struct staged_input *inputs; /* as they were when the job began */
         size_t input_count, input_cap;
         /* the result */
         Drover__Outcome outcome;
@@ -86,7 +102,7 @@ struct attempt {
 };
 
 struct staged_input {
-        char *name;    /* in the sandbox, at its top */
+        char *name; /* in the sandbox, at its top */
         int64_t mtime_ns;
         uint64_t size;
 };
@@ -102,7 +118,7 @@ struct name_list { /* attempts to be named in one message */
         struct attempt_name {
                 uint64_t request;
                 uint32_t fence, member;
-        } *v;
+        } * v;
         size_t n, cap;
 };
 
@@ -110,17 +126,17 @@ struct agent {
         uint32_t magic;
         struct loop *loop;
         struct config config;
-        int dir, jobs;               /* descriptors: state folder, sandboxes */
+        int dir, jobs; /* descriptors: state folder, sandboxes */
         char *jobs_path;
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;
         int exit_code;
 
-        struct map *attempts;        /* by name: agent_key */
+        struct map *attempts; /* by name: agent_key */
         struct attempt *lists[ATTEMPT_STATES];
         struct attempt **waiting_last;
         size_t counts[ATTEMPT_STATES];
-        struct map *templates;       /* "request.part" */
+        struct map *templates; /* "request.part" */
 
         struct runner *runner;
         bool runner_ready, swept;
@@ -130,7 +146,7 @@ struct agent {
         struct fetches *fetches;
 
         struct connection *connection;
-        bool greeted;                /* the server knows what we have: messages and offers may go */
+        bool greeted; /* the server knows what we have: messages and offers may go */
         struct lease_clock lease;
         struct timer *lease_timer, *tick;
 
@@ -153,28 +169,31 @@ struct attempt *agent_find(struct agent *a, uint64_t request, uint32_t member, u
 void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence); /* 16 bytes */
 
 /* attempt.c */
-struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member, uint32_t fence);
+struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member,
+                            uint32_t fence);
 void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);
-void attempt_schedule(struct agent *a);      /* starts what fits */
+void attempt_schedule(struct agent *a);                                        /* starts what fits */
 void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
-bool attempt_frees(struct agent *a, const struct run_event *e); /* its last process has ended: its resources are free */
+bool attempt_frees(struct agent *a,
+                   const struct run_event *e); /* its last process has ended: its resources are free */
 void attempt_event(struct agent *a, const struct run_event *e);
-void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason, uint32_t hold_code);
-void attempt_abandon(struct attempt *at);    /* stop, deliver nothing, forget */
-void attempt_finish(struct attempt *at);     /* DONE: into the journal, and to the server */
-void attempt_forget(struct attempt *at);     /* the server has the result, or wants none */
-void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
+                  uint32_t hold_code);
+void attempt_abandon(struct attempt *at); /* stop, deliver nothing, forget */
+void attempt_finish(struct attempt *at);  /* DONE: into the journal, and to the server */
+void attempt_forget(struct attempt *at);  /* the server has the result, or wants none */
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
+                         ...) __attribute__((format(printf, 4, 5)));
 struct template *template_ref(struct template *t);
 void template_unref(struct template *t);
 
 /* expand.c */
 /* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
-/* Sets at->iwd, once the item is known. A folder whose macros cannot be expanded stays as it is written, and its
- * files are not found. */
+/* Sets at->iwd, once the item is known. A folder whose macros cannot be expanded stays as it is written, and
+ * its files are not found. */
 void expand_iwd(struct attempt *at);
 /* The program's path as it is run, for people too. */
 void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
@@ -187,9 +206,9 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 
 /* sandbox.c */
 void sandbox_name(const struct attempt *at, char room[64]);
-int sandbox_make(struct attempt *at);        /* 0 or -errno */
+int sandbox_make(struct attempt *at); /* 0 or -errno */
 void sandbox_remove(struct attempt *at);
-void sandbox_sweep(struct agent *a);         /* removes those that are no attempt's */
+void sandbox_sweep(struct agent *a); /* removes those that are no attempt's */
 
 /* assign.c */
 void assign_message(struct agent *a, const Drover__Assign *m);
@@ -226,7 +245,7 @@ void offers_tick(struct agent *a); /* every second */
 void offers_update(struct agent *a, bool force);
 void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at);
 void offers_assigned(struct agent *a, uint64_t jobs);
-bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* now */
+bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes);      /* now */
 bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* ever */
 
 /* stage.c */
@@ -251,11 +270,11 @@ void spool_forget(struct attempt *at);
 void spool_upload(struct attempt *at, char **paths);
 
 /* limits.c */
-void limits_prepare(struct attempt *at);     /* takes a control group */
+void limits_prepare(struct attempt *at); /* takes a control group */
 void limits_release(struct attempt *at);
-void limits_usage(struct attempt *at);       /* adds what the control group counted to the result */
+void limits_usage(struct attempt *at); /* adds what the control group counted to the result */
 bool limits_oom(struct attempt *at);
-void limits_sample(struct agent *a);         /* memory and disk of what runs, where no group limits it */
+void limits_sample(struct agent *a); /* memory and disk of what runs, where no group limits it */
 
 /* connect.c */
 int connect_open(struct agent *a, struct err *err);

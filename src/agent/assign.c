@@ -134,12 +134,13 @@ static void take_group(struct agent *a, const Drover__Group *g, unsigned *left)
         bool hold = false;
         const char *why = t ? unfit(a, t, &hold) : "the server sent no template";
         for (size_t i = 0; i < g->n_members; i++) {
-                for (uint32_t k = 0; k < g->members[i]->count && *left > 0; k++, (*left)--) {
+                for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
                         uint32_t member = g->members[i]->first + k;
                         if (agent_find(a, g->request, member, g->fence))
                                 continue; /* we have it already */
                         if (why) {
-                                struct attempt none = {.request = g->request, .member = member, .fence = g->fence};
+                                struct attempt none = {
+                                        .request = g->request, .member = member, .fence = g->fence};
                                 report_refuse(a, &none, hold, why);
                                 continue;
                         }
@@ -168,12 +169,14 @@ void assign_message(struct agent *a, const Drover__Assign *m)
                 take_group(a, m->groups[i], &left);
 }
 
-static void each(struct agent *a, Drover__Attempts *const *list, size_t count, void (*fn)(struct attempt *at, void *arg), void *arg)
+static void each(struct agent *a, Drover__Attempts *const *list, size_t count,
+                 void (*fn)(struct attempt *at, void *arg), void *arg)
 {
         for (size_t i = 0; i < count; i++)
                 for (size_t r = 0; r < list[i]->n_members; r++)
                         for (uint32_t k = 0; k < list[i]->members[r]->count && k < MEMBERS_MAX; k++) {
-                                struct attempt *at = agent_find(a, list[i]->request, list[i]->members[r]->first + k, list[i]->fence);
+                                struct attempt *at = agent_find(
+                                        a, list[i]->request, list[i]->members[r]->first + k, list[i]->fence);
                                 if (at)
                                         fn(at, arg);
                         }

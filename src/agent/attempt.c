@@ -1,4 +1,5 @@
-/* The life of an attempt; the diagram is in agent.h. attempt_move alone changes the state, and keeps the lists. */
+/* The life of an attempt; the diagram is in agent.h. attempt_move alone changes the state, and keeps the
+ * lists. */
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -47,7 +48,8 @@ static void list_take(struct attempt *at)
         a->counts[at->state]--;
 }
 
-struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member, uint32_t fence)
+struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member,
+                            uint32_t fence)
 {
         struct attempt *at = mem_new(struct attempt);
         at->magic = ATTEMPT_MAGIC;
@@ -112,7 +114,8 @@ void attempt_move(struct attempt *at, enum attempt_state to)
 
 /* ---- ending */
 
-void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt, ...)
+void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t hold_code, const char *fmt,
+                         ...)
 {
         if (at->outcome_set)
                 return;
@@ -161,7 +164,8 @@ void attempt_finish(struct attempt *at)
         if (ran) {
                 forget_tasks(at); /* leaves after the journal is written */
                 pull_use_ended(&a->use, at->cpu_user_ms + at->cpu_system_ms,
-                               at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0, at->memory_peak_bytes);
+                               at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0,
+                               at->memory_peak_bytes);
         }
         a->completed++;
 }
@@ -210,7 +214,8 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason)
                 attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
         } else if (r < 0) {
                 log_error("msg=\"cannot make a sandbox\" error=\"%s\"", strerror(-r));
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not make a sandbox: %s", strerror(-r));
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not make a sandbox: %s",
+                                    strerror(-r));
         }
         if (at->outcome_set || at->abandon) {
                 attempt_finish(at);
@@ -227,7 +232,8 @@ static void deliver(struct attempt *at)
         at->stepping = false;
         limits_usage(at);
         limits_release(at);
-        if (at->abandon || (at->outcome != DROVER__OUTCOME__EXITED && at->outcome != DROVER__OUTCOME__LIMIT_EXCEEDED)) {
+        if (at->abandon ||
+            (at->outcome != DROVER__OUTCOME__EXITED && at->outcome != DROVER__OUTCOME__LIMIT_EXCEEDED)) {
                 attempt_finish(at);
                 return;
         }
@@ -251,7 +257,8 @@ static void lost(struct attempt *at, const char *why)
         if (at->cgroup)
                 cgroup_kill(at->cgroup);
         if (!at->outcome_set)
-                log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"", (unsigned long long)at->request, at->member, at->fence, why);
+                log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"",
+                         (unsigned long long)at->request, at->member, at->fence, why);
         attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "%s", why);
         attempt_finish(at);
 }
@@ -264,16 +271,19 @@ static void step_over(struct attempt *at, enum run_why why)
         bool failed = r->signaled || r->exit_code != 0;
         at->stepping = false;
         if (why == RUN_WALLTIME)
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME, "it ran longer than its walltime of %llu s",
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                                    "it ran longer than its walltime of %llu s",
                                     (unsigned long long)(at->t->m->walltime_ms / 1000));
         else if (why == RUN_LEASE_ENDED)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
         else if (why == RUN_KILLED)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
         else if (failed && limits_oom(at))
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY, "it used more than its memory of %llu MiB",
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                                    "it used more than its memory of %llu MiB",
                                     (unsigned long long)(at->memory_bytes >> 20));
-        if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) && at->step + 1 < at->t->m->n_steps) {
+        if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) &&
+            at->step + 1 < at->t->m->n_steps) {
                 at->step++;
                 submit_step(at);
                 return;
@@ -314,19 +324,23 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         at->stepping = false;
         if (!strcmp(e->what, "program")) {
                 expand_program(at, step, &path);
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
-                                    e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
+                attempt_set_outcome(
+                        at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
+                        e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
         } else if (!strcmp(e->what, "stdin")) {
                 expand_input(at, step, &path, NULL);
-                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT, "cannot read its input %s: %s", buf_z(&path), why);
+                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT,
+                                    "cannot read its input %s: %s", buf_z(&path), why);
         } else if (!strcmp(e->what, "folder")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run in %s: %s", at->iwd, why);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "cannot run in %s: %s", at->iwd, why);
         } else if (!strcmp(e->what, "user")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "the agent's `users` do not allow %s a local user",
-                                    at->t->m->owner);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "the agent's `users` do not allow %s a local user", at->t->m->owner);
         } else {
                 log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s", e->what, why);
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
+                                    e->what, why);
         }
         at->hold_subcode = e->error;
         attempt_finish(at);
@@ -381,7 +395,8 @@ static void known(struct agent *a, struct attempt *at, const struct run_event *e
                 at->stepping = true;
                 at->pid = e->native;
                 at->started_ms = e->started_ms;
-                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request, at->member, at->fence, (long long)e->native);
+                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
+                         at->member, at->fence, (long long)e->native);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
                 at->adopted_why = e->why;
@@ -392,8 +407,11 @@ static void known(struct agent *a, struct attempt *at, const struct run_event *e
 
 bool attempt_frees(struct agent *a, const struct run_event *e)
 {
-        struct attempt *at = e->state == RUN_ENDED && !e->known ? agent_find(a, e->id.request, e->id.member, e->id.fence) : NULL;
-        if (!at || at->state != ATTEMPT_RUNNING || e->id.step != at->step || at->step + 1 != at->t->m->n_steps)
+        struct attempt *at = e->state == RUN_ENDED && !e->known
+                                     ? agent_find(a, e->id.request, e->id.member, e->id.fence)
+                                     : NULL;
+        if (!at || at->state != ATTEMPT_RUNNING || e->id.step != at->step ||
+            at->step + 1 != at->t->m->n_steps)
                 return false;
         commit(at, false);
         return true;
@@ -451,14 +469,16 @@ void attempt_event(struct agent *a, const struct run_event *e)
 
 /* ---- told to end */
 
-void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason, uint32_t hold_code)
+void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
+                  uint32_t hold_code)
 {
         if (at->state >= ATTEMPT_DELIVERING)
                 return; /* it has ended by itself */
         attempt_set_outcome(at, outcome, hold_code, "%s", reason);
         at->killing = true;
         if (at->state == ATTEMPT_RUNNING && at->stepping) {
-                runner_kill(at->a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0}, grace_ms);
+                runner_kill(at->a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0},
+                            grace_ms);
                 return;
         }
         stage_cancel(at);

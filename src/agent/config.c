@@ -18,29 +18,39 @@ struct setting {
         size_t at;
         const char *argument, *help;
 };
-#define S(member, kind, argument, help) {#member, kind, offsetof(struct config, member), argument, help}
+#define S(member, kind, argument, help)                                                                      \
+        {                                                                                                    \
+#member, kind, offsetof(struct config, member), argument, help                               \
+        }
 static const struct setting settings[] = {
-        {"server", LIST, offsetof(struct config, servers), "ADDRESS", "unix:/path or host:port; again for another address of the same server"},
+        {"server", LIST, offsetof(struct config, servers), "ADDRESS",
+         "unix:/path or host:port; again for another address of the same server"},
         S(dir, TEXT, "FOLDER", "where the agent keeps its key, its sandboxes and what it has to tell"),
         S(name, TEXT, "NAME", "what it is called; the host's name"),
         S(token, TEXT, "TOKEN", "of the first contact, from `drover token agent`"),
         S(token_file, TEXT, "FILE", "the same, in a file"),
-        {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN", "whose jobs it runs; its own user's; `any` for all"},
+        {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN",
+         "whose jobs it runs; its own user's; `any` for all"},
         S(domain, TEXT, "DOMAIN", "of its own user's name; local"),
-        S(filesystem_domain, TEXT, "NAME", "agents and submitters of one name see the same paths; this machine"),
+        S(filesystem_domain, TEXT, "NAME",
+          "agents and submitters of one name see the same paths; this machine"),
         S(queue, TEXT, "NAME", "of its queue; default"),
         {"cpus", CPUS, offsetof(struct config, cpus_milli), "N", "to offer; all"},
         {"memory", SIZE, offsetof(struct config, memory_bytes), "SIZE", "to offer; all"},
-        {"disk", SIZE, offsetof(struct config, disk_bytes), "SIZE", "to offer; what is free where the folder is"},
+        {"disk", SIZE, offsetof(struct config, disk_bytes), "SIZE",
+         "to offer; what is free where the folder is"},
         S(jobs_max, COUNT, "N", "at the same time; no limit but the resources"),
         S(requirements, TEXT, "EXPRESSION", "on jobs, as TARGET"),
         S(attributes, TEXT, "TEXT", "more attributes of its ad: 'HasFoo = true; Rack = 7'"),
-        S(pull_policy, POLICY, "POLICY", "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"),
+        S(pull_policy, POLICY, "POLICY",
+          "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"),
         S(cgroups, SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
         S(pids_max, COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
-        {"kill_grace", TIME, offsetof(struct config, kill_grace_ms), "TIME", "between SIGTERM and SIGKILL; 10s"},
+        {"kill_grace", TIME, offsetof(struct config, kill_grace_ms), "TIME",
+         "between SIGTERM and SIGKILL; 10s"},
         {"cache", SIZE, offsetof(struct config, cache_bytes), "SIZE", "of inputs kept for later jobs; 10GiB"},
-        S(kill_on_stop, SWITCH, NULL, "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
+        S(kill_on_stop, SWITCH, NULL,
+          "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
         S(shepherd, TEXT, "PROGRAM", "drover-shepherd beside this program"),
         S(log_level, TEXT, "LEVEL", "error, warn, info or debug; info"),
 };
@@ -48,7 +58,8 @@ static const struct setting settings[] = {
 
 void config_init(struct config *c)
 {
-        *c = (struct config){.cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30};
+        *c = (struct config){
+                .cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30};
         pull_policy_default(&c->pull_policy);
 }
 
@@ -75,9 +86,12 @@ struct unit {
         const char *name;
         double factor;
 };
-static const struct unit sizes[] = {{"", 1}, {"B", 1}, {"K", 1024}, {"KiB", 1024}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30},
-                                    {"GiB", 1 << 30}, {"T", 1099511627776.0}, {"TiB", 1099511627776.0}, {NULL, 0}};
-static const struct unit times[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
+static const struct unit sizes[] = {
+        {"", 1},          {"B", 1},       {"K", 1024},      {"KiB", 1024},          {"M", 1 << 20},
+        {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}, {"T", 1099511627776.0}, {"TiB", 1099511627776.0},
+        {NULL, 0}};
+static const struct unit times[] = {{"", 1000},     {"ms", 1},       {"s", 1000}, {"m", 60000},
+                                    {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 static const struct unit thousandths[] = {{"", 1000}, {NULL, 0}};
 static const struct unit ones[] = {{"", 1}, {NULL, 0}};
 
@@ -109,32 +123,24 @@ static int set(struct config *c, const struct setting *s, struct str value, stru
                 break;
         case LIST:
                 if (list->n == CONFIG_LIST_MAX)
-                        return err_set(err, -EINVAL, "%s is given more than %d times", s->name, CONFIG_LIST_MAX);
+                        return err_set(err, -EINVAL, "%s is given more than %d times", s->name,
+                                       CONFIG_LIST_MAX);
                 list->v[list->n++] = str_dupz(value);
                 break;
-        case CPUS:
-                r = quantity(value, thousandths, at);
-                break;
-        case SIZE:
-                r = quantity(value, sizes, at);
-                break;
-        case TIME:
-                r = quantity(value, times, at);
-                break;
-        case COUNT:
-                r = quantity(value, ones, at);
-                break;
+        case CPUS: r = quantity(value, thousandths, at); break;
+        case SIZE: r = quantity(value, sizes, at); break;
+        case TIME: r = quantity(value, times, at); break;
+        case COUNT: r = quantity(value, ones, at); break;
         case SWITCH:
-                if (str_ieqz(value, "auto") || str_ieqz(value, "true") || str_ieqz(value, "yes") || str_ieqz(value, "on"))
+                if (str_ieqz(value, "auto") || str_ieqz(value, "true") || str_ieqz(value, "yes") ||
+                    str_ieqz(value, "on"))
                         *(bool *)at = true;
                 else if (str_ieqz(value, "off") || str_ieqz(value, "false") || str_ieqz(value, "no"))
                         *(bool *)at = false;
                 else
                         r = -EINVAL;
                 break;
-        case POLICY:
-                r = pull_policy_parse(value, at, err);
-                return r;
+        case POLICY: r = pull_policy_parse(value, at, err); return r;
         }
         return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'", s->name, STR_ARG(value)) : 0;
 }
@@ -174,16 +180,19 @@ static struct str scalar(const yaml_node_t *n)
         return str_make((const char *)n->data.scalar.value, n->data.scalar.length);
 }
 
-static int node(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value, struct err *err)
+static int node(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value,
+                struct err *err)
 {
         int r = 0;
         if (value->type == YAML_SCALAR_NODE)
                 return set(c, s, scalar(value), err);
         if (value->type == YAML_SEQUENCE_NODE && s->kind == LIST) {
-                for (yaml_node_item_t *i = value->data.sequence.items.start; i < value->data.sequence.items.top && r == 0; i++) {
+                for (yaml_node_item_t *i = value->data.sequence.items.start;
+                     i < value->data.sequence.items.top && r == 0; i++) {
                         const yaml_node_t *item = yaml_document_get_node(doc, *i);
-                        r = item->type == YAML_SCALAR_NODE ? set(c, s, scalar(item), err)
-                                                           : err_set(err, -EINVAL, "%s is a list of words", s->name);
+                        r = item->type == YAML_SCALAR_NODE
+                                    ? set(c, s, scalar(item), err)
+                                    : err_set(err, -EINVAL, "%s is a list of words", s->name);
                 }
                 return r;
         }
@@ -198,14 +207,16 @@ static int document(struct config *c, yaml_document_t *doc, const char *path, st
         if (root->type != YAML_MAPPING_NODE)
                 return err_set(err, -EINVAL, "%s: settings are written `name: value`", path);
         for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top; p++) {
-                const yaml_node_t *k = yaml_document_get_node(doc, p->key), *v = yaml_document_get_node(doc, p->value);
+                const yaml_node_t *k = yaml_document_get_node(doc, p->key),
+                                  *v = yaml_document_get_node(doc, p->value);
                 struct str name = k->type == YAML_SCALAR_NODE ? scalar(k) : STR("?");
                 const struct setting *s = find(name);
                 unsigned line = (unsigned)k->start_mark.line + 1;
                 if (!s) {
                         const char *near = nearest(name);
-                        return err_set(err, -EINVAL, "%s:%u: there is no setting '" STR_FMT "'%s%s%s", path, line, STR_ARG(name),
-                                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                        return err_set(err, -EINVAL, "%s:%u: there is no setting '" STR_FMT "'%s%s%s", path,
+                                       line, STR_ARG(name), near ? "; did you mean " : "", near ? near : "",
+                                       near ? "?" : "");
                 }
                 int r = node(c, doc, s, v, err);
                 if (r < 0)
@@ -226,7 +237,8 @@ int config_file(struct config *c, const char *path, struct err *err)
                 abort();
         yaml_parser_set_input_string(&parser, (const unsigned char *)buf_z(&text), text.n);
         if (!yaml_parser_load(&parser, &doc)) {
-                r = err_set(err, -EINVAL, "%s:%zu: %s", path, parser.problem_mark.line + 1, parser.problem ? parser.problem : "not YAML");
+                r = err_set(err, -EINVAL, "%s:%zu: %s", path, parser.problem_mark.line + 1,
+                            parser.problem ? parser.problem : "not YAML");
         } else {
                 r = document(c, &doc, path, err);
                 yaml_document_delete(&doc);
@@ -239,8 +251,10 @@ int config_file(struct config *c, const char *path, struct err *err)
 
 static void help(void)
 {
-        printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token TOKEN] [--config FILE] [options]\n\n"
-               "Offers this machine to a Drover server and runs the jobs it is given. See drover-agent(8).\n\n"
+        printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token TOKEN] [--config FILE] "
+               "[options]\n\n"
+               "Offers this machine to a Drover server and runs the jobs it is given. See "
+               "drover-agent(8).\n\n"
                "  --config FILE           settings in YAML, by the same names (with _ for -)\n");
         for (size_t i = 0; i < SETTINGS; i++) {
                 char option[64];
@@ -248,7 +262,8 @@ static void help(void)
                 for (size_t k = 2; k < n; k++)
                         if (option[k] == '_')
                                 option[k] = '-';
-                snprintf(option + n, sizeof(option) - n, " %s", settings[i].argument ? settings[i].argument : "");
+                snprintf(option + n, sizeof(option) - n, " %s",
+                         settings[i].argument ? settings[i].argument : "");
                 printf("  %-23s %s\n", option, settings[i].help);
         }
         printf("  --version               prints the version\n");
@@ -289,7 +304,8 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
                 bool inlined = str_cut(&value, '=', &name) && value.p;
                 const struct setting *s = find(name);
                 if (!s)
-                        return err_set(err, -EINVAL, "there is no option %s; see drover-agent --help", argv[i]);
+                        return err_set(err, -EINVAL, "there is no option %s; see drover-agent --help",
+                                       argv[i]);
                 if (!inlined && s->kind == SWITCH && !s->argument)
                         value = STR("true");
                 else if (!inlined && ++i == argc)
@@ -317,7 +333,8 @@ static int read_token(struct config *c, struct err *err)
         return r;
 }
 
-/* Jobs run as the agent does. What others could make root do by a job of theirs nobody may: root's agent runs root's. */
+/* Jobs run as the agent does. What others could make root do by a job of theirs nobody may: root's agent runs
+ * root's. */
 static int check_owners(struct config *c, struct err *err)
 {
         const struct passwd *pw = getpwuid(getuid());
@@ -328,7 +345,9 @@ static int check_owners(struct config *c, struct err *err)
                 buf_printf(&own, "%u@%s", (unsigned)getuid(), c->domain);
         for (size_t i = 0; i < c->owners.n && geteuid() == 0; i++)
                 if (!str_eqz(buf_view(&own), c->owners.v[i]))
-                        return err_set(err, -EINVAL, "root's agent runs the jobs of %s only, not of %s: start the agent as another user",
+                        return err_set(err, -EINVAL,
+                                       "root's agent runs the jobs of %s only, not of %s: start the agent as "
+                                       "another user",
                                        buf_z(&own), c->owners.v[i]);
         if (c->owners.n == 0)
                 c->owners.v[c->owners.n++] = buf_take(&own);

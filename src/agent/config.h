@@ -1,7 +1,7 @@
 /* config: what an agent is told, by options, by a file in YAML, or both; options win.
  *
- * One table (config.c) names each setting once: `--pull-policy load=150%` and `pull_policy: load=150%` are the same.
- * Sizes take B, KiB, MiB, GiB, TiB (and K, M, G, T); times ms, s, m, h, d.
+ * One table (config.c) names each setting once: `--pull-policy load=150%` and `pull_policy: load=150%` are
+ * the same. Sizes take B, KiB, MiB, GiB, TiB (and K, M, G, T); times ms, s, m, h, d.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,11 +18,12 @@ struct config_list {
 struct config {
         struct config_list servers; /* addresses, tried in turn */
         char *dir, *name, *token, *token_file;
-        struct config_list owners;  /* name@domain; "any": anybody's */
-        char *domain;               /* of our own user's principal: "local" */
-        char *filesystem_domain;    /* NULL: this machine and mount namespace */
+        struct config_list owners; /* name@domain; "any": anybody's */
+        char *domain;              /* of our own user's principal: "local" */
+        char *filesystem_domain;   /* NULL: this machine and mount namespace */
         char *queue;
-        uint64_t cpus_milli, memory_bytes, disk_bytes, jobs_max; /* 0: what the machine has; jobs_max 0: none */
+        uint64_t cpus_milli, memory_bytes, disk_bytes,
+                jobs_max; /* 0: what the machine has; jobs_max 0: none */
         char *requirements, *attributes;
         struct pull_policy pull_policy;
         bool cgroups;
@@ -34,8 +35,8 @@ struct config {
 
 void config_init(struct config *c);
 void config_deinit(struct config *c);
-/* 0; -EINVAL, or -errno of the file named by --config, with err. *ret_help: --help or --version was asked for and
- * printed. */
+/* 0; -EINVAL, or -errno of the file named by --config, with err. *ret_help: --help or --version was asked for
+ * and printed. */
 int config_options(struct config *c, int argc, char **argv, bool *ret_done, struct err *err);
 int config_file(struct config *c, const char *path, struct err *err);
 /* Fills in defaults, reads the token's file, checks. After it dir is absolute. */

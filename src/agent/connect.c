@@ -4,8 +4,8 @@
  *                 ^                                  ^  |                  |                          |
  *                 +---- refused certificate ---------|--+---- closed ------+--------------------------+
  *
- * Waiting between attempts begins short, doubles, and is spread at random, so that a thousand agents do not come back
- * at once. Key and certificate are files of the state folder, readable by us only. */
+ * Waiting between attempts begins short, doubles, and is spread at random, so that a thousand agents do not
+ * come back at once. Key and certificate are files of the state folder, readable by us only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +42,8 @@ static bool load_credential(struct connection *c)
         buf_reset(&c->ca);
         struct cert_facts facts;
         struct err err;
-        if (fs_read(a->dir, "agent.key", 65536, &c->key, NULL) < 0 || fs_read(a->dir, "agent.crt", 65536, &c->cert, NULL) < 0 ||
+        if (fs_read(a->dir, "agent.key", 65536, &c->key, NULL) < 0 ||
+            fs_read(a->dir, "agent.crt", 65536, &c->cert, NULL) < 0 ||
             fs_read(a->dir, "ca.crt", 65536, &c->ca, NULL) < 0)
                 return false;
         if (cert_facts(buf_view(&c->cert), &facts, &err) < 0) {
@@ -220,7 +221,8 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 tell_lease(a);
                 break;
         case DROVER__TO_AGENT__KIND_ERROR:
-                log_error("msg=\"the server refuses us\" code=%u text=%s", m->error->code, LOG_TEXT(str_of(m->error->text)));
+                log_error("msg=\"the server refuses us\" code=%u text=%s", m->error->code,
+                          LOG_TEXT(str_of(m->error->text)));
                 if (m->error->code == 2 && c->joining) {
                         a->exit_code = 1;
                         loop_stop(a->loop);
@@ -235,30 +237,17 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 offers_update(a, true);
                 tell_lease(a);
                 break;
-        case DROVER__TO_AGENT__KIND_ASSIGN:
-                assign_message(a, m->assign);
-                break;
-        case DROVER__TO_AGENT__KIND_GO:
-                assign_go(a, m->go);
-                break;
-        case DROVER__TO_AGENT__KIND_CONTROL:
-                assign_control(a, m->control);
-                break;
-        case DROVER__TO_AGENT__KIND_RESULT_ACK:
-                assign_acked(a, m->result_ack);
-                break;
+        case DROVER__TO_AGENT__KIND_ASSIGN: assign_message(a, m->assign); break;
+        case DROVER__TO_AGENT__KIND_GO: assign_go(a, m->go); break;
+        case DROVER__TO_AGENT__KIND_CONTROL: assign_control(a, m->control); break;
+        case DROVER__TO_AGENT__KIND_RESULT_ACK: assign_acked(a, m->result_ack); break;
         case DROVER__TO_AGENT__KIND_RENEW_ACK:
                 if (lease_clock_renewed(&a->lease, m->renew_ack->serial))
                         tell_lease(a);
                 break;
-        case DROVER__TO_AGENT__KIND_SPOOL_DATA:
-                spool_data(a, m->spool_data);
-                break;
-        case DROVER__TO_AGENT__KIND_SPOOL_STORED:
-                spool_stored(a, m->spool_stored);
-                break;
-        default:
-                break;
+        case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
+        case DROVER__TO_AGENT__KIND_SPOOL_STORED: spool_stored(a, m->spool_stored); break;
+        default: break;
         }
         agent_turn_later(a);
 }
@@ -300,15 +289,18 @@ static void dial(void *arg)
         if (c->joining) {
                 struct str rest = str_of(a->config.token), kind, version, fingerprint;
                 if (!a->config.token) {
-                        log_error("msg=\"no certificate yet, and no token to get one with: give --token (drover token agent --name %s)\"",
+                        log_error("msg=\"no certificate yet, and no token to get one with: give --token "
+                                  "(drover token agent --name %s)\"",
                                   a->config.name);
                         a->exit_code = 1;
                         loop_stop(a->loop);
                         return;
                 }
-                if (!str_cut(&rest, '.', &kind) || !str_cut(&rest, '.', &version) || !str_cut(&rest, '.', &fingerprint) ||
-                    !str_eqz(kind, "drover-agent-token") || fingerprint.n != 64 || !rest.p) {
-                        log_error("msg=\"this is no token for an agent; it begins with drover-agent-token.v1.\"");
+                if (!str_cut(&rest, '.', &kind) || !str_cut(&rest, '.', &version) ||
+                    !str_cut(&rest, '.', &fingerprint) || !str_eqz(kind, "drover-agent-token") ||
+                    fingerprint.n != 64 || !rest.p) {
+                        log_error("msg=\"this is no token for an agent; it begins with "
+                                  "drover-agent-token.v1.\"");
                         a->exit_code = 1;
                         loop_stop(a->loop);
                         return;

@@ -51,7 +51,8 @@ void expand_iwd(struct attempt *at)
 {
         BUF_CLEANUP struct buf path = {.max = 65536};
         free(at->iwd);
-        at->iwd = expand_text(at, at->t->m->iwd, &path, NULL) == 0 ? mem_dupz(buf_z(&path)) : mem_dupz(at->t->m->iwd);
+        at->iwd = expand_text(at, at->t->m->iwd, &path, NULL) == 0 ? mem_dupz(buf_z(&path))
+                                                                   : mem_dupz(at->t->m->iwd);
 }
 
 static struct str base_name(struct str path)
@@ -118,7 +119,8 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
                 for (int k = 0; k < 2; k++, index++) {
                         if (names[k] != text && strcmp(names[k], text) != 0) {
                                 BUF_CLEANUP struct buf other = {.max = 65536};
-                                if (expand_text(at, names[k], &other, NULL) < 0 || !str_eq(buf_view(&other), buf_view(&want)))
+                                if (expand_text(at, names[k], &other, NULL) < 0 ||
+                                    !str_eq(buf_view(&other), buf_view(&want)))
                                         continue;
                         }
                         if (ret_path)
@@ -146,7 +148,8 @@ static void env_set(struct args *env, const char *name, const char *value)
         args_add(env, buf_view(&b));
 }
 
-static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox, struct args *env, struct err *err)
+static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
+                       struct args *env, struct err *err)
 {
         const struct agent *a = at->a;
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
@@ -254,11 +257,18 @@ int expand_submit(struct attempt *at, struct err *err)
         snprintf(error, sizeof(error), ".drover_out.%d", err_index);
         struct run_rlimit room[4];
         struct run_spec spec = {
-                .id = {at->request, at->member, at->fence, at->step, 0}, .owner = m->owner, .sandbox = sandbox,
+                .id = {at->request, at->member, at->fence, at->step, 0},
+                .owner = m->owner,
+                .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
-                .stdin_path = buf_z(&in), .stdout_path = out_index < 0 ? NULL : out, .stderr_path = err_index < 0 ? NULL : error,
-                .path = buf_z(&path), .argv = argv.v, .envp = env.v,
-                .rlimits = room, .rlimit_count = limits(at, room),
+                .stdin_path = buf_z(&in),
+                .stdout_path = out_index < 0 ? NULL : out,
+                .stderr_path = err_index < 0 ? NULL : error,
+                .path = buf_z(&path),
+                .argv = argv.v,
+                .envp = env.v,
+                .rlimits = room,
+                .rlimit_count = limits(at, room),
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .walltime_ms = m->walltime_ms,

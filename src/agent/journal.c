@@ -1,7 +1,8 @@
-/* What a restart must know: STATE/journal, records appended in one write at the end of a turn, before anything of the
- * turn is told or started. Not flushed to disk: after a power cut the processes are gone as well, and what the journal
- * then lacks the server finds lost. A record is a struct head and `size` bytes; the first that is not whole ends the
- * file. When most of it is of the past it is written anew from what is held. */
+/* What a restart must know: STATE/journal, records appended in one write at the end of a turn, before
+ * anything of the turn is told or started. Not flushed to disk: after a power cut the processes are gone as
+ * well, and what the journal then lacks the server finds lost. A record is a struct head and `size` bytes;
+ * the first that is not whole ends the file. When most of it is of the past it is written anew from what is
+ * held. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -155,7 +156,9 @@ void journal_flush(struct agent *a)
                 return;
         int r = fs_write_all(j->fd, j->out.p, j->out.n);
         if (r < 0 && !j->failed)
-                log_error("msg=\"cannot write the journal; a restart would lose what is running\" error=\"%s\"", strerror(-r));
+                log_error(
+                        "msg=\"cannot write the journal; a restart would lose what is running\" error=\"%s\"",
+                        strerror(-r));
         j->failed = r < 0;
         j->bytes += j->out.n;
         buf_reset(&j->out);
@@ -215,7 +218,9 @@ static void read_result(struct agent *a, const void *p, size_t n)
                 for (size_t i = 0; i < r->n_outputs; i++) {
                         MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
                         struct output_ref *o = &at->outputs[at->output_count++];
-                        *o = (struct output_ref){.name = mem_dupz(r->outputs[i]->name), .size = r->outputs[i]->size, .mode = r->outputs[i]->mode};
+                        *o = (struct output_ref){.name = mem_dupz(r->outputs[i]->name),
+                                                 .size = r->outputs[i]->size,
+                                                 .mode = r->outputs[i]->mode};
                         if (r->outputs[i]->sha256.len == 32)
                                 memcpy(o->sha256, r->outputs[i]->sha256.data, 32);
                 }
@@ -268,8 +273,8 @@ int journal_open(struct agent *a, struct err *err)
         if (at < text.n)
                 log_warn("msg=\"the journal's end is not whole\" bytes=%zu", text.n - at);
         if (map_count(a->attempts))
-                log_info("msg=\"found attempts of an earlier life\" held=%zu done=%zu", map_count(a->attempts) - a->counts[ATTEMPT_DONE],
-                         a->counts[ATTEMPT_DONE]);
+                log_info("msg=\"found attempts of an earlier life\" held=%zu done=%zu",
+                         map_count(a->attempts) - a->counts[ATTEMPT_DONE], a->counts[ATTEMPT_DONE]);
         return write_anew(a, err);
 }
 

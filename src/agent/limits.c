@@ -1,4 +1,5 @@
-/* Limits while it runs: a control group where there are any; else what the tree uses is looked at every tick. */
+/* Limits while it runs: a control group where there are any; else what the tree uses is looked at every tick.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,15 +11,16 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#define DISK_EVERY   10 /* ticks */
-#define DISK_FILES   100000
+#define DISK_EVERY 10 /* ticks */
+#define DISK_FILES 100000
 
 void limits_prepare(struct attempt *at)
 {
         struct agent *a = at->a;
         if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup)
                 return;
-        struct cgroup_limits l = {.memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
+        struct cgroup_limits l = {
+                .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
         struct err err = {""};
         if (cgroup_get(a->cgroups, &l, &at->cgroup, &err) < 0)
                 log_warn("msg=\"no control group for a job\" error=%s", LOG_TEXT(str_of(err.text)));
@@ -26,7 +28,8 @@ void limits_prepare(struct attempt *at)
 
 void limits_release(struct attempt *at)
 {
-        /* An agent that goes and leaves its jobs running leaves them their groups: putting one back would kill. */
+        /* An agent that goes and leaves its jobs running leaves them their groups: putting one back would
+         * kill. */
         bool leaves = at->a->stopping && !at->a->config.kill_on_stop;
         if (at->cgroup && !leaves)
                 cgroup_put(at->cgroup);
@@ -151,9 +154,11 @@ void limits_sample(struct agent *a)
                                 at->memory_peak_bytes = bytes;
                         if (bytes > at->memory_bytes) {
                                 BUF_CLEANUP struct buf why = {0};
-                                buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB", (unsigned long long)(bytes >> 20),
+                                buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
+                                           (unsigned long long)(bytes >> 20),
                                            (unsigned long long)(at->memory_bytes >> 20));
-                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why),
+                                             HOLD_MEMORY);
                                 continue;
                         }
                 }
@@ -164,9 +169,11 @@ void limits_sample(struct agent *a)
                         uint64_t bytes = fs_tree_bytes(a->jobs, name, DISK_FILES);
                         if (bytes > disk) {
                                 BUF_CLEANUP struct buf why = {0};
-                                buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB", (unsigned long long)(bytes >> 20),
+                                buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB",
+                                           (unsigned long long)(bytes >> 20),
                                            (unsigned long long)(disk >> 20));
-                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why),
+                                             HOLD_MEMORY);
                         }
                 }
         }

@@ -29,7 +29,8 @@ static void on_lease(void *arg)
         }
         log_warn("msg=\"the lease has ended without the server; ending its jobs\" jobs=%zu",
                  a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING]);
-        static const enum attempt_state held[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING, ATTEMPT_DELIVERING};
+        static const enum attempt_state held[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING,
+                                                  ATTEMPT_DELIVERING};
         for (unsigned i = 0; i < sizeof(held) / sizeof(*held); i++)
                 for (struct attempt *at = a->lists[held[i]], *next; at; at = next) {
                         next = at->next;
@@ -52,7 +53,8 @@ static void on_tick(void *arg)
 static void on_events(void *arg, const struct run_event *events, size_t count)
 {
         struct agent *a = arg;
-        /* what waits is started in the places that are free now, before the outputs of what ended are looked after */
+        /* what waits is started in the places that are free now, before the outputs of what ended are looked
+         * after */
         bool freed = false;
         for (size_t i = 0; i < count; i++)
                 freed |= attempt_frees(a, &events[i]);
@@ -143,9 +145,12 @@ static int open_all(struct agent *a, struct err *err)
         a->lease_timer = timer_new(a->loop, on_lease, a);
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
-        struct runner_config rc = {.loop = a->loop, .dir = a->config.dir, .instance = a->instance,
+        struct runner_config rc = {.loop = a->loop,
+                                   .dir = a->config.dir,
+                                   .instance = a->instance,
                                    .program = a->config.shepherd,
-                                   .events = on_events, .arg = a};
+                                   .events = on_events,
+                                   .arg = a};
         r = runner_process.open(&rc, &a->runner, err);
         if (r == 0)
                 r = connect_open(a, err);
@@ -202,7 +207,8 @@ int main(int argc, char **argv)
         if (r == 0 && a.config.log_level)
                 r = log_level_parse(a.config.log_level, &level);
         if (r < 0) {
-                fprintf(stderr, "drover-agent: %s\n", *err.text ? err.text : "log_level is one of error, warn, info and debug");
+                fprintf(stderr, "drover-agent: %s\n",
+                        *err.text ? err.text : "log_level is one of error, warn, info and debug");
                 return 2;
         }
         log_init("drover-agent", level);

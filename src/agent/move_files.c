@@ -14,10 +14,12 @@
 
 static int say(struct err *err, int r, const char *what, const char *path)
 {
-        return err_set(err, r, "cannot %s %s: %s", what, path, r == -EINVAL ? "it is no regular file" : strerror(-r));
+        return err_set(err, r, "cannot %s %s: %s", what, path,
+                       r == -EINVAL ? "it is no regular file" : strerror(-r));
 }
 
-static int copy_in_file(int from, const struct stat *st, int sandbox, const char *name, mode_t extra, uint64_t *bytes)
+static int copy_in_file(int from, const struct stat *st, int sandbox, const char *name, mode_t extra,
+                        uint64_t *bytes)
 {
         int to = fs_open_beneath(sandbox, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
         if (to < 0)
@@ -32,7 +34,8 @@ static int copy_in_file(int from, const struct stat *st, int sandbox, const char
         return r;
 }
 
-static int copy_in(int dirfd, const char *from, int sandbox, const char *name, bool contents, mode_t extra, int depth, uint64_t *bytes)
+static int copy_in(int dirfd, const char *from, int sandbox, const char *name, bool contents, mode_t extra,
+                   int depth, uint64_t *bytes)
 {
         int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         struct stat st;
@@ -69,7 +72,8 @@ static int copy_in(int dirfd, const char *from, int sandbox, const char *name, b
         return r;
 }
 
-int move_in(const char *from, int sandbox, const char *name, bool contents, mode_t extra_mode, uint64_t *bytes, struct err *err)
+int move_in(const char *from, int sandbox, const char *name, bool contents, mode_t extra_mode,
+            uint64_t *bytes, struct err *err)
 {
         const char *slash = strrchr(name, '/');
         int r = 0;
@@ -117,7 +121,8 @@ static int write_into(int from, const char *to, uint64_t *bytes)
         return r;
 }
 
-static int out_file(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes)
+static int out_file(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only,
+                    uint64_t *bytes)
 {
         struct stat st, there;
         char target[PATH_MAX];
@@ -136,7 +141,9 @@ static int out_file(int sandbox, const char *name, const char *to, uint32_t fenc
         int parent = fs_open_parent(sandbox, name, &last);
         if (parent < 0)
                 return parent;
-        int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+        int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+                : S_ISREG(st.st_mode)                               ? 0
+                                                                    : -EINVAL;
         if (r == 0 && !(exists && !S_ISREG(there.st_mode)) && st.st_nlink == 1 && st.st_uid == geteuid()) {
                 r = renameat(parent, last, AT_FDCWD, to) == 0 ? 0 : -errno;
                 if (r == 0)
@@ -164,7 +171,8 @@ static int out_file(int sandbox, const char *name, const char *to, uint32_t fenc
         return r;
 }
 
-static int out_tree(int sandbox, const char *name, const char *to, uint32_t fence, int depth, uint64_t *bytes, struct err *err)
+static int out_tree(int sandbox, const char *name, const char *to, uint32_t fence, int depth, uint64_t *bytes,
+                    struct err *err)
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
@@ -183,10 +191,12 @@ static int out_tree(int sandbox, const char *name, const char *to, uint32_t fenc
                 buf_printf(&from, "%s/%s", name, e->d_name);
                 buf_printf(&target, "%s/%s", to, e->d_name);
                 struct stat st;
-                if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+                if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
                         continue;
-                r = S_ISDIR(st.st_mode) ? out_tree(sandbox, buf_z(&from), buf_z(&target), fence, depth + 1, bytes, err)
-                                        : move_out(sandbox, buf_z(&from), buf_z(&target), fence, false, bytes, err);
+                r = S_ISDIR(st.st_mode)
+                            ? out_tree(sandbox, buf_z(&from), buf_z(&target), fence, depth + 1, bytes, err)
+                            : move_out(sandbox, buf_z(&from), buf_z(&target), fence, false, bytes, err);
         }
         if (dir)
                 closedir(dir);
@@ -195,7 +205,8 @@ static int out_tree(int sandbox, const char *name, const char *to, uint32_t fenc
         return r;
 }
 
-int move_out(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes, struct err *err)
+int move_out(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes,
+             struct err *err)
 {
         int r = out_file(sandbox, name, to, fence, small_only, bytes);
         if (r == -EINVAL || r == -EISDIR) {

@@ -1,5 +1,5 @@
-/* What the queue offers. Sent when it has changed enough to matter: with short jobs read ahead, a quarter of the
- * depth; otherwise at once. */
+/* What the queue offers. Sent when it has changed enough to matter: with short jobs read ahead, a quarter of
+ * the depth; otherwise at once. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#define NO_END_CPUS     1000u  /* what load=inf offers at once */
-#define GIVE_BACK_MS    3000   /* an attempt that waited so long for room goes back */
-#define MEASURE_MS      15000
-#define USE_EVERY       20
+#define NO_END_CPUS  1000u /* what load=inf offers at once */
+#define GIVE_BACK_MS 3000  /* an attempt that waited so long for room goes back */
+#define MEASURE_MS   15000
+#define USE_EVERY    20
 
 struct offers {
         struct offer_place place;
@@ -61,8 +61,8 @@ static void measure(struct agent *a)
         }
 }
 
-/* What was used today outlives the agent: STATE/use, five numbers. Written now and then; what a kill loses of it is
- * less than USE_EVERY ticks. */
+/* What was used today outlives the agent: STATE/use, five numbers. Written now and then; what a kill loses of
+ * it is less than USE_EVERY ticks. */
 static void use_read(struct agent *a)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -80,8 +80,9 @@ static void use_write(struct agent *a)
         BUF_CLEANUP struct buf b = {0};
         if (!memcmp(u, &a->offers->use_kept, sizeof(*u)))
                 return;
-        buf_printf(&b, "%lld %llu %llu %llu %llu\n", (long long)u->day, (unsigned long long)u->jobs, (unsigned long long)u->cpu_ms,
-                   (unsigned long long)u->walltime_ms, (unsigned long long)u->memory_mib_s);
+        buf_printf(&b, "%lld %llu %llu %llu %llu\n", (long long)u->day, (unsigned long long)u->jobs,
+                   (unsigned long long)u->cpu_ms, (unsigned long long)u->walltime_ms,
+                   (unsigned long long)u->memory_mib_s);
         if (fs_write(a->dir, "use", buf_view(&b), 0600, false, NULL) == 0)
                 a->offers->use_kept = *u;
 }
@@ -109,9 +110,16 @@ void offers_open(struct agent *a)
         const struct config *c = &a->config;
         uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
         o->place = (struct offer_place){
-                .name = c->name, .machine = a->hostname, .queue = c->queue, .filesystem_domain = c->filesystem_domain,
-                .arch = o->arch, .opsys = o->opsys, .limits = o->limits, .pull_policy = o->policy,
-                .requirements = c->requirements, .extra = c->attributes,
+                .name = c->name,
+                .machine = a->hostname,
+                .queue = c->queue,
+                .filesystem_domain = c->filesystem_domain,
+                .arch = o->arch,
+                .opsys = o->opsys,
+                .limits = o->limits,
+                .pull_policy = o->policy,
+                .requirements = c->requirements,
+                .extra = c->attributes,
                 .cpus_milli = c->cpus_milli ? c->cpus_milli : machine_cpus(),
                 .memory_bytes = c->memory_bytes ? c->memory_bytes : memory,
                 .disk_bytes = c->disk_bytes ? c->disk_bytes : o->disk_free,
@@ -205,7 +213,8 @@ static void running_use(const struct agent *a, struct pull_now *now)
 {
         int64_t ms = clock_wall_ms();
         for (const struct attempt *at = a->lists[ATTEMPT_RUNNING]; at; at = at->next) {
-                uint64_t wall = at->started_ms && (uint64_t)ms > at->started_ms ? (uint64_t)ms - at->started_ms : 0;
+                uint64_t wall =
+                        at->started_ms && (uint64_t)ms > at->started_ms ? (uint64_t)ms - at->started_ms : 0;
                 now->running_walltime_ms += wall;
                 now->running_cpu_ms += wall * at->cpus_milli / 1000; /* at most: measured when it ends */
                 now->running_memory_mib_s += (at->memory_seen >> 20) * (wall / 1000);
@@ -224,7 +233,8 @@ static void look(struct agent *a, struct room *ret)
         struct pull_allowance may;
         uint64_t waiting_cpus, waiting_memory;
         waiting_needs(a, &waiting_cpus, &waiting_memory);
-        uint64_t taken = a->committed_cpus_milli + waiting_cpus, memory = a->committed_memory_bytes + waiting_memory;
+        uint64_t taken = a->committed_cpus_milli + waiting_cpus,
+                 memory = a->committed_memory_bytes + waiting_memory;
         now.committed_milli = taken;
         running_use(a, &now);
         pull_policy_allows(&a->config.pull_policy, &a->use, &now, &may);
@@ -237,7 +247,8 @@ static void look(struct agent *a, struct room *ret)
                 return;
         }
         uint64_t limit = cpus_limit(a);
-        r.ad.cpus_milli = may.cpus_milli == PULL_NO_LIMIT ? (limit > taken ? limit - taken : 0) : may.cpus_milli;
+        r.ad.cpus_milli =
+                may.cpus_milli == PULL_NO_LIMIT ? (limit > taken ? limit - taken : 0) : may.cpus_milli;
         r.ad.memory_bytes = o->place.memory_bytes > memory ? o->place.memory_bytes - memory : 0;
         r.ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
         r.ad.job_memory_bytes = o->mean_memory;
@@ -247,11 +258,14 @@ static void look(struct agent *a, struct room *ret)
         if (may.jobs < r.jobs)
                 r.jobs = may.jobs;
         if (a->config.jobs_max) {
-                uint64_t have = a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING];
-                uint64_t left = a->config.jobs_max + r.ad.ahead > have ? a->config.jobs_max + r.ad.ahead - have : 0;
+                uint64_t have =
+                        a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING];
+                uint64_t left =
+                        a->config.jobs_max + r.ad.ahead > have ? a->config.jobs_max + r.ad.ahead - have : 0;
                 r.jobs = left < r.jobs ? left : r.jobs;
         }
-        if (r.ad.cpus_milli + r.ad.ahead * r.ad.job_cpus_milli > 0 && r.jobs == 0 && may.jobs > 0 && !a->config.jobs_max)
+        if (r.ad.cpus_milli + r.ad.ahead * r.ad.job_cpus_milli > 0 && r.jobs == 0 && may.jobs > 0 &&
+            !a->config.jobs_max)
                 r.jobs = 1; /* a part of a processor */
         *ret = r;
 }
@@ -299,7 +313,8 @@ void offers_update(struct agent *a, bool force)
                 return;
         buf_reset(&o->ad);
         offer_ad(&o->place, &r.ad, &o->ad);
-        if (o->sent && o->assigned == 0 && r.jobs == o->sent_jobs && str_eq(buf_view(&o->ad), buf_view(&o->last)))
+        if (o->sent && o->assigned == 0 && r.jobs == o->sent_jobs &&
+            str_eq(buf_view(&o->ad), buf_view(&o->last)))
                 return;
         send_offer(a, &r);
         o->sent = true;

@@ -1,6 +1,6 @@
-/* Objects of the server's spool: inputs that were shipped with a submit, kept in STATE/cache by their SHA-256 and
- * copied into each sandbox; and outputs of jobs whose submitter's folders are not ours, sent in chunks, one file at a
- * time. Both go on where they stopped when a session was lost. */
+/* Objects of the server's spool: inputs that were shipped with a submit, kept in STATE/cache by their SHA-256
+ * and copied into each sandbox; and outputs of jobs whose submitter's folders are not ours, sent in chunks,
+ * one file at a time. Both go on where they stopped when a session was lost. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -204,7 +204,8 @@ static void make_room(struct agent *a)
                 char oldest[256] = "";
                 struct stat st, best = {0};
                 while (dir && (e = readdir(dir)))
-                        if (e->d_name[0] != '.' && !strchr(e->d_name, '.') && fstatat(f->dir, e->d_name, &st, 0) == 0 &&
+                        if (e->d_name[0] != '.' && !strchr(e->d_name, '.') &&
+                            fstatat(f->dir, e->d_name, &st, 0) == 0 &&
                             (!*oldest || st.st_mtim.tv_sec < best.st_mtim.tv_sec)) {
                                 best = st;
                                 snprintf(oldest, sizeof(oldest), "%s", e->d_name);
@@ -323,7 +324,9 @@ static int upload_open(struct agent *a, struct upload *u)
         char name[64];
         sandbox_name(u->at, name);
         int sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        u->fd = sandbox < 0 ? -1 : fs_open_beneath(sandbox, u->paths[u->index], O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        u->fd = sandbox < 0
+                        ? -1
+                        : fs_open_beneath(sandbox, u->paths[u->index], O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
         if (sandbox >= 0)
                 close(sandbox);
         return u->fd;

@@ -1,5 +1,6 @@
-/* Inputs into the sandbox, outputs out of it. What is quick (renames, small files) is done at once; copies are the
- * worker's, a thread that sees nothing but a struct stage: paths, and a word that it is not wanted any more. */
+/* Inputs into the sandbox, outputs out of it. What is quick (renames, small files) is done at once; copies
+ * are the worker's, a thread that sees nothing but a struct stage: paths, and a word that it is not wanted
+ * any more. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +21,10 @@
 enum kind { KIND_IN, KIND_OUT, KIND_HASH };
 struct file {
         char *from, *to;
-        bool contents;         /* IN: of a folder, what is in it */
+        bool contents; /* IN: of a folder, what is in it */
         bool executable;
-        bool optional;         /* OUT: a stream that was delivered before a restart, or never written */
-        bool required;         /* OUT: named by the job */
+        bool optional; /* OUT: a stream that was delivered before a restart, or never written */
+        bool required; /* OUT: named by the job */
         unsigned char sha256[32];
         uint64_t size;
         uint32_t mode;
@@ -116,7 +117,8 @@ static int hash_file(struct stage *s, struct file *f)
 static int do_file(struct stage *s, struct file *f)
 {
         if (s->kind == KIND_IN)
-                return move_in(f->from, s->sandbox, f->to, f->contents, f->executable ? 0111 : 0, &s->bytes, &s->err);
+                return move_in(f->from, s->sandbox, f->to, f->contents, f->executable ? 0111 : 0, &s->bytes,
+                               &s->err);
         int r;
         if (s->kind == KIND_OUT) {
                 r = move_out(s->sandbox, f->from, f->to, s->fence, false, &s->bytes, &s->err);
@@ -193,7 +195,8 @@ static void remember_input(struct attempt *at, int sandbox, const char *name)
                 return;
         MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
         at->inputs[at->input_count++] = (struct staged_input){
-                mem_dupz(name), (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, (uint64_t)st.st_size};
+                mem_dupz(name), (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+                (uint64_t)st.st_size};
 }
 
 static void done_in(struct attempt *at, struct stage *s)
@@ -302,11 +305,15 @@ static int add_inputs(struct stage *s, const char *text, struct err *err)
                 if (!path.n || is_spooled(at->t->m, name) || (contents && !at->t->same_domain && at->t->m->n_spooled))
                         continue;
                 if (str_search(path, STR("://")) > 0)
-                        return err_set(err, -EINVAL, "this agent cannot fetch the input " STR_FMT, STR_ARG(path));
+                        return err_set(err, -EINVAL, "this agent cannot fetch the input " STR_FMT,
+                                       STR_ARG(path));
                 if (!at->t->same_domain)
-                        return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here", STR_ARG(path));
+                        return err_set(err, -EINVAL,
+                                       "the input " STR_FMT " is neither in the spool nor visible here",
+                                       STR_ARG(path));
                 if (str_eqz(name, ".") || str_eqz(name, ".."))
-                        return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own", STR_ARG(path));
+                        return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own",
+                                       STR_ARG(path));
                 struct file *f = stage_file(s, join(at->iwd, path), str_dupz(name));
                 f->contents = contents;
         }
@@ -334,7 +341,8 @@ void stage_in(struct attempt *at)
                 if (!shipped_wants(&shipped, m->spooled[i]->name))
                         continue;
                 spool_path(a, m->spooled[i]->sha256.data, &path);
-                stage_file(s, buf_take(&path), mem_dupz(m->spooled[i]->name))->executable = m->spooled[i]->executable;
+                stage_file(s, buf_take(&path), mem_dupz(m->spooled[i]->name))->executable =
+                        m->spooled[i]->executable;
         }
         shipped_deinit(&shipped);
         struct err err = {""};
@@ -389,7 +397,8 @@ static int add_output(struct stage *s, struct str name, bool required, struct er
                 return r;
         if (s->count >= FILES_MAX)
                 return err_set(err, -E2BIG, "the job has more than %d outputs", FILES_MAX);
-        struct file *f = stage_file(s, str_dupz(name), s->kind == KIND_OUT ? join(at->iwd, buf_view(&to)) : buf_take(&to));
+        struct file *f = stage_file(s, str_dupz(name),
+                                    s->kind == KIND_OUT ? join(at->iwd, buf_view(&to)) : buf_take(&to));
         f->required = required;
         f->optional = at->adopted; /* it may have been delivered before the restart */
         return 0;
@@ -412,7 +421,9 @@ static int add_streams(struct stage *s, struct err *err)
                         seen[index / 64] |= 1ull << (index % 64);
                         char from[32];
                         snprintf(from, sizeof(from), ".drover_out.%d", index);
-                        struct file *f = stage_file(s, mem_dupz(from), s->kind == KIND_OUT ? join(at->iwd, buf_view(&path)) : buf_take(&path));
+                        struct file *f = stage_file(s, mem_dupz(from),
+                                                    s->kind == KIND_OUT ? join(at->iwd, buf_view(&path))
+                                                                        : buf_take(&path));
                         f->optional = true;
                 }
         }
@@ -424,9 +435,11 @@ static int add_outputs(struct stage *s, int sandbox, struct err *err)
         struct attempt *at = s->at;
         const Drover__Template *m = at->t->m;
         const Drover__StepResult *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
-        bool failed = at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
+        bool failed =
+                at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
         int r = 0;
-        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED || (failed && !m->outputs_on_failure))
+        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED ||
+            (failed && !m->outputs_on_failure))
                 return 0;
         for (size_t i = 0; i < m->n_output_files && r == 0; i++) {
                 BUF_CLEANUP struct buf b = {.max = 1 << 20};
@@ -444,7 +457,8 @@ static int add_outputs(struct stage *s, int sandbox, struct err *err)
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
         while (dir && r == 0 && (e = readdir(dir)))
-                if (e->d_name[0] != '.' || (strncmp(e->d_name, ".drover_", 8) != 0 && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0))
+                if (e->d_name[0] != '.' || (strncmp(e->d_name, ".drover_", 8) != 0 &&
+                                            strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0))
                         if (is_new(at, sandbox, e->d_name))
                                 r = add_output(s, str_of(e->d_name), false, err);
         if (dir)
@@ -485,7 +499,8 @@ static bool quick(struct stage *s)
         for (size_t i = 0; i < s->count; i++) {
                 struct file *f = &s->files[i];
                 int r = move_out(s->sandbox, f->from, f->to, s->fence, true, &s->bytes, &s->err);
-                if (r == -ENOENT && f->optional && faccessat(s->sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                if (r == -ENOENT && f->optional &&
+                    faccessat(s->sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                         r = 0;
                 if (r == -EXDEV) {
                         s->files[kept++] = *f;
@@ -523,7 +538,8 @@ void stage_out(struct attempt *at)
         char name[64];
         sandbox_name(at, name);
         /* most often that is all, and the folder is empty then: removing it says so */
-        bool maybe_all = r == 0 && s->kind == KIND_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
+        bool maybe_all =
+                r == 0 && s->kind == KIND_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
         if (maybe_all && s->count == 0 && leave_empty(at, name, s))
                 return;
         s->sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -54,7 +54,9 @@ static void on_join(const Drover__Join *j)
         BUF_CLEANUP struct buf cert = {0}, pem = {0};
         struct err err;
         assert_string_equal(j->token, token);
-        assert_int_equal(ca_issue_agent(ca, str_of(j->csr_pem), str_of(j->name), clock_wall_ms(), 3600, &cert, NULL, &err), 0);
+        assert_int_equal(ca_issue_agent(ca, str_of(j->csr_pem), str_of(j->name), clock_wall_ms(), 3600, &cert,
+                                        NULL, &err),
+                         0);
         buf_str(&pem, ca_cert_pem(ca));
         Drover__Joined joined = DROVER__JOINED__INIT;
         joined.name = j->name;
@@ -205,21 +207,20 @@ static void start_agent(void)
                 buf_printf(&log, "%s/log", top);
                 int fd = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(fd, 2);
-                execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", state, "--name", "n1", "--token", token,
-                      "--shepherd", getenv("SHEPHERD"), "--kill-grace", "200ms", "--cpus", "4", "--memory", "4G",
-                      "--filesystem-domain", "here", "--log-level", "debug", NULL);
+                execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", state, "--name", "n1",
+                      "--token", token, "--shepherd", getenv("SHEPHERD"), "--kill-grace", "200ms", "--cpus",
+                      "4", "--memory", "4G", "--filesystem-domain", "here", "--log-level", "debug", NULL);
                 _exit(99);
         }
 }
-
 
 /* ---- work */
 
 struct job {
         const char *iwd; /* NULL: work */
         uint64_t request;
-        const char *script;       /* for sh -c */
-        const char *second;       /* another step */
+        const char *script; /* for sh -c */
+        const char *second; /* another step */
         bool ignore_failure, wait_for_go, all_outputs, missing_program, elsewhere, stranger;
         const char *input, *output, *stdout_file, *spooled_name, *spooled_text;
         uint32_t count;
@@ -232,8 +233,10 @@ static void sha256(const char *text, unsigned char ret[32])
 
 static void assign(const struct job *j)
 {
-        char *argv1[2] = {(char *)"-c", (char *)(j->script ? j->script : "")}, *argv2[2] = {(char *)"-c", (char *)(j->second ? j->second : "")};
-        Drover__Step steps[2] = {DROVER__STEP__INIT, DROVER__STEP__INIT}, *step_list[2] = {&steps[0], &steps[1]};
+        char *argv1[2] = {(char *)"-c", (char *)(j->script ? j->script : "")},
+             *argv2[2] = {(char *)"-c", (char *)(j->second ? j->second : "")};
+        Drover__Step steps[2] = {DROVER__STEP__INIT, DROVER__STEP__INIT},
+                     *step_list[2] = {&steps[0], &steps[1]};
         Drover__Template t = DROVER__TEMPLATE__INIT, *templates[1] = {&t};
         Drover__SpoolRef ref = DROVER__SPOOL_REF__INIT, *refs[1] = {&ref};
         unsigned char sum[32];
@@ -279,7 +282,8 @@ static void assign(const struct job *j)
         Drover__Range range = DROVER__RANGE__INIT, *ranges[1] = {&range};
         range.count = j->count ? j->count : 1;
         Drover__Item items[8], *item_list[8];
-        char *values[8] = {(char *)"zero", (char *)"one", (char *)"two", (char *)"three", (char *)"four", (char *)"five", (char *)"six", (char *)"seven"};
+        char *values[8] = {(char *)"zero", (char *)"one",  (char *)"two", (char *)"three",
+                           (char *)"four", (char *)"five", (char *)"six", (char *)"seven"};
         Drover__Group g = DROVER__GROUP__INIT, *groups[1] = {&g};
         for (uint32_t i = 0; i < range.count; i++) {
                 drover__item__init(&items[i]);
@@ -419,8 +423,13 @@ static void runs_members_with_items(void **s)
 {
         (void)s;
         place("in.txt", "input ");
-        assign(&(struct job){.request = 1, .count = 3, .input = "in.txt", .all_outputs = true, .stdout_file = "out.$(Process)",
-                             .script = "echo $GREETING $(word) $DROVER_JOB; cat in.txt > made.$(word); exit $(Process)"});
+        assign(&(struct job){
+                .request = 1,
+                .count = 3,
+                .input = "in.txt",
+                .all_outputs = true,
+                .stdout_file = "out.$(Process)",
+                .script = "echo $GREETING $(word) $DROVER_JOB; cat in.txt > made.$(word); exit $(Process)"});
         Drover__Accept *a = hear(DROVER__TO_SERVER__KIND_ACCEPT)->accept;
         assert_int_equal(a->n_attempts, 1);
         assert_int_equal(a->attempts[0]->fence, 3);
@@ -454,7 +463,12 @@ static void each_member_has_its_folder(void **s)
         }
         place("run_0/given", "zero");
         place("run_1/given", "one");
-        assign(&(struct job){.request = 5, .count = 2, .iwd = folders, .input = "given", .output = "made", .stdout_file = "$(word).out",
+        assign(&(struct job){.request = 5,
+                             .count = 2,
+                             .iwd = folders,
+                             .input = "given",
+                             .output = "made",
+                             .stdout_file = "$(word).out",
                              .script = "cat given; cp given made"});
         unsigned seen = 0;
         while (seen < 2) {
@@ -471,7 +485,10 @@ static void each_member_has_its_folder(void **s)
 static void steps_in_order(void **s)
 {
         (void)s;
-        assign(&(struct job){.request = 10, .stdout_file = "steps", .script = "echo first > kept; echo a; exit 4", .second = "cat kept; pwd > /dev/null; exit 5",
+        assign(&(struct job){.request = 10,
+                             .stdout_file = "steps",
+                             .script = "echo first > kept; echo a; exit 4",
+                             .second = "cat kept; pwd > /dev/null; exit 5",
                              .ignore_failure = true});
         Drover__JobResult *r = result(10);
         assert_int_equal(r->n_steps, 2);
@@ -512,7 +529,8 @@ static void holds_what_cannot_run(void **s)
 static void obeys_controls(void **s)
 {
         (void)s;
-        assign(&(struct job){.request = 30, .script = "trap 'exit 9' TERM; sleep 1000 & wait", .wait_for_go = true});
+        assign(&(struct job){
+                .request = 30, .script = "trap 'exit 9' TERM; sleep 1000 & wait", .wait_for_go = true});
         hear(DROVER__TO_SERVER__KIND_ACCEPT);
         run_for(200);
         Drover__Attempts *list[1] = {name(30)};
@@ -544,7 +562,8 @@ static void refuses_strangers(void **s)
         assert_false(r->hold);
         pid_t pid = geteuid() ? 0 : fork();
         if (pid == 0 && geteuid() == 0) {
-                execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", work, "--owner", "any", NULL);
+                execl(getenv("AGENT"), "drover-agent", "--server", address, "--dir", work, "--owner", "any",
+                      NULL);
                 _exit(99);
         }
         int status = 2 << 8;
@@ -556,8 +575,13 @@ static void refuses_strangers(void **s)
 static void carries_through_the_spool(void **s)
 {
         (void)s;
-        assign(&(struct job){.request = 40, .elsewhere = true, .spooled_name = "data", .spooled_text = "shipped text", .stdout_file = "far.out",
-                             .script = "cat data; tr a-z A-Z < data > RESULT", .all_outputs = true});
+        assign(&(struct job){.request = 40,
+                             .elsewhere = true,
+                             .spooled_name = "data",
+                             .spooled_text = "shipped text",
+                             .stdout_file = "far.out",
+                             .script = "cat data; tr a-z A-Z < data > RESULT",
+                             .all_outputs = true});
         Drover__SpoolRead *read = hear(DROVER__TO_SERVER__KIND_SPOOL_READ)->spool_read;
         unsigned char sum[32], up[32];
         sha256("shipped text", sum);
@@ -599,9 +623,15 @@ static void carries_through_the_spool(void **s)
         assert_string_equal(r->outputs[1]->name, "RESULT");
         assert_false(exists("RESULT"));
         /* once in the cache it is not asked for again, and a wrong one is never used */
-        assign(&(struct job){.request = 41, .spooled_name = "data", .spooled_text = "shipped text", .script = "grep -q shipped data"});
+        assign(&(struct job){.request = 41,
+                             .spooled_name = "data",
+                             .spooled_text = "shipped text",
+                             .script = "grep -q shipped data"});
         assert_int_equal(result(41)->steps[0]->exit_code, 0);
-        assign(&(struct job){.request = 42, .spooled_name = "data", .spooled_text = "what it should be", .script = "true"});
+        assign(&(struct job){.request = 42,
+                             .spooled_name = "data",
+                             .spooled_text = "what it should be",
+                             .script = "true"});
         read = hear(DROVER__TO_SERVER__KIND_SPOOL_READ)->spool_read;
         Drover__SpoolData d = DROVER__SPOOL_DATA__INIT;
         d.sha256 = read->sha256;
@@ -621,7 +651,8 @@ static void keeps_results_until_acknowledged(void **s)
 {
         (void)s;
         assign(&(struct job){.request = 50, .script = "exit 6"});
-        assign(&(struct job){.request = 51, .script = "touch $DROVER_SCRATCH/../../../work/going; sleep 1000"});
+        assign(&(struct job){.request = 51,
+                             .script = "touch $DROVER_SCRATCH/../../../work/going; sleep 1000"});
         assign(&(struct job){.request = 52, .script = "sleep 1000"});
         Drover__Result *first = hear(DROVER__TO_SERVER__KIND_RESULT)->result;
         assert_int_equal(first->jobs[0]->request, 50);
@@ -631,7 +662,8 @@ static void keeps_results_until_acknowledged(void **s)
         session_free(session); /* the server goes away, and comes back */
         session = NULL;
         Drover__Inventory *i = hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory;
-        assert_int_equal(i->n_finished, 1 + 2); /* the members of requests 1 and 5 were never acknowledged either */
+        assert_int_equal(i->n_finished,
+                         1 + 2); /* the members of requests 1 and 5 were never acknowledged either */
         assert_int_equal(i->n_running, 2);
         assert_int_equal(i->running[0]->request, 51);
         Drover__Attempts *list[1] = {name(52)};
@@ -646,8 +678,12 @@ static void a_killed_agent_loses_nothing(void **s)
 {
         (void)s;
         unlink("going");
-        assign(&(struct job){.request = 60, .stdout_file = "adopted", .all_outputs = true,
-                             .script = "echo x > $DROVER_SCRATCH/../../../work/begun; while [ ! -e $DROVER_SCRATCH/../../../work/finish ]; do sleep 0.02; done; echo made > product; echo lived; exit 17"});
+        assign(&(struct job){.request = 60,
+                             .stdout_file = "adopted",
+                             .all_outputs = true,
+                             .script = "echo x > $DROVER_SCRATCH/../../../work/begun; while [ ! -e "
+                                       "$DROVER_SCRATCH/../../../work/finish ]; do sleep 0.02; done; echo "
+                                       "made > product; echo lived; exit 17"});
         wait_for("begun");
         kill(agent, SIGKILL);
         waitpid(agent, NULL, 0);
@@ -664,7 +700,8 @@ static void a_killed_agent_loses_nothing(void **s)
         content("product", "made\n");
         /* one that ends while there is no agent */
         unlink("begun");
-        assign(&(struct job){.request = 61, .script = "echo x > $DROVER_SCRATCH/../../../work/again; sleep 0.3; exit 18"});
+        assign(&(struct job){.request = 61,
+                             .script = "echo x > $DROVER_SCRATCH/../../../work/again; sleep 0.3; exit 18"});
         wait_for("again");
         kill(agent, SIGKILL);
         waitpid(agent, NULL, 0);
@@ -681,7 +718,8 @@ static pid_t shepherd_pid(void)
                 buf_reset(&path);
                 buf_reset(&b);
                 buf_printf(&path, "/proc/%d/cmdline", pid);
-                if (fs_read(AT_FDCWD, buf_z(&path), 4096, &b, NULL) == 0 && str_starts(buf_view(&b), STR("drover-shepherd")) &&
+                if (fs_read(AT_FDCWD, buf_z(&path), 4096, &b, NULL) == 0 &&
+                    str_starts(buf_view(&b), STR("drover-shepherd")) &&
                     str_search(buf_view(&b), str_of(state)) > 0)
                         return pid;
                 if (pid > 1000000)
@@ -694,7 +732,8 @@ static pid_t shepherd_pid(void)
 static void a_dead_shepherd_means_lost(void **s)
 {
         (void)s;
-        assign(&(struct job){.request = 70, .script = "echo x > $DROVER_SCRATCH/../../../work/mark; sleep 1000"});
+        assign(&(struct job){.request = 70,
+                             .script = "echo x > $DROVER_SCRATCH/../../../work/mark; sleep 1000"});
         wait_for("mark");
         kill(shepherd_pid(), SIGKILL);
         assert_int_equal(result(70)->outcome, DROVER__OUTCOME__LOST);
@@ -709,7 +748,8 @@ static void the_lease_ends_without_the_server(void **s)
 {
         (void)s;
         lease_ms = 1500;
-        assign(&(struct job){.request = 80, .script = "echo $$ > $DROVER_SCRATCH/../../../work/pid; exec sleep 1000"});
+        assign(&(struct job){.request = 80,
+                             .script = "echo $$ > $DROVER_SCRATCH/../../../work/pid; exec sleep 1000"});
         wait_for("pid");
         BUF_CLEANUP struct buf b = {0}, path = {0};
         buf_printf(&path, "%s/pid", work);
@@ -746,7 +786,10 @@ static int setup(void **s)
         assert_int_equal(ca_open(buf_z(&path), STR("unit"), clock_wall_ms(), &ca, &err), 0);
         assert_int_equal(ca_issue_server(ca, NULL, 0, clock_wall_ms(), 86400, &cert, &key, &err), 0);
         snprintf(token, sizeof(token), "drover-agent-token.v1.%s.id.secret", ca_fingerprint(ca));
-        struct tls_config t = {.ca_pem = ca_cert_pem(ca), .cert_pem = buf_view(&cert), .key_pem = buf_view(&key), .ask_client = true};
+        struct tls_config t = {.ca_pem = ca_cert_pem(ca),
+                               .cert_pem = buf_view(&cert),
+                               .key_pem = buf_view(&key),
+                               .ask_client = true};
         assert_int_equal(tls_server_new(&t, &tls, &err), 0);
         loop = loop_new();
         renew_ms = 300;

@@ -27,9 +27,11 @@ static void reads_settings(void **state)
         (void)state;
         struct config c;
         struct err err = {""};
-        assert_int_equal(read_text("server: [unix:/run/x, head:7331]\nname: n7\ncpus: 1.5\nmemory: 2GiB\nkill_grace: 1m\n"
+        assert_int_equal(read_text("server: [unix:/run/x, head:7331]\nname: n7\ncpus: 1.5\nmemory: "
+                                   "2GiB\nkill_grace: 1m\n"
                                    "cgroups: off\npull_policy: load=inf,jobs/day=9\nowner:\n  - a@b\n",
-                                   &c, &err), 0);
+                                   &c, &err),
+                         0);
         assert_int_equal(c.servers.n, 2);
         assert_string_equal(c.servers.v[1], "head:7331");
         assert_int_equal(c.cpus_milli, 1500);
@@ -39,8 +41,15 @@ static void reads_settings(void **state)
         assert_true(c.pull_policy.load_percent == PULL_NO_LIMIT && c.pull_policy.jobs_per_day == 9);
         assert_string_equal(c.owners.v[0], "a@b");
         /* options win, and a list of them takes the file's place */
-        char *argv[] = {(char *)"agent", (char *)"--config", path, (char *)"--server=other:1", (char *)"--kill-grace", (char *)"5s",
-                        (char *)"--kill-on-stop", (char *)"--dir", top};
+        char *argv[] = {(char *)"agent",
+                        (char *)"--config",
+                        path,
+                        (char *)"--server=other:1",
+                        (char *)"--kill-grace",
+                        (char *)"5s",
+                        (char *)"--kill-on-stop",
+                        (char *)"--dir",
+                        top};
         bool done;
         config_deinit(&c);
         config_init(&c);
@@ -79,7 +88,8 @@ static void says_what_is_wrong(void **state)
         struct config c;
         struct err err = {""};
         bool done;
-        char *unknown[] = {(char *)"agent", (char *)"--sever", (char *)"x"}, *short_of[] = {(char *)"agent", (char *)"--name"};
+        char *unknown[] = {(char *)"agent", (char *)"--sever", (char *)"x"},
+             *short_of[] = {(char *)"agent", (char *)"--name"};
         config_init(&c);
         assert_int_equal(config_options(&c, 3, unknown, &done, &err), -EINVAL);
         assert_int_equal(config_options(&c, 2, short_of, &done, &err), -EINVAL);
@@ -106,6 +116,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(reads_settings), cmocka_unit_test(says_what_is_wrong)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(reads_settings),
+                                           cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }

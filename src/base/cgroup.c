@@ -1,11 +1,12 @@
-/* Each controller that matters is looked up in /proc/self/mountinfo and placed under our own group of that hierarchy
- * (/proc/self/cgroup). Version 2 forbids processes in a group whose controllers are handed to children, so when we
- * are alone in ours we move into a leaf first ("drover-self"). In the hybrid layout version 2 has no controllers but
- * still kills and freezes whole trees, which version 1 cannot: it is used for that.
+/* Each controller that matters is looked up in /proc/self/mountinfo and placed under our own group of that
+ * hierarchy
+ * (/proc/self/cgroup). Version 2 forbids processes in a group whose controllers are handed to children, so
+ * when we are alone in ours we move into a leaf first ("drover-self"). In the hybrid layout version 2 has no
+ * controllers but still kills and freezes whole trees, which version 1 cannot: it is used for that.
  *
- * Version 1's memory.max_usage_in_bytes can be reset, and version 2's memory.peak since Linux 6.12; on older kernels
- * version 2 slots are not used twice, since their peak would be that of another job. Cache that an earlier job left
- * in a slot is dropped when it is more than SLOT_CACHE_MAX, and otherwise subtracted. */
+ * Version 1's memory.max_usage_in_bytes can be reset, and version 2's memory.peak since Linux 6.12; on older
+ * kernels version 2 slots are not used twice, since their peak would be that of another job. Cache that an
+ * earlier job left in a slot is dropped when it is more than SLOT_CACHE_MAX, and otherwise subtracted. */
 #include "base/cgroup.h"
 
 #include <assert.h>
@@ -26,13 +27,25 @@ enum part { PART_MEMORY, PART_CPU, PART_CPUACCT, PART_PIDS, PART_FREEZER, PART_U
 static const char *const part_names[PARTS] = {"memory", "cpu", "cpuacct", "pids", "freezer", ""};
 
 enum file {
-        FILE_MEMORY_MAX, FILE_MEMORY_SWAP, FILE_MEMORY_PEAK, FILE_MEMORY_NOW, FILE_MEMORY_EVENTS, FILE_MEMORY_FAILCNT,
-        FILE_MEMORY_EMPTY, FILE_CPU_WEIGHT, FILE_CPU_STAT, FILE_CPU_USAGE, FILE_PIDS_MAX, FILE_KILL, FILE_FREEZE,
-        FILE_PROCS, FILES
+        FILE_MEMORY_MAX,
+        FILE_MEMORY_SWAP,
+        FILE_MEMORY_PEAK,
+        FILE_MEMORY_NOW,
+        FILE_MEMORY_EVENTS,
+        FILE_MEMORY_FAILCNT,
+        FILE_MEMORY_EMPTY,
+        FILE_CPU_WEIGHT,
+        FILE_CPU_STAT,
+        FILE_CPU_USAGE,
+        FILE_PIDS_MAX,
+        FILE_KILL,
+        FILE_FREEZE,
+        FILE_PROCS,
+        FILES
 };
 
 struct part_place {
-        char *dir;    /* our group there; NULL: not usable */
+        char *dir; /* our group there; NULL: not usable */
         bool v2;
 };
 
@@ -48,7 +61,7 @@ struct cgroup {
         int fds[FILES];
         uint64_t memory_set, weight_set, pids_set; /* UINT64_MAX: not known */
         uint64_t memory_base, oom_base, fail_base, user_base, system_base;
-        uint64_t used_cpu_ms[2];     /* by the present user, when last looked at */
+        uint64_t used_cpu_ms[2]; /* by the present user, when last looked at */
 };
 
 struct cgroups {
@@ -98,9 +111,11 @@ static bool find_mount(struct str text, const char *controller, struct str *ret_
                 while (n < 5 && str_word(&head, &w))
                         words[n++] = w;
                 struct str type, source, options;
-                if (n < 5 || !str_word(&tail, &type) || !str_word(&tail, &source) || !str_word(&tail, &options))
+                if (n < 5 || !str_word(&tail, &type) || !str_word(&tail, &source) ||
+                    !str_word(&tail, &options))
                         continue;
-                if (*controller ? str_eqz(type, "cgroup") && has_word(options, controller) : str_eqz(type, "cgroup2")) {
+                if (*controller ? str_eqz(type, "cgroup") && has_word(options, controller)
+                                : str_eqz(type, "cgroup2")) {
                         *ret_root = words[3];
                         *ret_point = words[4];
                         return true;
@@ -161,13 +176,16 @@ static unsigned enable_v2(const char *own, const char *group)
         static const struct {
                 const char *name, *word;
                 unsigned limit;
-        } wanted[] = {{"memory", "+memory", CGROUP_MEMORY}, {"cpu", "+cpu", CGROUP_CPU}, {"pids", "+pids", CGROUP_PIDS}};
+        } wanted[] = {{"memory", "+memory", CGROUP_MEMORY},
+                      {"cpu", "+cpu", CGROUP_CPU},
+                      {"pids", "+pids", CGROUP_PIDS}};
         unsigned got = 0;
         for (unsigned i = 0; i < 3; i++) {
                 int r = put_file(own, "cgroup.subtree_control", wanted[i].word);
                 if (r == -EBUSY && alone_in(own)) {
                         MEM_CLEANUP char *leaf = sub_dir(own, "drover-self");
-                        if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) && put_file(leaf, "cgroup.procs", "0") == 0)
+                        if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) &&
+                            put_file(leaf, "cgroup.procs", "0") == 0)
                                 r = put_file(own, "cgroup.subtree_control", wanted[i].word);
                 }
                 if (r == 0 && put_file(group, "cgroup.subtree_control", wanted[i].word) == 0)
@@ -196,14 +214,15 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
                  struct err *err)
 {
         BUF_CLEANUP struct buf mounts = {0}, self = {0};
-        int r = fs_read(AT_FDCWD, mountinfo_path ? mountinfo_path : "/proc/self/mountinfo", 4u << 20, &mounts, err);
+        int r = fs_read(AT_FDCWD, mountinfo_path ? mountinfo_path : "/proc/self/mountinfo", 4u << 20, &mounts,
+                        err);
         if (r == 0)
                 r = fs_read(AT_FDCWD, self_path ? self_path : "/proc/self/cgroup", 1u << 20, &self, err);
         if (r < 0)
                 return r;
         struct cgroups *cs = mem_new(struct cgroups);
-        static const unsigned gives[PARTS] = {CGROUP_MEMORY, CGROUP_CPU, CGROUP_USAGE, CGROUP_PIDS,
-                                              CGROUP_FREEZE | CGROUP_KILL, 0};
+        static const unsigned gives[PARTS] = {
+                CGROUP_MEMORY, CGROUP_CPU, CGROUP_USAGE, CGROUP_PIDS, CGROUP_FREEZE | CGROUP_KILL, 0};
         MEM_CLEANUP char *own2 = own_dir(buf_view(&mounts), buf_view(&self), "");
         struct part_place *unified = &cs->parts[PART_UNIFIED];
         if (own2 && make_group(own2, name, &unified->dir)) {
@@ -247,7 +266,8 @@ void cgroups_describe(const struct cgroups *cs, struct buf *out)
         const char *comma = "";
         for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
                 if (cs->limits & all[i].limit) {
-                        buf_printf(out, "%s%s (%s)", comma, all[i].name, cs->parts[all[i].part].dir ? "v1" : "v2");
+                        buf_printf(out, "%s%s (%s)", comma, all[i].name,
+                                   cs->parts[all[i].part].dir ? "v1" : "v2");
                         comma = ", ";
                 }
         if (!*comma)
@@ -320,11 +340,15 @@ static void slot_files(struct cgroup *cg, enum part p, const char *dir, bool v2)
         unsigned limits = cg->owner->limits;
         if (p == PART_MEMORY || (v2 && (limits & CGROUP_MEMORY) && !cg->owner->parts[PART_MEMORY].dir)) {
                 file_open(cg, FILE_MEMORY_MAX, dir, v2 ? "memory.max" : "memory.limit_in_bytes", O_WRONLY);
-                file_open(cg, FILE_MEMORY_SWAP, dir, v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", O_WRONLY);
-                file_open(cg, FILE_MEMORY_PEAK, dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes", O_RDWR);
+                file_open(cg, FILE_MEMORY_SWAP, dir, v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
+                          O_WRONLY);
+                file_open(cg, FILE_MEMORY_PEAK, dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes",
+                          O_RDWR);
                 if (cg->fds[FILE_MEMORY_PEAK] < 0)
-                        file_open(cg, FILE_MEMORY_PEAK, dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes", O_RDONLY);
-                file_open(cg, FILE_MEMORY_NOW, dir, v2 ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
+                        file_open(cg, FILE_MEMORY_PEAK, dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes",
+                                  O_RDONLY);
+                file_open(cg, FILE_MEMORY_NOW, dir, v2 ? "memory.current" : "memory.usage_in_bytes",
+                          O_RDONLY);
                 file_open(cg, FILE_MEMORY_EVENTS, dir, v2 ? "memory.events" : "memory.oom_control", O_RDONLY);
                 if (!v2) {
                         file_open(cg, FILE_MEMORY_FAILCNT, dir, "memory.failcnt", O_RDONLY);
@@ -357,7 +381,8 @@ static int slot_new(struct cgroups *cs, unsigned number, struct cgroup **ret, st
                 cg->fds[f] = -1;
         unsigned count = 0;
         for (int i = 0; i < PARTS; i++) {
-                enum part p = i == 0 ? PART_UNIFIED : (enum part)(i - 1); /* version 2 first: it knows all members */
+                enum part p = i == 0 ? PART_UNIFIED
+                                     : (enum part)(i - 1); /* version 2 first: it knows all members */
                 if (!cs->parts[p].dir)
                         continue;
                 struct buf b = {0};
@@ -446,8 +471,8 @@ static void slot_begin(struct cgroup *cg, const struct cgroup_limits *l)
                 cg->owner->peak_resets = false;
 }
 
-/* What the counters say before anything runs. From then on cgroup_usage carries them on: between two jobs nothing
- * in the slot counts. */
+/* What the counters say before anything runs. From then on cgroup_usage carries them on: between two jobs
+ * nothing in the slot counts. */
 static void slot_baseline(struct cgroup *cg)
 {
         cg->oom_base = oom_kills(cg);
@@ -560,7 +585,8 @@ void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret)
         cg->used_cpu_ms[0] = u.cpu_user_ms;
         cg->used_cpu_ms[1] = u.cpu_system_ms;
         /* without having come near the limit it was not hit */
-        if (cg->memory_set && cg->memory_set != UINT64_MAX && (!peak || peak >= cg->memory_set - cg->memory_set / 16)) {
+        if (cg->memory_set && cg->memory_set != UINT64_MAX &&
+            (!peak || peak >= cg->memory_set - cg->memory_set / 16)) {
                 cg->seen_oom = oom_kills(cg);
                 cg->seen_fail = limit_hits(cg);
                 u.oom_kills = cg->seen_oom - cg->oom_base;
@@ -584,7 +610,8 @@ static int kill_listed(struct cgroup *cg)
         int killed = 0;
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 int64_t pid;
-                if (str_to_i64(line, &pid) == 0 && pid > 1 && pid != getpid() && kill((pid_t)pid, SIGKILL) == 0)
+                if (str_to_i64(line, &pid) == 0 && pid > 1 && pid != getpid() &&
+                    kill((pid_t)pid, SIGKILL) == 0)
                         killed++;
         }
         return killed;
@@ -614,8 +641,8 @@ int cgroups_sweep(struct cgroups *cs)
                 while (dir && (e = readdir(dir))) {
                         uint64_t number;
                         struct cgroup *cg;
-                        if (e->d_name[0] != 's' || str_to_u64(str_of(e->d_name + 1), &number) < 0 || number > 100000 ||
-                            (number < cs->slot_count && cs->slots[number]) ||
+                        if (e->d_name[0] != 's' || str_to_u64(str_of(e->d_name + 1), &number) < 0 ||
+                            number > 100000 || (number < cs->slot_count && cs->slots[number]) ||
                             slot_new(cs, (unsigned)number, &cg, NULL) < 0)
                                 continue;
                         for (int round = 0; round < 100 && cgroup_kill(cg) == -EAGAIN; round++)

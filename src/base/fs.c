@@ -142,7 +142,9 @@ int fs_write_all(int fd, const void *p, size_t n)
 static int sync_parent(int dirfd, const char *path)
 {
         const char *slash = strrchr(path, '/');
-        MEM_CLEANUP char *parent = slash == path ? mem_dupz("/") : slash ? mem_dup(path, (size_t)(slash - path)) : mem_dupz(".");
+        MEM_CLEANUP char *parent = slash == path ? mem_dupz("/")
+                                   : slash       ? mem_dup(path, (size_t)(slash - path))
+                                                 : mem_dupz(".");
         int fd = openat(dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;

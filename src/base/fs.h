@@ -1,9 +1,10 @@
 /* fs: small things done with files, safely.
  *
- * Calls that take a directory descriptor and a relative path resolve it beneath that directory with openat2(2):
+ * Calls that take a directory descriptor and a relative path resolve it beneath that directory with
+ * openat2(2):
  * ".." and absolute links that would leave it, and magic links, are refused (-EXDEV, -ELOOP). `dirfd` may be
- * AT_FDCWD only where a call says so. All descriptors are close-on-exec. Failures are -errno; err, where there is
- * one, names the path.
+ * AT_FDCWD only where a call says so. All descriptors are close-on-exec. Failures are -errno; err, where
+ * there is one, names the path.
  */
 #pragma once
 #include <sys/stat.h>
@@ -14,27 +15,28 @@
 
 /* openat2 with RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS. A descriptor, or -errno. */
 int fs_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
-/* The directory that holds `path` beneath dirfd; *ret_name points at the last component in `path` (not "", "." or
+/* The directory that holds `path` beneath dirfd; *ret_name points at the last component in `path` (not "",
+ * "." or
  * ".."). A descriptor, or -errno. */
 int fs_open_parent(int dirfd, const char *path, const char **ret_name);
 
-int fs_mkdirs(const char *path, mode_t mode);                     /* as mkdir -p; 0 also when it is there */
-int fs_mkdirs_beneath(int dirfd, const char *path, mode_t mode);  /* the same beneath dirfd */
+int fs_mkdirs(const char *path, mode_t mode);                    /* as mkdir -p; 0 also when it is there */
+int fs_mkdirs_beneath(int dirfd, const char *path, mode_t mode); /* the same beneath dirfd */
 
 /* The whole of a file, appended to out; more than max bytes is -EFBIG. dirfd may be AT_FDCWD. */
 int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
-/* A file is made or replaced in one step: written under a temporary name beside it, renamed. sync: flushed to disk,
- * file and directory. dirfd may be AT_FDCWD. */
+/* A file is made or replaced in one step: written under a temporary name beside it, renamed. sync: flushed to
+ * disk, file and directory. dirfd may be AT_FDCWD. */
 int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err);
 int fs_write_all(int fd, const void *p, size_t n); /* all n bytes; 0 or -errno */
 
-/* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem can,
- * else in the kernel, else by hand. 0 or -errno; *ret_bytes (may be NULL) counts them. */
+/* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem
+ * can, else in the kernel, else by hand. 0 or -errno; *ret_bytes (may be NULL) counts them. */
 int fs_copy(int from, int to, uint64_t *ret_bytes);
 
-/* Removes what `name` (one component) is in dirfd, a directory with all that is in it. Follows no links, does not
- * cross into what is mounted there, and stays in the tree whatever is moved about meanwhile. -ENOENT when there was
- * nothing. */
+/* Removes what `name` (one component) is in dirfd, a directory with all that is in it. Follows no links, does
+ * not cross into what is mounted there, and stays in the tree whatever is moved about meanwhile. -ENOENT when
+ * there was nothing. */
 int fs_remove_tree(int dirfd, const char *name);
 /* Bytes of disk that a tree uses, at most `files_max` entries looked at (0: no limit). */
 uint64_t fs_tree_bytes(int dirfd, const char *name, uint64_t files_max);

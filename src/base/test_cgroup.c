@@ -1,5 +1,5 @@
-/* Two ways: against files that look like a version 2 or version 1 tree, and against the real kernel where groups can
- * be made (skipped elsewhere). */
+/* Two ways: against files that look like a version 2 or version 1 tree, and against the real kernel where
+ * groups can be made (skipped elsewhere). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,8 @@ static void real_groups(void **state)
         assert_true(cgroup_empty(cg));
         pid_t pid = start_in(cg, 32u << 20);
         struct cgroup_usage u = {0};
-        for (int i = 0; i < 500 && (cgroup_empty(cg) || ((cgroups_limits(cs) & CGROUP_MEMORY) && u.memory_peak_bytes < (32u << 20)));
+        for (int i = 0; i < 500 && (cgroup_empty(cg) || ((cgroups_limits(cs) & CGROUP_MEMORY) &&
+                                                         u.memory_peak_bytes < (32u << 20)));
              i++) {
                 usleep(10000);
                 cgroup_usage(cg, &u);
@@ -224,8 +225,9 @@ static int teardown(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(nothing_mounted), cmocka_unit_test(not_a_kernel_tree), cmocka_unit_test(real_groups),
-                cmocka_unit_test(sweep_kills),     cmocka_unit_test(memory_limit_kills),
+                cmocka_unit_test(nothing_mounted),    cmocka_unit_test(not_a_kernel_tree),
+                cmocka_unit_test(real_groups),        cmocka_unit_test(sweep_kills),
+                cmocka_unit_test(memory_limit_kills),
         };
         return cmocka_run_group_tests(tests, setup, teardown);
 }

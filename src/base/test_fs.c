@@ -142,8 +142,10 @@ static void makes_directories(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(stays_beneath),           cmocka_unit_test(writes_whole_files),
-                cmocka_unit_test(copies),                  cmocka_unit_test(removal_follows_no_links),
+                cmocka_unit_test(stays_beneath),
+                cmocka_unit_test(writes_whole_files),
+                cmocka_unit_test(copies),
+                cmocka_unit_test(removal_follows_no_links),
                 cmocka_unit_test(makes_directories),
         };
         return cmocka_run_group_tests(tests, setup, teardown);

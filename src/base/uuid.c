@@ -11,8 +11,9 @@ void uuid_new(char ret[UUID_TEXT])
                 abort();
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
         b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-        snprintf(ret, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-                 b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+        snprintf(ret, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+                 b[15]);
 }
 
 bool uuid_valid(struct str text)

@@ -54,8 +54,10 @@ void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf
         buf_addz(out, "HasFileTransfer = true; ");
         if (p->extra)
                 buf_addz(out, p->extra);
-        buf_addz(out, " Requirements = (TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.TotalCpus) && "
-                      "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.TotalMemory)");
+        buf_addz(
+                out,
+                " Requirements = (TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.TotalCpus) && "
+                "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.TotalMemory)");
         if (p->requirements)
                 buf_printf(out, " && (%s)", p->requirements);
         buf_addz(out, " ]");

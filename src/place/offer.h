@@ -1,9 +1,9 @@
 /* offer: the ad of a queue, and how far ahead it may ask.
  *
- * An offer says what a queue would take now. Jobs that last a few milliseconds are over before the answer to the next
- * offer can arrive, so a queue whose jobs have been that short asks for more than is free and keeps the rest waiting
- * for a moment at the agent: Cpus and Memory in the ad contain that read-ahead, FreeCpus and FreeMemory do not. The
- * ad's own Requirements keep out what would never fit. Pure.
+ * An offer says what a queue would take now. Jobs that last a few milliseconds are over before the answer to
+ * the next offer can arrive, so a queue whose jobs have been that short asks for more than is free and keeps
+ * the rest waiting for a moment at the agent: Cpus and Memory in the ad contain that read-ahead, FreeCpus and
+ * FreeMemory do not. The ad's own Requirements keep out what would never fit. Pure.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,21 +13,22 @@
 
 struct offer_place { /* what does not change; strings borrowed */
         const char *name, *machine, *queue, *filesystem_domain, *arch, *opsys;
-        const char *limits;       /* which limits are real: "memory (v1), …" */
+        const char *limits; /* which limits are real: "memory (v1), …" */
         const char *pull_policy;
-        const char *requirements; /* of the site, an expression; NULL: none */
-        const char *extra;        /* more attributes, "a = 1; b = 2;"; NULL: none */
+        const char *requirements;                      /* of the site, an expression; NULL: none */
+        const char *extra;                             /* more attributes, "a = 1; b = 2;"; NULL: none */
         uint64_t cpus_milli, memory_bytes, disk_bytes; /* total */
 };
 
 struct offer_now {
         uint64_t cpus_milli, memory_bytes, disk_bytes; /* free */
-        uint64_t ahead;        /* jobs to take beyond what is free */
-        uint64_t job_cpus_milli, job_memory_bytes; /* of such a job */
+        uint64_t ahead;                                /* jobs to take beyond what is free */
+        uint64_t job_cpus_milli, job_memory_bytes;     /* of such a job */
         uint64_t load_milli;
         uint64_t running;
 };
 
-/* How many jobs beyond what is free to keep at hand, from the mean time that the last jobs took (0: not known). */
+/* How many jobs beyond what is free to keep at hand, from the mean time that the last jobs took (0: not
+ * known). */
 uint64_t offer_ahead(uint64_t mean_job_ms_x1000, uint64_t cpus_milli);
 void offer_ad(const struct offer_place *p, const struct offer_now *now, struct buf *out);

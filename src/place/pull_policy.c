@@ -14,7 +14,8 @@ struct unit {
 };
 static const struct unit time_units[] = {{"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}, {NULL, 0}};
 static const struct unit memory_units[] = {
-        {"MiBs", 1}, {"GiBs", 1024}, {"MiBh", 3600}, {"GiBh", 3600.0 * 1024}, {"TiBh", 3600.0 * 1024 * 1024}, {NULL, 0}};
+        {"MiBs", 1}, {"GiBs", 1024}, {"MiBh", 3600}, {"GiBh", 3600.0 * 1024}, {"TiBh", 3600.0 * 1024 * 1024},
+        {NULL, 0}};
 
 static int amount(struct str text, const struct unit *units, uint64_t *ret)
 {
@@ -62,7 +63,8 @@ int pull_policy_parse(struct str text, struct pull_policy *p, struct err *err)
                 part = str_trim(part);
                 struct str key, value = part;
                 if (!str_cut(&value, '=', &key) || !value.p)
-                        return err_set(err, -EINVAL, "the pull policy '" STR_FMT "' has no '='", STR_ARG(part));
+                        return err_set(err, -EINVAL, "the pull policy '" STR_FMT "' has no '='",
+                                       STR_ARG(part));
                 key = str_trim(key);
                 value = str_trim(value);
                 int r;
@@ -78,10 +80,13 @@ int pull_policy_parse(struct str text, struct pull_policy *p, struct err *err)
                         r = amount(value, memory_units, &new.memory_mib_s_per_day);
                 else
                         return err_set(err, -EINVAL,
-                                       "the pull policy has no '" STR_FMT "': it knows load, jobs/day, cpu/day, walltime/day and memory/day",
+                                       "the pull policy has no '" STR_FMT
+                                       "': it knows load, jobs/day, cpu/day, walltime/day and memory/day",
                                        STR_ARG(key));
                 if (r < 0)
-                        return err_set(err, r, "the pull policy's " STR_FMT " cannot be '" STR_FMT "'; like load=150%%, jobs/day=1000, cpu/day=20h, memory/day=500GiBh",
+                        return err_set(err, r,
+                                       "the pull policy's " STR_FMT " cannot be '" STR_FMT
+                                       "'; like load=150%%, jobs/day=1000, cpu/day=20h, memory/day=500GiBh",
                                        STR_ARG(key), STR_ARG(value));
         }
         *p = new;

@@ -1,9 +1,9 @@
 /* pull_policy: how much an agent may ask for now.
  *
- * A site's admin sets any combination of: a load target in percent of the processors (100 + x, x may be without
- * end), a number of jobs per day, and budgets per day of cpu time, walltime and memory (memory times time). What is
- * running counts against a budget with what it has used so far; a job that was started is never stopped for one.
- * Days are those of UTC. Pure: the caller tells the time.
+ * A site's admin sets any combination of: a load target in percent of the processors (100 + x, x may be
+ * without end), a number of jobs per day, and budgets per day of cpu time, walltime and memory (memory times
+ * time). What is running counts against a budget with what it has used so far; a job that was started is
+ * never stopped for one. Days are those of UTC. Pure: the caller tells the time.
  *
  * As text: `load=150%,jobs/day=1000,cpu/day=20h,walltime/day=90m,memory/day=500GiBh`; `load=inf`.
  */
@@ -17,15 +17,15 @@
 #define PULL_NO_LIMIT UINT64_MAX
 
 struct pull_policy {
-        uint64_t load_percent;         /* PULL_NO_LIMIT: inf; default 100 */
-        bool measured;                 /* load=measured:150%: other work on the machine counts too */
-        uint64_t jobs_per_day;         /* PULL_NO_LIMIT: none, as in the following */
+        uint64_t load_percent; /* PULL_NO_LIMIT: inf; default 100 */
+        bool measured;         /* load=measured:150%: other work on the machine counts too */
+        uint64_t jobs_per_day; /* PULL_NO_LIMIT: none, as in the following */
         uint64_t cpu_ms_per_day;
         uint64_t walltime_ms_per_day;
         uint64_t memory_mib_s_per_day; /* MiB seconds */
 };
 
-struct pull_use { /* since the day began */
+struct pull_use {    /* since the day began */
         int64_t day; /* days since 1970 */
         uint64_t jobs, cpu_ms, walltime_ms, memory_mib_s;
 };

@@ -49,7 +49,11 @@ static void policy_parses(void **state)
         struct err err;
         pull_policy_default(&p);
         assert_int_equal(p.load_percent, 100);
-        assert_int_equal(pull_policy_parse(STR("load=measured:150%, jobs/day=1000,cpu/day=1.5h,walltime/day=90m,memory/day=2GiBh"), &p, &err), 0);
+        assert_int_equal(
+                pull_policy_parse(STR("load=measured:150%, "
+                                      "jobs/day=1000,cpu/day=1.5h,walltime/day=90m,memory/day=2GiBh"),
+                                  &p, &err),
+                0);
         assert_int_equal(p.load_percent, 150);
         assert_true(p.measured);
         assert_int_equal(p.jobs_per_day, 1000);
@@ -63,7 +67,8 @@ static void policy_parses(void **state)
         assert_memory_equal(&p, &again, sizeof(p));
         assert_int_equal(pull_policy_parse(STR("load=inf"), &p, &err), 0);
         assert_true(p.load_percent == PULL_NO_LIMIT && p.jobs_per_day == 1000);
-        static const char *const bad[] = {"load", "load=", "load=x", "load=0", "lod=3", "cpu/day=3", "cpu/day=3x", "jobs/day=-1", "jobs/day=3h"};
+        static const char *const bad[] = {"load",      "load=",      "load=x",      "load=0",     "lod=3",
+                                          "cpu/day=3", "cpu/day=3x", "jobs/day=-1", "jobs/day=3h"};
         for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
                 again = p;
                 assert_int_equal(pull_policy_parse(str_of(bad[i]), &p, &err), -EINVAL);
@@ -121,13 +126,23 @@ static void policy_allows(void **state)
 static void offers_read_ahead(void **state)
 {
         (void)state;
-        assert_int_equal(offer_ahead(0, 2000), 0);         /* nothing is known */
-        assert_int_equal(offer_ahead(2000, 2000), 100);    /* 2 ms */
+        assert_int_equal(offer_ahead(0, 2000), 0);      /* nothing is known */
+        assert_int_equal(offer_ahead(2000, 2000), 100); /* 2 ms */
         assert_int_equal(offer_ahead(1, 64000), 256);
-        assert_int_equal(offer_ahead(60000000, 2000), 0);  /* a minute */
-        struct offer_place p = {.name = "n\"1", .queue = "default", .arch = "X86_64", .opsys = "LINUX",
-                                .cpus_milli = 2000, .memory_bytes = 4096ull << 20, .disk_bytes = 1 << 20};
-        struct offer_now n = {.cpus_milli = 1000, .memory_bytes = 1024ull << 20, .ahead = 10, .job_cpus_milli = 1000, .job_memory_bytes = 128u << 20, .load_milli = 1050};
+        assert_int_equal(offer_ahead(60000000, 2000), 0); /* a minute */
+        struct offer_place p = {.name = "n\"1",
+                                .queue = "default",
+                                .arch = "X86_64",
+                                .opsys = "LINUX",
+                                .cpus_milli = 2000,
+                                .memory_bytes = 4096ull << 20,
+                                .disk_bytes = 1 << 20};
+        struct offer_now n = {.cpus_milli = 1000,
+                              .memory_bytes = 1024ull << 20,
+                              .ahead = 10,
+                              .job_cpus_milli = 1000,
+                              .job_memory_bytes = 128u << 20,
+                              .load_milli = 1050};
         BUF_CLEANUP struct buf b = {0};
         offer_ad(&p, &n, &b);
         assert_non_null(strstr(buf_z(&b), "Name = \"n\\\"1\";"));
@@ -139,8 +154,10 @@ static void offers_read_ahead(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(lease_counts_from_sending), cmocka_unit_test(policy_parses),
-                cmocka_unit_test(policy_allows),             cmocka_unit_test(offers_read_ahead),
+                cmocka_unit_test(lease_counts_from_sending),
+                cmocka_unit_test(policy_parses),
+                cmocka_unit_test(policy_allows),
+                cmocka_unit_test(offers_read_ahead),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* The process runner: processes on this machine, held by the shepherd.
  *
- * It keeps no table of its own: the shepherd knows the tasks, the agent knows its attempts. What is submitted while
- * there is no shepherd fails as lost at once, because nobody can tell whether an earlier shepherd had started it. */
+ * It keeps no table of its own: the shepherd knows the tasks, the agent knows its attempts. What is submitted
+ * while there is no shepherd fails as lost at once, because nobody can tell whether an earlier shepherd had
+ * started it. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -47,10 +48,17 @@ static void tell(void *arg)
 static const char *what_failed(uint32_t where)
 {
         static const char *const names[] = {
-                [SHEPHERD_AT_REQUEST] = "request", [SHEPHERD_AT_FORK] = "process", [SHEPHERD_AT_CGROUP] = "control group",
-                [SHEPHERD_AT_RLIMIT] = "limit",    [SHEPHERD_AT_USER] = "user",    [SHEPHERD_AT_SANDBOX] = "sandbox",
-                [SHEPHERD_AT_CWD] = "folder",      [SHEPHERD_AT_STDIN] = "stdin",  [SHEPHERD_AT_STDOUT] = "stdout",
-                [SHEPHERD_AT_STDERR] = "stderr",   [SHEPHERD_AT_EXEC] = "program",
+                [SHEPHERD_AT_REQUEST] = "request",
+                [SHEPHERD_AT_FORK] = "process",
+                [SHEPHERD_AT_CGROUP] = "control group",
+                [SHEPHERD_AT_RLIMIT] = "limit",
+                [SHEPHERD_AT_USER] = "user",
+                [SHEPHERD_AT_SANDBOX] = "sandbox",
+                [SHEPHERD_AT_CWD] = "folder",
+                [SHEPHERD_AT_STDIN] = "stdin",
+                [SHEPHERD_AT_STDOUT] = "stdout",
+                [SHEPHERD_AT_STDERR] = "stderr",
+                [SHEPHERD_AT_EXEC] = "program",
         };
         return where < sizeof(names) / sizeof(*names) ? names[where] : "start";
 }
@@ -63,12 +71,19 @@ static void on_child(struct process_runner *r, const struct shepherd_child *c)
         if (c->record.size < sizeof(*c) || c->state > SHEPHERD_FAILED)
                 return;
         struct run_event e = {
-                .state = states[c->state], .known = !r->listed, .slot = c->slot, .native = c->pid,
-                .why = (enum run_why)c->why, .signaled = WIFSIGNALED(c->status),
+                .state = states[c->state],
+                .known = !r->listed,
+                .slot = c->slot,
+                .native = c->pid,
+                .why = (enum run_why)c->why,
+                .signaled = WIFSIGNALED(c->status),
                 .exit_code = WIFSIGNALED(c->status) ? WTERMSIG(c->status) : WEXITSTATUS(c->status),
-                .started_ms = c->started_ms, .ended_ms = c->ended_ms,
-                .cpu_user_ms = c->cpu_user_us / 1000, .cpu_system_ms = c->cpu_system_us / 1000,
-                .memory_peak_bytes = c->memory_peak_bytes, .error = (int)c->error,
+                .started_ms = c->started_ms,
+                .ended_ms = c->ended_ms,
+                .cpu_user_ms = c->cpu_user_us / 1000,
+                .cpu_system_ms = c->cpu_system_us / 1000,
+                .memory_peak_bytes = c->memory_peak_bytes,
+                .error = (int)c->error,
                 .what = c->state == SHEPHERD_FAILED ? what_failed(c->where) : NULL,
         };
         memcpy(&e.id, &c->id, sizeof(e.id));
@@ -145,9 +160,11 @@ static void string(struct buf *b, const char *z)
         buf_add(b, z ? z : "", z ? strlen(z) + 1 : 1);
 }
 
-static void fail_now(struct process_runner *r, struct run_id id, enum run_state state, const char *what, int error)
+static void fail_now(struct process_runner *r, struct run_id id, enum run_state state, const char *what,
+                     int error)
 {
-        gather(r, &(struct run_event){.id = id, .state = state, .what = what, .error = error, .slot = UINT32_MAX});
+        gather(r, &(struct run_event){
+                          .id = id, .state = state, .what = what, .error = error, .slot = UINT32_MAX});
         timer_start(r->later, 0);
 }
 
@@ -160,11 +177,15 @@ static void process_submit(struct runner *base, const struct run_spec *s)
         }
         struct buf *out = shepherd_client_out(r->client);
         size_t start = out->n;
-        struct shepherd_start h = {.record = {0, SHEPHERD_START}, .flags = s->flags, .slot = s->slot,
-                                   .walltime_ms = s->walltime_ms, .rlimit_count = s->rlimit_count};
+        struct shepherd_start h = {.record = {0, SHEPHERD_START},
+                                   .flags = s->flags,
+                                   .slot = s->slot,
+                                   .walltime_ms = s->walltime_ms,
+                                   .rlimit_count = s->rlimit_count};
         memcpy(&h.id, &s->id, sizeof(h.id));
         for (unsigned i = 0; i < s->rlimit_count && i < SHEPHERD_RLIMITS_MAX; i++)
-                h.rlimits[i] = (struct shepherd_rlimit){(uint32_t)s->rlimits[i].resource, 0, s->rlimits[i].soft, s->rlimits[i].hard};
+                h.rlimits[i] = (struct shepherd_rlimit){(uint32_t)s->rlimits[i].resource, 0,
+                                                        s->rlimits[i].soft, s->rlimits[i].hard};
         buf_add(out, &h, sizeof(h));
         string(out, s->owner);
         string(out, s->user);

@@ -1,17 +1,18 @@
 /* runner: how a queue runs a step of a job.
  *
- * A back end is one struct of functions, struct runner_kind: the process runner starts processes here, through the
- * shepherd; others submit to a batch system. The agent sees only this. Everything is asynchronous: calls queue and
- * return; what happens comes back as events, in batches, on the loop's thread, never from within a call. A task goes
+ * A back end is one struct of functions, struct runner_kind: the process runner starts processes here,
+ * through the shepherd; others submit to a batch system. The agent sees only this. Everything is
+ * asynchronous: calls queue and return; what happens comes back as events, in batches, on the loop's thread,
+ * never from within a call. A task goes
  *
  *      submit ---> RUN_WAITING ---> RUN_RUNNING ---> RUN_ENDED ---forget---> gone
  *                       \               \----------> RUN_LOST  ---forget---> gone
  *                        \---> RUN_FAILED ----------forget---> gone
  *
- * and is known, with its state, until it is forgotten, also across a restart of the agent: after `open` the runner
- * tells each task it still knows (events with `known` set), then RUN_READY. Only then may the agent submit.
- * A runner that has lost touch with its tasks tells RUN_AWAY; then again known tasks and RUN_READY. What it doesn't
- * tell again is gone: the agent treats it as lost.
+ * and is known, with its state, until it is forgotten, also across a restart of the agent: after `open` the
+ * runner tells each task it still knows (events with `known` set), then RUN_READY. Only then may the agent
+ * submit. A runner that has lost touch with its tasks tells RUN_AWAY; then again known tasks and RUN_READY.
+ * What it doesn't tell again is gone: the agent treats it as lost.
  */
 #pragma once
 #include <stdint.h>
@@ -35,18 +36,19 @@ struct run_rlimit {
 /* What to run. Borrowed during submit. Strings may be NULL for "". */
 struct run_spec {
         struct run_id id;
-        const char *owner, *user;   /* name@domain; local user, NULL: as ourselves */
-        const char *sandbox;        /* absolute; relative streams are opened beneath it */
-        const char *cwd;            /* absolute; NULL: the sandbox */
-        const char *stdin_path, *stdout_path, *stderr_path; /* absolute, or beneath the sandbox; NULL: /dev/null */
+        const char *owner, *user; /* name@domain; local user, NULL: as ourselves */
+        const char *sandbox;      /* absolute; relative streams are opened beneath it */
+        const char *cwd;          /* absolute; NULL: the sandbox */
+        const char *stdin_path, *stdout_path,
+                *stderr_path; /* absolute, or beneath the sandbox; NULL: /dev/null */
         unsigned flags;
-        const char *path;           /* of the program; relative to cwd */
+        const char *path; /* of the program; relative to cwd */
         char *const *argv, *const *envp;
         const struct run_rlimit *rlimits;
-        unsigned rlimit_count;      /* at most 8 */
+        unsigned rlimit_count;          /* at most 8 */
         const char *const *cgroup_dirs; /* NULL behind the last, or NULL */
-        uint32_t slot;              /* told back with each event; UINT32_MAX: none */
-        uint64_t walltime_ms;       /* 0: none */
+        uint32_t slot;                  /* told back with each event; UINT32_MAX: none */
+        uint64_t walltime_ms;           /* 0: none */
 };
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST, RUN_READY, RUN_AWAY };
@@ -57,16 +59,16 @@ struct run_event {
         enum run_state state; /* READY and AWAY concern the runner, not a task */
         bool known;           /* told because the runner still had it */
         uint32_t slot;
-        int64_t native;       /* pid, or the batch system's number */
+        int64_t native; /* pid, or the batch system's number */
         /* RUN_ENDED */
         enum run_why why;
         bool signaled;
-        int exit_code;        /* or the signal */
+        int exit_code;                 /* or the signal */
         uint64_t started_ms, ended_ms; /* Unix time */
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
         /* RUN_FAILED */
-        int error;            /* errno */
-        const char *what;     /* what failed: "program", "stdin", "folder", …; static */
+        int error;        /* errno */
+        const char *what; /* what failed: "program", "stdin", "folder", …; static */
 };
 
 struct run_capacity {
@@ -79,9 +81,9 @@ typedef void run_events_fn(void *arg, const struct run_event *events, size_t cou
 
 struct runner_config {
         struct loop *loop;
-        const char *dir;      /* the agent's state folder, absolute */
-        const char *instance; /* the agent's uuid */
-        const char *program;  /* of a helper (the shepherd); NULL: beside ours, then PATH */
+        const char *dir;        /* the agent's state folder, absolute */
+        const char *instance;   /* the agent's uuid */
+        const char *program;    /* of a helper (the shepherd); NULL: beside ours, then PATH */
         const char *users_path; /* map of owners to local users; NULL: everything runs as we do */
         unsigned min_uid;
         run_events_fn *events;
@@ -95,12 +97,15 @@ struct runner_kind {
         /* Calls gather until flush, which the agent makes at the end of a turn. */
         void (*flush)(struct runner *r);
         void (*submit)(struct runner *r, const struct run_spec *spec); /* an id twice is the same task */
-        void (*kill)(struct runner *r, struct run_id id, uint64_t grace_ms); /* the whole tree; RUN_ENDED follows */
+        void (*kill)(struct runner *r, struct run_id id,
+                     uint64_t grace_ms); /* the whole tree; RUN_ENDED follows */
         void (*suspend)(struct runner *r, struct run_id id);
         void (*resume)(struct runner *r, struct run_id id);
-        void (*status)(struct runner *r, const struct run_id *ids, size_t count); /* an event for each, `known` set */
+        void (*status)(struct runner *r, const struct run_id *ids,
+                       size_t count);                       /* an event for each, `known` set */
         void (*forget)(struct runner *r, struct run_id id); /* after it ended: it was recorded elsewhere */
-        void (*lease)(struct runner *r, int64_t until_boot_ms); /* at that time everything is killed; 0: never */
+        void (*lease)(struct runner *r,
+                      int64_t until_boot_ms); /* at that time everything is killed; 0: never */
         void (*capacity)(struct runner *r, struct run_capacity *ret);
 };
 

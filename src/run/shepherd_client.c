@@ -1,6 +1,6 @@
-/* The shepherd must not be our child, nor of our session, so that it outlives us: it is forked twice, by a process
- * that has closed everything it doesn't need. It says on a pipe when its socket is there. The pipe is watched, not
- * waited for. */
+/* The shepherd must not be our child, nor of our session, so that it outlives us: it is forked twice, by a
+ * process that has closed everything it doesn't need. It says on a pipe when its socket is there. The pipe is
+ * watched, not waited for. */
 #include "run/shepherd_client.h"
 
 #include <errno.h>
@@ -96,7 +96,8 @@ static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c,
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        const char *argv[16] = {"drover-shepherd", "--dir", c->dir, "--instance", c->instance, "--ready-fd", "3"};
+        const char *argv[16] = {"drover-shepherd", "--dir",      c->dir, "--instance",
+                                c->instance,       "--ready-fd", "3"};
         unsigned n = 7;
         if (c->users_path) {
                 argv[n++] = "--users";
@@ -232,7 +233,10 @@ static ssize_t send_memory(struct shepherd_client *c, const char *p, size_t n)
                         char room[CMSG_SPACE(sizeof(int))];
                 } control = {0};
                 struct iovec io = {&record, sizeof(record)};
-                struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+                struct msghdr m = {.msg_iov = &io,
+                                   .msg_iovlen = 1,
+                                   .msg_control = &control,
+                                   .msg_controllen = sizeof(control)};
                 struct cmsghdr *h = CMSG_FIRSTHDR(&m);
                 h->cmsg_level = SOL_SOCKET;
                 h->cmsg_type = SCM_RIGHTS;
@@ -252,8 +256,9 @@ void shepherd_client_flush(struct shepherd_client *c)
                 buf_reset(&c->out);
         while (c->fd >= 0 && c->out.n > 0) {
                 size_t n = next_message(&c->out);
-                ssize_t done = n > SHEPHERD_DIRECT_MAX ? send_memory(c, c->out.p, n)
-                                                       : send(c->fd, c->out.p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+                ssize_t done = n > SHEPHERD_DIRECT_MAX
+                                       ? send_memory(c, c->out.p, n)
+                                       : send(c->fd, c->out.p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done < 0 && errno == EAGAIN) {

@@ -1,7 +1,8 @@
 /* shepherd_client: the agent's end of the shepherd's socket.
  *
- * Connects to the shepherd of a state folder, and starts one when none answers; when it dies, again, after a short
- * wait that grows. Records gather until they are flushed, and leave as few messages. Callbacks on the loop's thread.
+ * Connects to the shepherd of a state folder, and starts one when none answers; when it dies, again, after a
+ * short wait that grows. Records gather until they are flushed, and leave as few messages. Callbacks on the
+ * loop's thread.
  */
 #pragma once
 #include "base/buf.h"
@@ -20,12 +21,14 @@ struct shepherd_client_ops {
         /* WELCOME, each CHILD, LISTED */
         void (*record)(void *arg, const struct shepherd_record *r);
         void (*batch)(void *arg); /* after the records of one message */
-        void (*gone)(void *arg);  /* the shepherd has gone away, and its children died with it; another is started */
+        void (*gone)(void *arg);  /* the shepherd has gone away, and its children died with it; another is
+                                     started */
 };
 struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepherd_client_config *c,
                                             const struct shepherd_client_ops *ops, void *arg);
 void shepherd_client_free(struct shepherd_client *c); /* what was not sent is tried once more; NULL is fine */
-/* Room for a batch: append whole records, and flush when the turn is over. Nothing is kept while there is no shepherd. */
+/* Room for a batch: append whole records, and flush when the turn is over. Nothing is kept while there is no
+ * shepherd. */
 struct buf *shepherd_client_out(struct shepherd_client *c);
 void shepherd_client_flush(struct shepherd_client *c);
 bool shepherd_client_up(const struct shepherd_client *c); /* connected and listed */

@@ -1,11 +1,11 @@
 /* shepherd_protocol: what the agent and its shepherd say to each other.
  *
- * A private SOCK_SEQPACKET unix socket, STATE/shepherd.sock, between programs of one machine and one version: plain
- * structs. A message is a batch of records, each a shepherd_record and what follows it, `size` bytes in all, a
- * multiple of 8. A batch over SHEPHERD_DIRECT_MAX travels as a sealed memory file: one SHEPHERD_MEMORY record with
- * the descriptor beside it. The agent begins with HELLO; the shepherd answers WELCOME, a CHILD for each child it
- * knows, and LISTED. From then on a CHILD comes whenever a child's state has changed.
- * One agent at a time: a new connection takes the place of the old one.
+ * A private SOCK_SEQPACKET unix socket, STATE/shepherd.sock, between programs of one machine and one version:
+ * plain structs. A message is a batch of records, each a shepherd_record and what follows it, `size` bytes in
+ * all, a multiple of 8. A batch over SHEPHERD_DIRECT_MAX travels as a sealed memory file: one SHEPHERD_MEMORY
+ * record with the descriptor beside it. The agent begins with HELLO; the shepherd answers WELCOME, a CHILD
+ * for each child it knows, and LISTED. From then on a CHILD comes whenever a child's state has changed. One
+ * agent at a time: a new connection takes the place of the old one.
  */
 #pragma once
 #include <stdint.h>
@@ -17,8 +17,9 @@
 #define SHEPHERD_CGROUPS_MAX 8
 #define SHEPHERD_WORDS_MAX   131072 /* arguments and environment */
 #define SHEPHERD_SOCKET      "shepherd.sock"
-#define SHEPHERD_MARKER      "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
-#define SHEPHERD_NO_SLOT     UINT32_MAX
+#define SHEPHERD_MARKER                                                                                      \
+        "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
+#define SHEPHERD_NO_SLOT UINT32_MAX
 
 enum shepherd_kind {
         SHEPHERD_HELLO = 1,
@@ -28,11 +29,11 @@ enum shepherd_kind {
         SHEPHERD_RESUME,  /* a shepherd_name */
         SHEPHERD_FORGET,  /* a shepherd_name: the exit was recorded elsewhere */
         SHEPHERD_LEASE,
-        SHEPHERD_QUIT,    /* a shepherd_name, ignored: kill all and end */
+        SHEPHERD_QUIT, /* a shepherd_name, ignored: kill all and end */
         SHEPHERD_MEMORY,
         SHEPHERD_WELCOME,
         SHEPHERD_CHILD,
-        SHEPHERD_LISTED,  /* a shepherd_name, ignored */
+        SHEPHERD_LISTED, /* a shepherd_name, ignored */
 };
 
 struct shepherd_record {
@@ -72,10 +73,16 @@ struct shepherd_rlimit {
         uint64_t soft, hard;
 };
 
-enum { SHEPHERD_STDOUT_APPEND = 1, SHEPHERD_STDERR_APPEND = 2, SHEPHERD_STDERR_IS_STDOUT = 4, SHEPHERD_MAKE_SANDBOX = 8 };
+enum {
+        SHEPHERD_STDOUT_APPEND = 1,
+        SHEPHERD_STDERR_APPEND = 2,
+        SHEPHERD_STDERR_IS_STDOUT = 4,
+        SHEPHERD_MAKE_SANDBOX = 8
+};
 
 /* Then follow strings, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup
- * directories, argv, environment; zeros to a multiple of 8. Relative stream paths are opened beneath the sandbox;
+ * directories, argv, environment; zeros to a multiple of 8. Relative stream paths are opened beneath the
+ * sandbox;
  * "" is /dev/null. user "": as the shepherd itself. */
 struct shepherd_start {
         struct shepherd_record record;
@@ -93,8 +100,17 @@ enum shepherd_state {
         SHEPHERD_FAILED, /* it was not started: error and where */
 };
 enum shepherd_where { /* what failed */
-        SHEPHERD_AT_REQUEST, SHEPHERD_AT_FORK, SHEPHERD_AT_CGROUP, SHEPHERD_AT_RLIMIT, SHEPHERD_AT_USER, SHEPHERD_AT_SANDBOX,
-        SHEPHERD_AT_CWD, SHEPHERD_AT_STDIN, SHEPHERD_AT_STDOUT, SHEPHERD_AT_STDERR, SHEPHERD_AT_EXEC,
+                      SHEPHERD_AT_REQUEST,
+                      SHEPHERD_AT_FORK,
+                      SHEPHERD_AT_CGROUP,
+                      SHEPHERD_AT_RLIMIT,
+                      SHEPHERD_AT_USER,
+                      SHEPHERD_AT_SANDBOX,
+                      SHEPHERD_AT_CWD,
+                      SHEPHERD_AT_STDIN,
+                      SHEPHERD_AT_STDOUT,
+                      SHEPHERD_AT_STDERR,
+                      SHEPHERD_AT_EXEC,
 };
 enum shepherd_why { SHEPHERD_ITSELF, SHEPHERD_KILLED, SHEPHERD_WALLTIME, SHEPHERD_LEASE_ENDED };
 

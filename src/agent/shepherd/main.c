@@ -1,8 +1,9 @@
 /* drover-shepherd --dir STATE --instance UUID [--users FILE --min-uid N] [--ready-fd N]
  *
- * Started by the agent, away from its session, and lives on when the agent dies. The lock file is held for life: a
- * second shepherd on the same folder ends at once and says so by its exit code (3). SIGTERM kills all children and
- * ends. When its agent is gone and nothing runs it ends by itself, after the lease of what it has still to tell. */
+ * Started by the agent, away from its session, and lives on when the agent dies. The lock file is held for
+ * life: a second shepherd on the same folder ends at once and says so by its exit code (3). SIGTERM kills all
+ * children and ends. When its agent is gone and nothing runs it ends by itself, after the lease of what it
+ * has still to tell. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,7 +103,8 @@ static void on_signal(struct shepherd *s)
                         s->quit = true;
 }
 
-/* With nobody to tell and nothing running: may we end? Exits that were not told wait for the end of the lease. */
+/* With nobody to tell and nothing running: may we end? Exits that were not told wait for the end of the
+ * lease. */
 static bool finished(struct shepherd *s, int64_t now, int64_t *timeout)
 {
         if (s->agent >= 0 || s->running_count > 0) {
@@ -175,8 +177,9 @@ static void remove_groups(struct shepherd *s)
 
 static int usage(int fd)
 {
-        static const char text[] = "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
-                                   "Started by drover-agent; see drover-shepherd(8).\n";
+        static const char text[] =
+                "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
+                "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
         return fd == 1 ? 0 : 2;
 }

@@ -172,16 +172,15 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         const struct shepherd_start *start = (const void *)r;
         struct child *c = r->size >= sizeof(*name) ? child_by_id(s, &name->id) : NULL;
         switch (r->kind) {
-        case SHEPHERD_HELLO:
-                on_hello(s);
-                break;
+        case SHEPHERD_HELLO: on_hello(s); break;
         case SHEPHERD_START:
                 if (r->size >= sizeof(*start))
                         start_child(s, start, (const char *)(start + 1), r->size - sizeof(*start));
                 break;
         case SHEPHERD_KILL:
                 if (c && r->size >= sizeof(*k))
-                        tree_kill(s, c, SHEPHERD_KILLED, (int64_t)(k->grace_ms < 86400000 ? k->grace_ms : 86400000));
+                        tree_kill(s, c, SHEPHERD_KILLED,
+                                  (int64_t)(k->grace_ms < 86400000 ? k->grace_ms : 86400000));
                 break;
         case SHEPHERD_SUSPEND:
         case SHEPHERD_RESUME:
@@ -194,13 +193,11 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
                 break;
         case SHEPHERD_LEASE:
                 if (r->size >= sizeof(struct shepherd_lease))
-                        s->lease_until = (int64_t)((const struct shepherd_lease *)(const void *)r)->until_boot_ms;
+                        s->lease_until =
+                                (int64_t)((const struct shepherd_lease *)(const void *)r)->until_boot_ms;
                 break;
-        case SHEPHERD_QUIT:
-                s->quit = true;
-                break;
-        default:
-                break;
+        case SHEPHERD_QUIT: s->quit = true; break;
+        default: break;
         }
 }
 
@@ -241,9 +238,11 @@ static bool serve_one(struct shepherd *s)
                 char room[CMSG_SPACE(sizeof(int))];
         } control;
         struct iovec io = {s->message, SHEPHERD_BATCH_MAX};
-        struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct msghdr m = {
+                .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         ssize_t n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        /* an agent that ends with messages of ours unread resets the connection; what it sent before still counts */
+        /* an agent that ends with messages of ours unread resets the connection; what it sent before still
+         * counts */
         if (n < 0 && errno == ECONNRESET)
                 n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -1,13 +1,14 @@
 /* shepherd: owns the running children of one agent, so that the agent may be killed and started again.
  *
- * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's messages),
- * start (one child), tree (killing all that a child left), table (pids on disk, for the next shepherd), users (whom
- * may a job become).
+ * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
+ * messages), start (one child), tree (killing all that a child left), table (pids on disk, for the next
+ * shepherd), users (whom may a job become).
  *
  * The states of a child:
  *
  *      start.c            reap                     tree.c finds nothing left
- *   ----------> RUNNING -----> ENDING ------------------------------------> EXITED or FAILED ---FORGET---> gone
+ *   ----------> RUNNING -----> ENDING ------------------------------------> EXITED or FAILED ---FORGET--->
+ * gone
  */
 #pragma once
 #include <stdbool.h>
@@ -18,22 +19,22 @@
 
 #include "run/shepherd_protocol.h"
 
-#define TABLE_MAX  8192 /* children that run at once */
-#define BUCKETS    4096
-#define SLOTS_MAX  4096
-#define LINGER_MS  5000 /* without agent and children */
+#define TABLE_MAX 8192 /* children that run at once */
+#define BUCKETS   4096
+#define SLOTS_MAX 4096
+#define LINGER_MS 5000 /* without agent and children */
 
 enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
 
 struct child {
-        struct child *id_next, *pid_next;    /* hash chains */
-        struct child *run_next, **run_link;  /* the list of those that are not DONE */
-        struct child *dirty_next;            /* to be told to the agent */
+        struct child *id_next, *pid_next;   /* hash chains */
+        struct child *run_next, **run_link; /* the list of those that are not DONE */
+        struct child *dirty_next;           /* to be told to the agent */
         bool dirty, suspended, failed;
         enum child_state state;
-        struct shepherd_child tell;          /* as it is told */
-        unsigned entry;                      /* in the table */
-        char *marker;                        /* SHEPHERD_MARKER and value, or NULL */
+        struct shepherd_child tell;                           /* as it is told */
+        unsigned entry;                                       /* in the table */
+        char *marker;                                         /* SHEPHERD_MARKER and value, or NULL */
         int64_t kill_at, ending_since, again_at, walltime_at; /* CLOCK_BOOTTIME ms; 0: never */
 };
 
@@ -85,8 +86,8 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* serve.c */
 void serve_accept(struct shepherd *s);
-void serve_agent(struct shepherd *s);    /* the socket is readable */
-void serve_flush(struct shepherd *s);    /* tells what is dirty; what the socket does not take stays so */
+void serve_agent(struct shepherd *s); /* the socket is readable */
+void serve_flush(struct shepherd *s); /* tells what is dirty; what the socket does not take stays so */
 void serve_dirty(struct shepherd *s, struct child *c);
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);
 struct child *child_by_pid(struct shepherd *s, pid_t pid);
@@ -98,9 +99,10 @@ void tree_reap(struct shepherd *s);
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);
 void tree_suspend(struct shepherd *s, struct child *c, bool on);
 int64_t tree_timers(struct shepherd *s, int64_t now); /* acts on what is due; ms until the next, or -1 */
-void tree_kill_strays(const char *marker, size_t length); /* any process whose environment has a string that begins so */
+void tree_kill_strays(const char *marker,
+                      size_t length); /* any process whose environment has a string that begins so */
 /* table.c */
-int table_open(struct shepherd *s); /* kills what the last shepherd left; 0 or -errno */
+int table_open(struct shepherd *s);      /* kills what the last shepherd left; 0 or -errno */
 unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */
 void table_give(struct shepherd *s, unsigned entry);
 /* users.c */
@@ -111,5 +113,6 @@ struct user {
         gid_t groups[64];
         char *home;
 };
-/* Whom the owner's jobs run as, by the file of maps; false when the file doesn't say `user`, or it may not be. */
+/* Whom the owner's jobs run as, by the file of maps; false when the file doesn't say `user`, or it may not
+ * be. */
 bool users_find(const struct shepherd *s, const char *owner, const char *user, struct user *ret);

@@ -1,12 +1,13 @@
 /* Starting one child.
  *
- * The child is made with clone(CLONE_VM | CLONE_VFORK): nothing is copied, and it is in its program when clone comes
- * back. It uses system calls only and its own small stack. When it must become another user it is forked instead:
- * a process of that user must not be able to stop the shepherd, nor to share its memory. Either way what goes wrong
- * before execve is written to the shared table, and the exit code is 127.
+ * The child is made with clone(CLONE_VM | CLONE_VFORK): nothing is copied, and it is in its program when
+ * clone comes back. It uses system calls only and its own small stack. When it must become another user it is
+ * forked instead: a process of that user must not be able to stop the shepherd, nor to share its memory.
+ * Either way what goes wrong before execve is written to the shared table, and the exit code is 127.
  *
- * Order in the child: session, control groups, limits, user, death signal, folder, streams, program. The death signal
- * is set after the change of user, because that change clears it (prctl(2)); then whether the shepherd still lives. */
+ * Order in the child: session, control groups, limits, user, death signal, folder, streams, program. The
+ * death signal is set after the change of user, because that change clears it (prctl(2)); then whether the
+ * shepherd still lives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -37,10 +38,12 @@ struct plan {
 
 /* ---- in the child */
 
-/* Its stack is used again by the next child: a checker that marks frames as they are entered would never see them left. */
+/* Its stack is used again by the next child: a checker that marks frames as they are entered would never see
+ * them left. */
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined")))
 
-IN_CHILD static void __attribute__((noreturn)) fail(const struct plan *p, enum shepherd_where where, int error)
+IN_CHILD static void __attribute__((noreturn))
+fail(const struct plan *p, enum shepherd_where where, int error)
 {
         p->entry->where = where;
         p->entry->error = (uint32_t)error;
@@ -60,7 +63,7 @@ IN_CHILD static int open_stream(int sandbox, const char *path, int flags)
 }
 
 IN_CHILD static void take_stream(const struct plan *p, int sandbox, const char *path, int flags, int as,
-                        enum shepherd_where where)
+                                 enum shepherd_where where)
 {
         /* not to wait for the other end of a pipe */
         int fd = open_stream(sandbox, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -79,7 +82,8 @@ IN_CHILD static void become(const struct plan *p)
 {
         const struct user *u = p->user;
         if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
-            syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 || syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+            syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
+            syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
                 fail(p, SHEPHERD_AT_USER, errno);
 }
 
@@ -93,7 +97,8 @@ IN_CHILD static int in_child(void *arg)
                         fail(p, SHEPHERD_AT_CGROUP, errno);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
                 struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
-                if (p->user == NULL && getrlimit((int)r->rlimits[i].resource, &now) == 0 && now.rlim_max < l.rlim_max) {
+                if (p->user == NULL && getrlimit((int)r->rlimits[i].resource, &now) == 0 &&
+                    now.rlim_max < l.rlim_max) {
                         l.rlim_max = now.rlim_max;
                         l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
                 }
@@ -118,7 +123,8 @@ IN_CHILD static int in_child(void *arg)
         take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
                     SHEPHERD_AT_STDOUT);
         if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
-                take_stream(p, sandbox, p->err, made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
+                take_stream(p, sandbox, p->err,
+                            made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
                             SHEPHERD_AT_STDERR);
         else if (dup2(1, 2) < 0)
                 fail(p, SHEPHERD_AT_STDERR, errno);
@@ -168,7 +174,8 @@ static int slot_find(struct shepherd *s, const struct shepherd_start *r, const c
         if (r->slot >= SLOTS_MAX)
                 return EINVAL;
         struct slot *sl = s->slots[r->slot];
-        if (sl && sl->dirs_size == size && !memcmp(sl->dirs, dirs, size) && fcntl(sl->procs[0], F_GETFD) >= 0) {
+        if (sl && sl->dirs_size == size && !memcmp(sl->dirs, dirs, size) &&
+            fcntl(sl->procs[0], F_GETFD) >= 0) {
                 /* removed and made again since? then the old files say ENODEV */
                 char c;
                 if (pread(sl->procs[0], &c, 1, 0) >= 0) {
@@ -228,7 +235,8 @@ static bool take_words(char **to, uint32_t count, const char **at, size_t *left)
 static struct child *child_new(struct shepherd *s, const struct shepherd_start *r)
 {
         struct child *c = must(calloc(1, sizeof(*c)));
-        c->tell = (struct shepherd_child){.record = {sizeof(c->tell), SHEPHERD_CHILD}, .id = r->id, .slot = r->slot};
+        c->tell = (struct shepherd_child){
+                .record = {sizeof(c->tell), SHEPHERD_CHILD}, .id = r->id, .slot = r->slot};
         c->tell.started_ms = (uint64_t)wall_ms();
         c->entry = TABLE_MAX;
         unsigned b = (unsigned)((r->id.request * 31 + r->id.member) * 31 + r->id.fence) % BUCKETS;
@@ -270,9 +278,10 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         struct plan p = {.s = s, .r = r, .parent = getpid()};
         const char *owner, *user, *at = strings;
         size_t left = size;
-        bool whole = r->cgroup_count <= SHEPHERD_CGROUPS_MAX && r->rlimit_count <= SHEPHERD_RLIMITS_MAX && r->argc > 0 &&
-                     r->argc <= SHEPHERD_WORDS_MAX && r->envc <= SHEPHERD_WORDS_MAX && (owner = next(&at, &left)) &&
-                     (user = next(&at, &left)) && (p.sandbox = next(&at, &left)) && (p.cwd = next(&at, &left)) &&
+        bool whole = r->cgroup_count <= SHEPHERD_CGROUPS_MAX && r->rlimit_count <= SHEPHERD_RLIMITS_MAX &&
+                     r->argc > 0 && r->argc <= SHEPHERD_WORDS_MAX && r->envc <= SHEPHERD_WORDS_MAX &&
+                     (owner = next(&at, &left)) && (user = next(&at, &left)) &&
+                     (p.sandbox = next(&at, &left)) && (p.cwd = next(&at, &left)) &&
                      (p.in = next(&at, &left)) && (p.out = next(&at, &left)) && (p.err = next(&at, &left)) &&
                      (p.path = next(&at, &left));
         const char *dirs = at;
@@ -288,7 +297,8 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         struct user become_user;
         int error = 0;
         enum shepherd_where where = SHEPHERD_AT_REQUEST;
-        if (!take_words(words, r->argc, &at, &left) || !take_words(words + r->argc + 1, r->envc, &at, &left)) {
+        if (!take_words(words, r->argc, &at, &left) ||
+            !take_words(words + r->argc + 1, r->envc, &at, &left)) {
                 error = EINVAL;
         } else if (s->users_path || *user) {
                 where = SHEPHERD_AT_USER;
@@ -327,6 +337,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         c->pid_next = s->by_pid[(unsigned)pid % BUCKETS];
         s->by_pid[(unsigned)pid % BUCKETS] = c;
         if (r->walltime_ms)
-                c->walltime_at = boot_ms() + (int64_t)(r->walltime_ms < INT64_MAX / 2 ? r->walltime_ms : INT64_MAX / 2);
+                c->walltime_at = boot_ms() +
+                                 (int64_t)(r->walltime_ms < INT64_MAX / 2 ? r->walltime_ms : INT64_MAX / 2);
         serve_dirty(s, c);
 }

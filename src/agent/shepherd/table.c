@@ -1,5 +1,6 @@
-/* The pids of the children, in a file mapped by all: an entry costs no system call. A pid alone says nothing after a
- * while, so each is written with the time of its start, which /proc tells again in clock ticks since boot. */
+/* The pids of the children, in a file mapped by all: an entry costs no system call. A pid alone says nothing
+ * after a while, so each is written with the time of its start, which /proc tells again in clock ticks since
+ * boot. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

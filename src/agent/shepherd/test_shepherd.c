@@ -38,8 +38,8 @@ static void start_shepherd(void)
                 char fd[16];
                 close(ends[0]);
                 snprintf(fd, sizeof(fd), "%d", ends[1]);
-                execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance", "--ready-fd", fd,
-                      users ? "--users" : NULL, users, NULL);
+                execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance",
+                      "--ready-fd", fd, users ? "--users" : NULL, users, NULL);
                 _exit(99);
         }
         close(ends[1]);
@@ -121,8 +121,12 @@ static void word(struct buf *b, const char *z)
 static void start(const struct ask *a)
 {
         BUF_CLEANUP struct buf b = {0};
-        struct shepherd_start h = {.record = {0, SHEPHERD_START}, .id = {.request = a->request, .fence = 1}, .slot = SHEPHERD_NO_SLOT,
-                                   .flags = a->flags, .walltime_ms = a->walltime_ms, .envc = 2};
+        struct shepherd_start h = {.record = {0, SHEPHERD_START},
+                                   .id = {.request = a->request, .fence = 1},
+                                   .slot = SHEPHERD_NO_SLOT,
+                                   .flags = a->flags,
+                                   .walltime_ms = a->walltime_ms,
+                                   .envc = 2};
         if (a->limit.hard) {
                 h.rlimits[0] = a->limit;
                 h.rlimit_count = 1;
@@ -140,7 +144,8 @@ static void start(const struct ask *a)
                 word(&b, a->argv[h.argc]);
         word(&b, "PATH=/usr/bin:/bin");
         char marker[128];
-        snprintf(marker, sizeof(marker), SHEPHERD_MARKER "unit-instance/%llu.0.1", (unsigned long long)a->request);
+        snprintf(marker, sizeof(marker), SHEPHERD_MARKER "unit-instance/%llu.0.1",
+                 (unsigned long long)a->request);
         word(&b, marker);
         if (a->big) {
                 word(&b, a->big);
@@ -163,7 +168,8 @@ static void start(const struct ask *a)
                 char room[CMSG_SPACE(sizeof(int))];
         } control = {0};
         struct iovec io = {&r, sizeof(r)};
-        struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct msghdr m = {
+                .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
@@ -240,7 +246,9 @@ static bool dies(pid_t pid)
 static void runs_and_tells(void **state)
 {
         (void)state;
-        start(&(struct ask){.request = 1, .out = "out", .err = "err",
+        start(&(struct ask){.request = 1,
+                            .out = "out",
+                            .err = "err",
                             .argv = {"/bin/sh", "-c", "echo hello; echo sorry >&2; pwd; exit 3"}});
         struct shepherd_child c = ended(1);
         assert_int_equal(c.state, SHEPHERD_EXITED);
@@ -251,8 +259,11 @@ static void runs_and_tells(void **state)
         snprintf(want, sizeof(want), "hello\n%s\n", top);
         content("out", want);
         content("err", "sorry\n");
-        start(&(struct ask){.request = 2, .out = "out", .flags = SHEPHERD_STDOUT_APPEND | SHEPHERD_STDERR_IS_STDOUT,
-                            .in = "/etc/hostname", .cwd = "/",
+        start(&(struct ask){.request = 2,
+                            .out = "out",
+                            .flags = SHEPHERD_STDOUT_APPEND | SHEPHERD_STDERR_IS_STDOUT,
+                            .in = "/etc/hostname",
+                            .cwd = "/",
                             .argv = {"/bin/sh", "-c", "pwd; echo both >&2; kill -9 $$"}});
         c = ended(2);
         assert_true(WIFSIGNALED(c.status) && WTERMSIG(c.status) == 9);
@@ -291,13 +302,18 @@ static void ends_the_whole_tree(void **state)
 {
         (void)state;
         /* the main process ends by itself and leaves one behind in a session of its own */
-        start(&(struct ask){.request = 20, .argv = {"/bin/sh", "-c", "setsid sh -c 'echo $$ > left; exec sleep 1000' & "
-                                                                    "while [ ! -s left ]; do sleep 0.01; done"}});
+        start(&(struct ask){.request = 20,
+                            .argv = {"/bin/sh", "-c",
+                                     "setsid sh -c 'echo $$ > left; exec sleep 1000' & "
+                                     "while [ ! -s left ]; do sleep 0.01; done"}});
         assert_int_equal(ended(20).state, SHEPHERD_EXITED);
         assert_true(dies(pid_in("left")));
         /* and one that is killed, deaf to SIGTERM */
-        start(&(struct ask){.request = 21, .argv = {"/bin/sh", "-c", "trap '' TERM; (trap '' TERM; echo $$; while :; do sleep 0.1; done) > deaf & "
-                                                                    "while :; do sleep 0.1; done"}});
+        start(&(struct ask){
+                .request = 21,
+                .argv = {"/bin/sh", "-c",
+                         "trap '' TERM; (trap '' TERM; echo $$; while :; do sleep 0.1; done) > deaf & "
+                         "while :; do sleep 0.1; done"}});
         pid_t deaf = pid_in("deaf");
         running(21);
         struct shepherd_kill k = {{sizeof(k), SHEPHERD_KILL}, {.request = 21, .fence = 1}, 100};
@@ -307,7 +323,9 @@ static void ends_the_whole_tree(void **state)
         assert_int_equal(WTERMSIG(c.status), 9);
         assert_true(dies(deaf));
         /* one job's end does not touch another's orphans */
-        start(&(struct ask){.request = 22, .argv = {"/bin/sh", "-c", "(setsid sh -c 'echo $$ > other; exec sleep 1000' &) ; sleep 1000"}});
+        start(&(struct ask){.request = 22,
+                            .argv = {"/bin/sh", "-c",
+                                     "(setsid sh -c 'echo $$ > other; exec sleep 1000' &) ; sleep 1000"}});
         pid_t other = pid_in("other");
         start(&(struct ask){.request = 23, .argv = {"/bin/true"}});
         ended(23);
@@ -324,7 +342,10 @@ static void limits(void **state)
         (void)state;
         start(&(struct ask){.request = 30, .walltime_ms = 50, .argv = {"/bin/sleep", "1000"}});
         assert_int_equal(ended(30).why, SHEPHERD_WALLTIME);
-        start(&(struct ask){.request = 31, .limit = {RLIMIT_NOFILE, 0, 17, 17}, .out = "limit", .argv = {"/bin/sh", "-c", "ulimit -n"}});
+        start(&(struct ask){.request = 31,
+                            .limit = {RLIMIT_NOFILE, 0, 17, 17},
+                            .out = "limit",
+                            .argv = {"/bin/sh", "-c", "ulimit -n"}});
         ended(31);
         content("limit", "17\n");
         start(&(struct ask){.request = 32, .argv = {"/bin/sleep", "1000"}});
@@ -343,7 +364,8 @@ static void large_requests(void **state)
         memset(big, 'x', 100000);
         memcpy(big, "BIG=", 4);
         big[100000] = 0;
-        start(&(struct ask){.request = 40, .big = big, .out = "big", .argv = {"/bin/sh", "-c", "echo ${#BIG}"}});
+        start(&(struct ask){
+                .request = 40, .big = big, .out = "big", .argv = {"/bin/sh", "-c", "echo ${#BIG}"}});
         ended(40);
         content("big", "99996\n");
 }
@@ -351,7 +373,9 @@ static void large_requests(void **state)
 static void suspends(void **state)
 {
         (void)state;
-        start(&(struct ask){.request = 45, .argv = {"/bin/sh", "-c", "i=0; while :; do i=$((i+1)); echo $i > tick; sleep 0.01; done"}});
+        start(&(struct ask){
+                .request = 45,
+                .argv = {"/bin/sh", "-c", "i=0; while :; do i=$((i+1)); echo $i > tick; sleep 0.01; done"}});
         running(45);
         pid_in("tick");
         tell_name(SHEPHERD_SUSPEND, 45);
@@ -433,7 +457,10 @@ static void becomes_mapped_users_only(void **state)
                 listed();
                 chmod(outer, 0711);
                 chmod(top, 0777);
-                start(&(struct ask){.request = 90, .user = cases[i].user, .out = "who", .argv = {"/bin/sh", "-c", "id -u; id -G"}});
+                start(&(struct ask){.request = 90,
+                                    .user = cases[i].user,
+                                    .out = "who",
+                                    .argv = {"/bin/sh", "-c", "id -u; id -G"}});
                 struct shepherd_child c = ended(90);
                 assert_int_equal(c.state, cases[i].allowed ? SHEPHERD_EXITED : SHEPHERD_FAILED);
                 if (cases[i].allowed)
@@ -464,8 +491,10 @@ static void garbage_drops_the_agent_only(void **state)
 static void its_death_ends_its_children(void **state)
 {
         (void)state;
-        start(&(struct ask){.request = 60, .argv = {"/bin/sh", "-c", "setsid sh -c 'echo $$ > orphan; exec sleep 1000' & "
-                                                                    "echo $$ > main; while :; do sleep 1; done"}});
+        start(&(struct ask){.request = 60,
+                            .argv = {"/bin/sh", "-c",
+                                     "setsid sh -c 'echo $$ > orphan; exec sleep 1000' & "
+                                     "echo $$ > main; while :; do sleep 1; done"}});
         pid_t main_pid = pid_in("main"), orphan = pid_in("orphan");
         kill(shepherd, SIGKILL);
         waitpid(shepherd, NULL, 0);
@@ -503,10 +532,15 @@ int main(void)
 {
         prctl(PR_SET_CHILD_SUBREAPER, 0);
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(runs_and_tells),       cmocka_unit_test(says_what_failed),
-                cmocka_unit_test(ends_the_whole_tree),  cmocka_unit_test(limits),
-                cmocka_unit_test(large_requests),       cmocka_unit_test(suspends),
-                cmocka_unit_test(becomes_mapped_users_only), cmocka_unit_test(remembers_for_the_next_agent), cmocka_unit_test(garbage_drops_the_agent_only),
+                cmocka_unit_test(runs_and_tells),
+                cmocka_unit_test(says_what_failed),
+                cmocka_unit_test(ends_the_whole_tree),
+                cmocka_unit_test(limits),
+                cmocka_unit_test(large_requests),
+                cmocka_unit_test(suspends),
+                cmocka_unit_test(becomes_mapped_users_only),
+                cmocka_unit_test(remembers_for_the_next_agent),
+                cmocka_unit_test(garbage_drops_the_agent_only),
                 cmocka_unit_test(its_death_ends_its_children),
         };
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,10 +1,11 @@
 /* Ending all that a child started, and knowing when nothing is left.
  *
- * With a control group that is the group. Without one it is the child's process group, and those that left it: the
- * kernel hands us their orphans, since we are the subreaper, and each still has the marker in the environment it was
- * started with. An orphan that has wiped its environment belongs to nobody we know; it is ended when nothing of the
- * agent's runs. A child whose main process has ended is ENDING until the last of its tree is dead, looked at every few
- * milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process stuck in the kernel) is left to the next sweep. */
+ * With a control group that is the group. Without one it is the child's process group, and those that left
+ * it: the kernel hands us their orphans, since we are the subreaper, and each still has the marker in the
+ * environment it was started with. An orphan that has wiped its environment belongs to nobody we know; it is
+ * ended when nothing of the agent's runs. A child whose main process has ended is ENDING until the last of
+ * its tree is dead, looked at every few milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process
+ * stuck in the kernel) is left to the next sweep. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ static bool has_marker(pid_t pid, const char *marker, size_t length, bool whole)
                         if (!z && p > room)
                                 break;
                         size_t len = z ? (size_t)(z - p) : (size_t)(end - p);
-                        found = line_start && len >= length && !memcmp(p, marker, length) && (!whole || len == length);
+                        found = line_start && len >= length && !memcmp(p, marker, length) &&
+                                (!whole || len == length);
                         line_start = z != NULL;
                         p = z ? z + 1 : end;
                 }
@@ -75,8 +77,8 @@ void tree_kill_strays(const char *marker, size_t length)
         }
 }
 
-/* Our children that are no job's main process: orphans of jobs. Those of c are killed, or all when nothing else runs.
- * Returns how many there were. */
+/* Our children that are no job's main process: orphans of jobs. Those of c are killed, or all when nothing
+ * else runs. Returns how many there were. */
 static unsigned kill_orphans(struct shepherd *s, const struct child *c)
 {
         char path[64], room[16384];

@@ -1,6 +1,6 @@
-/* Who may become whom. The file belongs to root: lines "owner user", "*@domain *" for the same name, "#" comments.
- * Whatever it says, nobody becomes uid 0 or a user below min_uid. Read again for each request: it is short, and a
- * change then holds from the next job on. */
+/* Who may become whom. The file belongs to root: lines "owner user", "*@domain *" for the same name, "#"
+ * comments. Whatever it says, nobody becomes uid 0 or a user below min_uid. Read again for each request: it
+ * is short, and a change then holds from the next job on. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
