@@ -1,6 +1,5 @@
-/* The server answers GET /v1/wait when the counts differ from those that `seen` names, so the bar follows the
- * jobs without asking more often than they change; PAUSE_MS keeps it from following every single one of a
- * fast thousand.
+/* The server answers GET /v1/wait when the counts differ from those that `seen` names, at its own pace, so
+ * the bar follows the jobs without asking more often than they change, and the end is known at once.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "cli/wait.h"
 
 #define POLL_MS       30000
-#define PAUSE_MS      100
+#define PAUSE_MS      100  /* when an answer brought nothing new */
 #define LINE_MS       5000 /* between two lines where there is no terminal */
 #define AWAY_FIRST_MS 100
 #define AWAY_MAX_MS   2000
@@ -35,6 +34,7 @@ struct waiting {
         int64_t told_held;         /* held jobs that were spoken of */
         int64_t away_ms;           /* pause before the next try; 0: the server is there */
         bool reached, live, drawn;
+        bool news; /* the last answer was not the one before it */
 };
 
 static void read_counts(struct view root, struct counts *ret)
@@ -197,7 +197,7 @@ static int server_away(struct waiting *s, const struct err *err)
 static int ask(struct waiting *s, struct buf *last)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, seen BUF_CLEANUP = {0};
         struct err err = {""};
         int64_t poll_ms = POLL_MS;
         int rc;
@@ -222,8 +222,10 @@ static int ask(struct waiting *s, struct buf *last)
         s->reached = true;
         s->away_ms = 0;
         read_counts(answer.root, &s->now);
+        view_text(view_get(answer.root, "seen"), &seen);
+        s->news = !str_eq(buf_view(&seen), buf_view(&s->seen));
         buf_reset(&s->seen);
-        view_text(view_get(answer.root, "seen"), &s->seen);
+        buf_str(&s->seen, buf_view(&seen));
         buf_reset(last);
         buf_str(last, answer.root.text);
         show(s);
@@ -275,7 +277,8 @@ int wait_for_jobs(struct cli *cli, const struct wait *w)
                         code = CLI_TIMEOUT;
                         break;
                 }
-                pause_ms(&s, PAUSE_MS);
+                if (!s.news)
+                        pause_ms(&s, PAUSE_MS);
         }
         if (s.reached && code != CLI_USAGE)
                 print_end(&s, code, &last);
