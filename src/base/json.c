@@ -44,30 +44,43 @@ static size_t utf8_len(const unsigned char *p, size_t n)
         return len;
 }
 
+static bool is_plain(unsigned char c)
+{
+        return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* One character that is not plain. Returns how many bytes it has. */
+static size_t escaped(struct buf *b, const unsigned char *p, size_t n)
+{
+        size_t len = utf8_len(p, n);
+
+        if (len == 0)
+                buf_addz(b, "\xef\xbf\xbd");
+        else if (len > 1)
+                buf_add(b, p, len);
+        else if (*p == '"' || *p == '\\')
+                buf_add(b, (const char[]){'\\', (char)*p}, 2);
+        else if (*p == '\n')
+                buf_addz(b, "\\n");
+        else if (*p == '\t')
+                buf_addz(b, "\\t");
+        else
+                buf_printf(b, "\\u%04x", *p);
+        return len ? len : 1;
+}
+
 static void quoted(struct buf *b, struct str s)
 {
         const unsigned char *p = (const unsigned char *)s.p;
+        size_t i = 0, from;
 
         buf_char(b, '"');
-        for (size_t i = 0, len; i < s.n; i += len) {
-                len = utf8_len(p + i, s.n - i);
-                if (len == 0) {
-                        buf_addz(b, "\xef\xbf\xbd");
-                        len = 1;
-                } else if (len > 1) {
-                        buf_add(b, p + i, len);
-                } else if (p[i] == '"' || p[i] == '\\') {
-                        buf_char(b, '\\');
-                        buf_char(b, (char)p[i]);
-                } else if (p[i] == '\n') {
-                        buf_addz(b, "\\n");
-                } else if (p[i] == '\t') {
-                        buf_addz(b, "\\t");
-                } else if (p[i] < 0x20) {
-                        buf_printf(b, "\\u%04x", p[i]);
-                } else {
-                        buf_char(b, (char)p[i]);
-                }
+        while (i < s.n) {
+                for (from = i; i < s.n && is_plain(p[i]); i++)
+                        ;
+                buf_add(b, p + from, i - from);
+                if (i < s.n)
+                        i += escaped(b, p + i, s.n - i);
         }
         buf_char(b, '"');
 }
@@ -99,16 +112,28 @@ void json_strz(struct json *j, const char *z)
                 json_null(j);
 }
 
+static void number(struct buf *b, bool negative, uint64_t v)
+{
+        char text[24], *p = text + sizeof(text);
+
+        do
+                *--p = (char)('0' + v % 10);
+        while ((v /= 10) != 0);
+        if (negative)
+                *--p = '-';
+        buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
 void json_int(struct json *j, int64_t v)
 {
         comma(j);
-        buf_printf(j->out, "%lld", (long long)v);
+        number(j->out, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void json_uint(struct json *j, uint64_t v)
 {
         comma(j);
-        buf_printf(j->out, "%llu", (unsigned long long)v);
+        number(j->out, false, v);
 }
 
 void json_double(struct json *j, double v)
