@@ -36,7 +36,7 @@ check-unit: setup ## the unit tests alone, under ASan and UBSan
 check-system: setup ## the system tests alone: real daemons in temporary folders
 	@tools/check --build $(BUILD) --asan $(ASAN) system
 
-check-long: setup ## everything, with more rounds: more seeds, twenty kills
+check-long: setup ## everything, with more seeds and rounds, the daemons under ASan too
 	@DROVER_CHECK_LONG=1 tools/check --build $(BUILD) --asan $(ASAN)
 
 lint: setup ## layers, clang-format, cppcheck, clang-tidy, shellcheck

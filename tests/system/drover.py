@@ -190,7 +190,8 @@ class Instance:
         late = []
         for daemon in reversed(self.daemons):
             try:
-                daemon.stop()
+                if daemon.running() and daemon.stop() not in (0, -signal.SIGTERM):
+                    late.append(f"{daemon.name} ended with {daemon.process.returncode} when it was stopped")
             except Failed as e:
                 late.append(str(e))
         self.daemons.clear()
