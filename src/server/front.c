@@ -105,10 +105,12 @@ static void start(struct server *s, struct call *c)
 
 static void identified(struct server *s, struct call *c)
 {
-        if (!c->who)
+        if (!c->who) {
                 call_fail(c, 401, "unauthorized", "this token is not valid: ask for a new one");
-        else
-                start(s, c);
+                return;
+        }
+        http_trust(c->http);
+        start(s, c);
 }
 
 /* Over TLS: a bearer token, checked by the core thread. */

@@ -8,6 +8,7 @@
 #include "server/world.h"
 
 #define SNAPSHOT_RECORDS 200000
+#define SNAPSHOT_BYTES   (64u << 20)
 #define SNAPSHOT_AT_STOP 5000   /* records that make one worthwhile at a clean stop */
 #define SNAPSHOT_KEEP    100000 /* records left in the log, for feeds that are behind */
 #define RETRY_MS         600000
@@ -15,6 +16,7 @@
 struct snapshots {
         struct server *server;
         uint64_t seq;     /* of the newest one */
+        uint64_t bytes;   /* of records since then */
         uint64_t target;  /* of the one being made */
         int64_t retry_ms; /* after a failure: not before */
         bool runs;
@@ -122,12 +124,15 @@ static void *run(void *arg)
         return NULL;
 }
 
-void snapshot_poke(struct server *s, uint64_t durable_seq)
+void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes)
 {
         struct snapshots *sn = s->snapshots;
 
-        if (sn->runs || durable_seq < sn->seq + SNAPSHOT_RECORDS || clock_boot_ms() < sn->retry_ms)
+        sn->bytes += bytes;
+        if (sn->runs || clock_boot_ms() < sn->retry_ms || durable_seq == sn->seq ||
+            (durable_seq < sn->seq + SNAPSHOT_RECORDS && sn->bytes < SNAPSHOT_BYTES))
                 return;
+        sn->bytes = 0;
         sn->target = durable_seq;
         sn->runs = pthread_create(&sn->thread, NULL, run, sn) == 0;
 }

@@ -30,7 +30,7 @@ static void test_good(void **state)
         (void)state;
         assert_int_equal(
                 read_text("{" UUID ",\"hold\":true,\"parts\":[{\"attributes\":{\"Cmd\":\"\\\"/bin/"
-                                   "sh\\\"\",\"Arguments\":"
+                          "sh\\\"\",\"Arguments\":"
                           "\"\\\"-c "
                           "$(Item)\\\"\",\"Owner\":\"\\\"root\\\"\"},\"late\":[\"arguments\"],\"variables\":["
                           "\"Item\"],"

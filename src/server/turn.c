@@ -17,6 +17,7 @@
 struct flight {
         struct flight *next;
         struct store_batch *batch; /* NULL while the store has it */
+        size_t bytes;              /* of it */
         struct task *out, **out_tail;
         struct turn *turn;
 };
@@ -162,8 +163,8 @@ static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
                 t->last = NULL;
         atomic_store(&t->server->durable_seq, seq);
         release(t->server, f);
+        snapshot_poke(t->server, seq, f->bytes);
         flight_free(f);
-        snapshot_poke(t->server, seq);
         waits_durable(t->server);
 }
 
@@ -226,6 +227,7 @@ static void append(struct turn *t, struct flight *f)
         struct store_batch *b = f->batch;
 
         f->batch = NULL;
+        f->bytes = store_batch_bytes(b);
         t->under_way++;
         store_append(t->server->store, t->server->term, b, done, f);
 }

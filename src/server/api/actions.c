@@ -7,6 +7,7 @@
 #include "server/ids.h"
 
 #define REASON_MAX 4096
+#define SLICE_NS   4000000
 
 static const struct {
         const char *name;
@@ -30,7 +31,12 @@ struct act {
         struct failure *failures;
         size_t failure_count;
         size_t found;
-        uint64_t request; /* with a constraint only: where it goes on */
+        /* where the next slice goes on */
+        size_t at;        /* of ids */
+        uint64_t request; /* without ids */
+        uint64_t member;
+        struct expr *expr; /* the constraint, during a slice */
+        int64_t end_ns;
 };
 
 static void state_free(void *arg)
@@ -80,30 +86,39 @@ static void fail_one(struct call *c, const struct id *id, const char *message)
                 (struct failure){arena_str(&c->arena, buf_view(&b)), arena_str(&c->arena, str_of(message))};
 }
 
-/* Which of the members the constraint holds for. */
-static void choose(struct server *s, const struct expr *constraint, const struct id *id, uint64_t count,
-                   struct set *to)
+/* Which of the members from x->member on the constraint holds for, until the time is up. True: all were
+ * looked at. */
+static bool choose(struct server *s, struct act *x, const struct id *id, uint64_t count, struct set *to)
 {
         struct eval ev;
+        uint64_t m;
+        unsigned looked = 0;
 
         eval_init(&ev, clock_wall_ms() / 1000, 0);
-        for (uint64_t m = id->some ? set_first(&id->members) : 0; m < count;
-             m = id->some ? set_next(&id->members, m + 1) : m + 1) {
-                struct ad *ad = core_job_ad(s->core, id->request, (uint32_t)m);
+        for (m = x->member; m < count; m++) {
                 struct value v;
+                struct ad *ad;
 
+                if (id->some && (m = set_next(&id->members, m)) == SET_END)
+                        break;
+                if (++looked % 32 == 0 && clock_mono_ns() > x->end_ns)
+                        break;
+                ad = core_job_ad(s->core, id->request, (uint32_t)m);
                 if (!ad)
                         continue;
-                eval_expr(&ev, constraint, ad, NULL, &v);
+                eval_expr(&ev, x->expr, ad, NULL, &v);
                 if (value_is_true(&v))
                         set_add(to, (uint32_t)m);
                 eval_reset(&ev);
                 ad_free(ad);
         }
         eval_deinit(&ev);
+        x->member = m;
+        return m >= count;
 }
 
-static void act_on(struct server *s, struct call *c, const struct id *id, const struct expr *constraint)
+/* True: done with this id. */
+static bool act_on(struct server *s, struct call *c, const struct id *id)
 {
         struct act *x = c->state;
         struct core_command cmd = {
@@ -118,77 +133,79 @@ static void act_on(struct server *s, struct call *c, const struct id *id, const 
         struct set chosen = {0};
         struct err err = {0};
         uint64_t affected = 0;
+        bool all = true;
 
         if (core_request_get(s->core, id->request, &r) != 0 || !call_may(c, r.owner)) {
                 fail_one(c, id, "there is no such request");
-                return;
+                return true;
         }
         if (id->some && set_next(&id->members, r.counts.jobs) != SET_END) {
                 fail_one(c, id, "there are not so many jobs in this request");
-                return;
+                return true;
         }
-        x->found++;
-        if (constraint) {
-                choose(s, constraint, id, r.counts.jobs, &chosen);
+        x->found += x->member == 0;
+        if (x->expr) {
+                all = choose(s, x, id, r.counts.jobs, &chosen);
                 cmd.members = &chosen;
         }
-        if (!constraint || set_count(&chosen)) {
+        if (!x->expr || set_count(&chosen)) {
                 if (core_act(s->core, &cmd, &affected, &err) != 0)
                         fail_one(c, id, err.text);
                 x->affected += affected;
         }
         set_deinit(&chosen);
+        return all;
 }
 
-/* A constraint alone: every request, one a turn, so that a long queue holds nothing up. */
-static void act_all(struct server *s, struct call *c)
+static void finish(struct call *c)
 {
         struct act *x = c->state;
-        struct expr *constraint;
-        int64_t end_ns = clock_mono_ns() + 4000000;
 
-        if (expr_parse(core_symbols(s->core), x->constraint, &constraint, NULL) != 0)
-                constraint = NULL;
-        while (constraint && (x->request = core_request_next(s->core, x->request)) != 0) {
-                struct id id = {.request = x->request};
-                struct core_request r;
-
-                if (core_request_get(s->core, x->request, &r) == 0 && !r.finished_ms && call_may(c, r.owner))
-                        act_on(s, c, &id, constraint);
-                if (clock_mono_ns() > end_ns)
-                        break;
-        }
-        expr_free(constraint);
-        if (x->request)
-                call_core(c, act_all);
-        else
-                call_front(c, write_reply);
-}
-
-static void act(struct server *s, struct call *c)
-{
-        struct act *x = c->state;
-        struct expr *constraint = NULL;
-        struct err err = {0};
-
-        c->when = TURN_DURABLE;
-        if (x->constraint.n && expr_parse(core_symbols(s->core), x->constraint, &constraint, &err) != 0) {
-                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
-                return;
-        }
-        if (x->ids.count == 0) {
-                expr_free(constraint);
-                act_all(s, c);
-                return;
-        }
-        for (size_t i = 0; i < x->ids.count; i++)
-                act_on(s, c, &x->ids.items[i], constraint);
-        expr_free(constraint);
-        if (x->found == 0)
+        if (x->ids.count && x->found == 0)
                 call_fail(c, 404, "not_found", STR_FMT ": " STR_FMT, STR_ARG(x->failures[0].id),
                           STR_ARG(x->failures[0].message));
         else
                 call_front(c, write_reply);
+}
+
+/* One slice: the named ids, or with a constraint alone every request that is not finished. */
+static void act(struct server *s, struct call *c)
+{
+        struct act *x = c->state;
+        struct err err = {0};
+        bool done = false;
+
+        c->when = TURN_DURABLE;
+        x->end_ns = clock_mono_ns() + SLICE_NS;
+        if (x->constraint.n && expr_parse(core_symbols(s->core), x->constraint, &x->expr, &err) != 0) {
+                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
+                return;
+        }
+        while (!done && clock_mono_ns() < x->end_ns) {
+                struct id any = {.request = x->request};
+                struct core_request r;
+
+                if (x->ids.count) {
+                        if (act_on(s, c, &x->ids.items[x->at])) {
+                                x->at++;
+                                x->member = 0;
+                        }
+                        done = x->at == x->ids.count;
+                        continue;
+                }
+                if (x->request == 0 || core_request_get(s->core, x->request, &r) != 0 || r.finished_ms ||
+                    !call_may(c, r.owner) || act_on(s, c, &any)) {
+                        x->request = core_request_next(s->core, x->request);
+                        x->member = 0;
+                }
+                done = x->request == 0;
+        }
+        expr_free(x->expr);
+        x->expr = NULL;
+        if (done)
+                finish(c);
+        else
+                call_core(c, act);
 }
 
 static int read_ids(struct act *x, struct err *err)

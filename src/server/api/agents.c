@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "classad/eval.h"
 #include "classad/print.h"
 #include "server/agents.h"
@@ -13,8 +14,9 @@ struct listing {
         struct json j;
         char *after; /* agents up to this one are written */
         bool begun, full;
-        char *agent;       /* the one being written */
-        struct buf queues; /* its queues, as JSON */
+        char *agent;        /* the one being written */
+        struct map *listed; /* names that are written */
+        struct buf queues;  /* its queues, as JSON */
         struct json queues_json;
         uint64_t running, finished;
         bool connected;
@@ -30,6 +32,7 @@ static void state_free(void *arg)
 
         free(l->after);
         free(l->agent);
+        map_free(l->listed);
         buf_deinit(&l->queues);
         free(l);
 }
@@ -126,6 +129,7 @@ static void end_agent(struct listing *l)
         json_kint(j, "running", (int64_t)l->running);
         json_kint(j, "completed", (int64_t)l->finished);
         json_close(j, '}');
+        map_put(l->listed, str_of(l->agent), l);
         free(l->after);
         l->after = l->agent;
         l->agent = NULL;
@@ -159,6 +163,7 @@ static void prepare(struct server *s, struct call *c, struct listing *l)
         struct symbols *y = core_symbols(s->core);
 
         l->begun = true;
+        l->listed = map_new();
         l->server = s;
         l->j.out = &c->out;
         l->cpus = symbols_intern(y, STR("FreeCpus"));
@@ -173,9 +178,20 @@ static void prepare(struct server *s, struct call *c, struct listing *l)
         json_open(&l->j, '[');
 }
 
+/* One that has never offered anything. */
+static void write_bare(struct listing *l, const struct agent *a)
+{
+        l->agent = mem_dupz(a->name);
+        l->running = l->finished = 0;
+        l->connected = a->session != 0;
+        end_agent(l);
+}
+
 static void look(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
+        struct agent *a;
+        size_t at = 0;
 
         if (!l->begun)
                 prepare(s, c, l);
@@ -192,6 +208,9 @@ static void look(struct server *s, struct call *c)
                 call_core(c, look);
                 return;
         }
+        while (agents_next(s, &at, &a))
+                if (!map_get(l->listed, str_of(a->name)))
+                        write_bare(l, a);
         json_close(&l->j, ']');
         json_close(&l->j, '}');
         call_reply(c);

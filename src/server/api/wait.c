@@ -80,7 +80,11 @@ static bool count_all(struct server *s, struct call *c)
                 uint64_t before = w->n.jobs;
 
                 if (core_request_get(s->core, id->request, &r) != 0 || !call_may(c, r.owner)) {
-                        call_fail(c, 404, "not_found", "there is no request %" PRIu64, id->request);
+                        call_fail(c, 404, "not_found",
+                                  id->request <= core_request_last(s->core)
+                                          ? "request %" PRIu64 " is in the history, or not yours"
+                                          : "there is no request %" PRIu64,
+                                  id->request);
                         return false;
                 }
                 if (id->some)
