@@ -500,8 +500,12 @@ static void test_survives(void **state)
         BUF_CLEANUP struct buf data = {0};
         uint64_t term = f->term, seq;
 
-        if (!kind->survives)
-                skip();
+        if (!kind->survives) { /* what is in memory is its opener's alone */
+                append_now(f->s, f->term, batch_of("v", 1, 9), NULL, NULL);
+                restart(f);
+                assert_int_equal(store_last_seq(f->s), 0);
+                return;
+        }
         b = batch_of("v", 1, 9);
         store_batch_blob_put(b, STR("blob"), STR("kept"));
         put_history(b, 1, 1, "a@x", 5000);
@@ -544,8 +548,13 @@ static void test_second_open_is_refused(void **state)
         struct store *other;
         char pid[32];
 
-        if (!kind->survives)
-                skip();
+        if (!kind->survives) {
+                assert_int_equal(store_open(f->address, &other, NULL, &err), 0);
+                append_now(f->s, f->term, batch_of("v", 1, 9), NULL, NULL);
+                assert_int_equal(store_last_seq(other), 0);
+                store_close(other);
+                return;
+        }
         assert_int_equal(store_open(f->address, &other, NULL, &err), STORE_LOCKED);
         snprintf(pid, sizeof(pid), "process %ld:", (long)getpid());
         assert_non_null(strstr(err.text, pid));
