@@ -1,8 +1,9 @@
 /* shipped: which of the files that came along with a request one of its jobs gets.
  *
- * A request's files are those of all its jobs; a job gets the ones that it names: its program, its standard input, and
- * what its list of inputs names, a folder with all that is in it. An entry "folder/" stands for files whose names can't
- * be told from here: then the job gets all. (See also the submitter's side, cli/ship.c.) */
+ * A request's files are those of all its jobs; a job gets the ones that it names: its program, its standard
+ * input, and what its list of inputs names, a folder with all that is in it. An entry "folder/" stands for
+ * files whose names can't be told from here: then the job gets all. (See also the submitter's side,
+ * cli/ship.c.) */
 #pragma once
 #include "agent/agent.h"
 

@@ -302,7 +302,8 @@ static int add_inputs(struct stage *s, const char *text, struct err *err)
                 while (path.n > 1 && path.p[path.n - 1] == '/')
                         path.n--;
                 struct str name = base_name(path);
-                if (!path.n || is_spooled(at->t->m, name) || (contents && !at->t->same_domain && at->t->m->n_spooled))
+                if (!path.n || is_spooled(at->t->m, name) ||
+                    (contents && !at->t->same_domain && at->t->m->n_spooled))
                         continue;
                 if (str_search(path, STR("://")) > 0)
                         return err_set(err, -EINVAL, "this agent cannot fetch the input " STR_FMT,

@@ -1,6 +1,7 @@
-/* Expressions and ads from anybody: read, printed, read again, evaluated under small limits. The first byte chooses:
- * 1 an expression, 2 and 3 an ad in the new and the old syntax, 4 two ads that meet, parted by a line of dashes; any
- * other is part of the text, which is tried as an ad of either syntax and as an expression. */
+/* Expressions and ads from anybody: read, printed, read again, evaluated under small limits. The first byte
+ * chooses: 1 an expression, 2 and 3 an ad in the new and the old syntax, 4 two ads that meet, parted by a
+ * line of dashes; any other is part of the text, which is tried as an ad of either syntax and as an
+ * expression. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -64,7 +65,8 @@ static void expression(struct symbols *s, struct str text)
         expr_free(e);
 }
 
-/* Old lines lose line breaks and what a backslash before a quote meant, but what was read from them prints alike. */
+/* Old lines lose line breaks and what a backslash before a quote meant, but what was read from them prints
+ * alike. */
 static void old_again(struct symbols *s, const struct ad *ad)
 {
         BUF_CLEANUP struct buf first = {0}, once = {0}, again = {0};

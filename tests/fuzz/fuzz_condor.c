@@ -1,5 +1,5 @@
-/* Submit files. Whatever they hold, the answer is a form or an error with a text; what is written is JSON text that
- * ends. There are no files, no commands, and one variable in the environment. */
+/* Submit files. Whatever they hold, the answer is a form or an error with a text; what is written is JSON
+ * text that ends. There are no files, no commands, and one variable in the environment. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static int no_file(void *arg, const char *path, struct buf *ret)
         return -ENOENT;
 }
 
-static int some_paths(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path), void *to)
+static int some_paths(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
+                      void *to)
 {
         (void)arg;
         (void)pattern;
