@@ -13,6 +13,7 @@
 
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS  5000
+#define INFORM_MS      100 /* what only informs is written at the latest after this */
 
 struct flight {
         struct flight *next;
@@ -27,8 +28,9 @@ struct turn {
         struct flight *first, *last;
         unsigned under_way; /* appended, not called back */
         bool begun, full, broken;
+        bool urgent; /* the open batch has more than what only informs */
         int64_t retry_ms;
-        struct timer *retry;
+        struct timer *retry, *inform;
 };
 struct landing { /* a callback of the store, on its way to the core thread */
         struct task task;
@@ -40,6 +42,7 @@ struct landing { /* a callback of the store, on its way to the core thread */
 };
 
 static void retry(void *arg);
+static void inform(void *arg);
 
 static struct flight *flight_new(struct turn *t)
 {
@@ -69,6 +72,7 @@ struct turn *turn_new(struct server *s)
         t->server = s;
         t->open = flight_new(t);
         t->retry = timer_new(s->loop, retry, t);
+        t->inform = timer_new(s->loop, inform, t);
         return t;
 }
 
@@ -84,6 +88,7 @@ void turn_free(struct turn *t)
         }
         flight_free(t->open);
         timer_free(t->retry);
+        timer_free(t->inform);
         free(t);
 }
 
@@ -95,11 +100,17 @@ void turn_begin(struct turn *t)
         core_clock(t->server->core, clock_wall_ms(), clock_boot_ms());
 }
 
-struct store_batch *turn_batch(struct turn *t)
+struct store_batch *turn_inform(struct turn *t)
 {
         if (!t->open->batch)
                 t->open->batch = store_batch_new();
         return t->open->batch;
+}
+
+struct store_batch *turn_batch(struct turn *t)
+{
+        t->urgent = true;
+        return turn_inform(t);
 }
 
 static bool open_has_records(const struct turn *t)
@@ -128,6 +139,7 @@ static void release(struct server *s, struct flight *f)
 
 void turn_send(struct turn *t, struct task *task, enum turn_when when)
 {
+        t->urgent |= when == TURN_DURABLE;
         if (when == TURN_NOW || (when == TURN_READ && t->full))
                 server_to_front(t->server, task);
         else
@@ -241,8 +253,7 @@ static void retry(void *arg)
         if (t->first) {
                 append(t, t->first);
         } else if (open_has_records(t)) {
-                turn_begin(t);
-                turn_end(t);
+                inform(t);
         } else if (store_reserve_take(t->server->store) == 0) {
                 t->full = false;
                 log_info("msg=\"there is space on the disk again\"");
@@ -255,37 +266,66 @@ static void retry(void *arg)
                 timer_start(t->retry, t->retry_ms);
 }
 
+/* The open batch goes to the store; its outbox waits for it. */
+static void close_open(struct turn *t)
+{
+        struct flight *f = t->open;
+
+        t->open = flight_new(t);
+        t->urgent = false;
+        timer_stop(t->inform);
+        if (t->last)
+                t->last->next = f;
+        else
+                t->first = f;
+        t->last = f;
+        append(t, f);
+}
+
+/* Nothing of this turn needs the disk: what it says follows what is under way. */
+static void follow_last(struct turn *t)
+{
+        if (!t->open->out)
+                return;
+        if (!t->first) {
+                release(t->server, t->open);
+                return;
+        }
+        *t->last->out_tail = t->open->out;
+        t->last->out_tail = t->open->out_tail;
+        t->open->out = NULL;
+        t->open->out_tail = &t->open->out;
+}
+
+static void inform(void *arg)
+{
+        struct turn *t = arg;
+
+        turn_begin(t);
+        t->urgent = true;
+        turn_end(t);
+}
+
 void turn_end(struct turn *t)
 {
+        bool stopping = atomic_load(&t->server->stopping);
+
         if (!t->begun)
                 return;
-        if (!t->full && !atomic_load(&t->server->stopping))
+        if (!t->full && !stopping)
                 core_match(t->server->core);
         agents_flush(t->server);
         waits_flush(t->server);
         t->begun = false;
         if (t->broken)
                 return;
-        if (open_has_records(t)) {
-                struct flight *f = t->open;
-
-                if (t->full && t->first)
-                        return; /* gathers behind what cannot be written */
-                t->open = flight_new(t);
-                if (t->last)
-                        t->last->next = f;
-                else
-                        t->first = f;
-                t->last = f;
-                append(t, f);
-        } else if (t->open->out) {
-                if (!t->first) {
-                        release(t->server, t->open);
-                } else {
-                        *t->last->out_tail = t->open->out;
-                        t->last->out_tail = t->open->out_tail;
-                        t->open->out = NULL;
-                        t->open->out_tail = &t->open->out;
-                }
+        if (open_has_records(t) && (t->urgent || stopping)) {
+                if (!t->full || !t->first) /* else it gathers behind what cannot be written */
+                        close_open(t);
+                return;
         }
+        t->urgent = false;
+        follow_last(t);
+        if (open_has_records(t) && !timer_running(t->inform))
+                timer_start(t->inform, INFORM_MS);
 }

@@ -22,7 +22,9 @@ static void on_event(void *arg, const struct event *e)
         BUF_CLEANUP struct buf record = {0};
 
         event_pack(&record, e);
-        store_batch_event(turn_batch(s->turn), buf_view(&record));
+        store_batch_event(e->type == EVENT_ACCEPTED || e->type == EVENT_STARTED ? turn_inform(s->turn)
+                                                                                : turn_batch(s->turn),
+                          buf_view(&record));
         waits_changed(s, e->request);
 }
 
