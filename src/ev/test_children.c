@@ -157,7 +157,11 @@ static void signals_are_as_new(void **state)
         signal(SIGINT, SIG_DFL);
         signal(SIGQUIT, SIG_DFL);
         signal(SIGPIPE, SIG_IGN);
-        spawn(w, "test $(grep -cE 'Sig(Blk|Ign):.0000000000000000' /proc/self/status) = 2", NULL);
+        /* 32 and 33 are glibc's own: its posix_spawn, which make uses, leaves them ignored for good. */
+        spawn(w,
+              "test $(grep -cE 'Sig(Blk|Ign):.00000000[08]0000000|Sig(Blk|Ign):.00000001[08]0000000'"
+              " /proc/self/status) = 2",
+              NULL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         help_run(w->loop);
         assert_int_equal(w->status[0], 0);
