@@ -106,6 +106,7 @@ struct store_query { /* zero fields do not restrict */
         uint64_t request;
         bool has_member;
         uint32_t member;
+        uint32_t member_end; /* with has_member: [member, member_end); 0: this one only */
         struct str owner;
         int64_t ended_from_ms, ended_to_ms; /* [from, to) */
         uint64_t before; /* rows older than this row id: for paging; rows come newest first */

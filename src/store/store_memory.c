@@ -316,7 +316,10 @@ static int memory_blob_list(struct store_backend *be, struct str prefix, store_n
 
 static bool wanted(const struct store_query *q, const struct store_history *h)
 {
-        return (!q->request || h->request == q->request) && (!q->has_member || h->member == q->member) &&
+        uint32_t end = q->member_end ? q->member_end : q->member + 1;
+
+        return (!q->request || h->request == q->request) &&
+               (!q->has_member || (h->member >= q->member && h->member < end)) &&
                (!q->owner.n || str_eq(h->owner, q->owner)) &&
                (!q->ended_from_ms || h->ended_ms >= q->ended_from_ms) &&
                (!q->ended_to_ms || h->ended_ms < q->ended_to_ms);

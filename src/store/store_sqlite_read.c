@@ -244,7 +244,7 @@ static void history_sql(const struct store_query *q, struct buf *sql)
         if (q->request)
                 buf_addz(sql, " AND request = ?1");
         if (q->has_member)
-                buf_addz(sql, " AND member = ?2");
+                buf_addz(sql, q->member_end ? " AND member >= ?2 AND member < ?8" : " AND member = ?2");
         if (q->owner.n)
                 buf_addz(sql, " AND owner = ?3");
         if (q->ended_from_ms)
@@ -296,6 +296,7 @@ int sqlite_history(struct store_backend *be, const struct store_query *q, store_
                 sqlite3_bind_int64(rd.st, 5, q->ended_to_ms);
                 sqlite3_bind_int64(rd.st, 6, (int64_t)q->before);
                 sqlite3_bind_int64(rd.st, 7, q->limit);
+                sqlite3_bind_int64(rd.st, 8, q->member_end);
         }
         while (r == 0 && read_row(&rd, &r, err))
                 r = history_row(&rd, fn, arg, err);

@@ -294,6 +294,11 @@ static void test_history(void **state)
         assert_int_equal(count_rows(f->s, (struct store_query){.request = 3}), 0);
         assert_int_equal(
                 count_rows(f->s, (struct store_query){.request = 2, .has_member = true, .member = 0}), 1);
+        assert_int_equal(count_rows(f->s, (struct store_query){.request = 2,
+                                                               .has_member = true,
+                                                               .member = 10,
+                                                               .member_end = 25}),
+                         15);
         assert_int_equal(count_rows(f->s, (struct store_query){.owner = STR("a@x")}), 50);
         assert_int_equal(count_rows(f->s, (struct store_query){.owner = STR("a")}), 0);
         assert_int_equal(count_rows(f->s, (struct store_query){.ended_from_ms = 1500}), 50);

@@ -9,13 +9,14 @@
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     10000
+#define LOOKED_MAX    20000 /* rows a page looks at; a page may then be short, and has a next */
 
 struct history {
         struct ids ids;
         struct str owner;
         uint64_t limit, before;
         struct row *rows;
-        size_t count;
+        size_t count, looked;
         uint64_t last_row;
         bool more;
         struct past *past;
@@ -62,11 +63,12 @@ static int on_row(void *arg, uint64_t row, const struct store_history *r)
 {
         struct history *h = arg;
 
-        if (h->count == h->limit) {
+        if (h->count == h->limit || h->looked == LOOKED_MAX) {
                 h->more = true;
                 return 1;
         }
         h->last_row = row;
+        h->looked++;
         if (is_named(h, r->request, r->member) && call_may(h->call, r->owner) &&
             past_row(h->past, r, &h->call->arena, false, STR_NONE, &h->rows[h->count]))
                 h->count++;
@@ -109,6 +111,8 @@ void api_history(struct server *s, struct call *c)
                 return;
         if (h->limit == 0 || h->limit > LIMIT_MAX)
                 h->limit = LIMIT_MAX; /* a page; "next" leads on */
+        if (h->limit == 0)
+                h->limit = LIMIT_DEFAULT;
         if (owner.n && str_rfind(owner, '@') < 0) {
                 BUF_CLEANUP struct buf b = {0};
 

@@ -207,13 +207,50 @@ bool jobs_fill_past(struct server *s, struct arena *a, struct row *r, bool whole
         return store_history_query(s->store, &q, on_history, &x, NULL) == 0 && x.found;
 }
 
+struct fill { /* the rows of one run: one request, members ascending */
+        struct server *server;
+        struct listing *l;
+        size_t from, end;
+};
+
+static int on_run(void *arg, uint64_t at, const struct store_history *h)
+{
+        struct fill *f = arg;
+        size_t low = f->from, high = f->end;
+
+        (void)at;
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (f->l->rows[middle].member < h->member)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (low < f->end && f->l->rows[low].member == h->member && f->l->rows[low].past)
+                past_row(reader_past(f->server->reader), h, &f->l->arena, false, f->l->names,
+                         &f->l->rows[low]);
+        return 0;
+}
+
+/* Asks for the history of a run of rows at once. */
 static void fill_past(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
 
-        for (size_t i = 0; i < l->count; i++)
-                if (l->rows[i].past)
-                        jobs_fill_past(s, &l->arena, &l->rows[i], false, l->names);
+        for (size_t from = 0, end; from < l->count; from = end) {
+                const struct row *first = &l->rows[from];
+                struct fill f = {s, l, from, from};
+                struct store_query q = {
+                        .request = first->request, .has_member = true, .member = first->member};
+
+                for (end = from; end < l->count && l->rows[end].request == first->request; end++)
+                        if (l->rows[end].past)
+                                q.member_end = l->rows[end].member + 1;
+                f.end = end;
+                if (q.member_end)
+                        store_history_query(s->store, &q, on_run, &f, NULL);
+        }
         call_front(c, write_slice);
 }
 

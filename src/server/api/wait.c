@@ -181,7 +181,7 @@ static void look(struct server *s, struct call *c)
         changed = strcmp(w->seen, w->now) != 0;
         c->when = TURN_DURABLE;
         if (is_done(w))
-                call_front(c, w->some ? ask_reader : write_reply);
+                call_front(c, w->some && w->n.completed ? ask_reader : write_reply);
         else if (now >= w->deadline_ms || (changed && (!*w->seen || now - w->came_ms >= WAIT_PACE_MS)))
                 call_front(c, write_reply);
         else if (changed)
