@@ -7,7 +7,8 @@
 #include "base/pack.h"
 
 /* After this many single changes a bitmap is searched for runs again. */
-#define CHURN_MAX 4096u
+#define CHURN_MAX  4096u
+#define RANGE_LONG 4096 /* a range of so many is worth looking at all the rest at once */
 
 static uint64_t range_mask(uint64_t first, uint64_t end) /* bits of [first, end) within 0..63 */
 {
@@ -116,7 +117,10 @@ void set_add_range(struct set *s, uint64_t first, uint64_t end)
         } else {
                 grow(s);
                 roaring_bitmap_add_range(s->bitmap, first, end);
-                roaring_bitmap_run_optimize(s->bitmap);
+                if (end - first >= RANGE_LONG)
+                        roaring_bitmap_run_optimize(s->bitmap);
+                else
+                        churned(s, end - first < 64 ? (uint32_t)(end - first) : 64);
         }
         recount(s);
 }

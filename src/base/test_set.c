@@ -303,12 +303,33 @@ static void bad_records(void **state)
         }
 }
 
+/* Every third of a million: reading it back must not look at all of it for every run. */
+static void fragmented(void **state)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct set s = {0}, t = {0};
+        struct unpack from;
+
+        (void)state;
+        for (uint64_t i = 0; i < 1000000; i += 3)
+                set_add(&s, (uint32_t)i);
+        set_pack(&b, &s);
+        from = unpack_from(buf_view(&b));
+        assert_int_equal(set_unpack(&t, &from), 0);
+        assert_int_equal(set_count(&t), set_count(&s));
+        set_remove_all(&s, &t);
+        assert_int_equal(set_count(&s), 0);
+        set_deinit(&s);
+        set_deinit(&t);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(random_model), cmocka_unit_test(random_blocks),
                 cmocka_unit_test(million),      cmocka_unit_test(far_end),
                 cmocka_unit_test(text),         cmocka_unit_test(bad_records),
+                cmocka_unit_test(fragmented),
         };
 
         return cmocka_run_group_tests_name("base/set", tests, NULL, NULL);
