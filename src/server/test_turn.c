@@ -151,10 +151,10 @@ static void test_several_turns_keep_their_order(void **state)
         struct turn *t = bench->server.turn;
 
         (void)state;
-        for (char c = 'a'; c <= 'z'; c++) {
+        for (int c = 'a'; c <= 'z'; c++) {
                 turn_begin(t);
                 record(turn_batch(t));
-                say(c, TURN_DURABLE);
+                say((char)c, TURN_DURABLE);
                 turn_end(t);
         }
         assert_string_equal(wait_for(26), "abcdefghijklmnopqrstuvwxyz");

@@ -27,8 +27,8 @@ void turn_free(struct turn *t); /* NULL is fine */
 void turn_begin(struct turn *t);
 void turn_end(struct turn *t);
 struct store_batch *turn_batch(struct turn *t); /* of this turn */
-/* The same, for a record that only informs: it holds nothing back and is written with the next batch, or a little
- * later alone. */
+/* The same, for a record that only informs: it holds nothing back and is written with the next batch, or a
+ * little later alone. */
 struct store_batch *turn_inform(struct turn *t);
 void turn_send(struct turn *t, struct task *task, enum turn_when when);
 bool turn_full(const struct turn *t);
