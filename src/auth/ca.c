@@ -102,7 +102,7 @@ static X509 *certify(enum profile profile, struct str name, const char *alternat
         return NULL;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------ */
+/* ---- opening */
 
 static int make_key(int dirfd, struct ca *ca, struct err *err)
 {
@@ -234,7 +234,7 @@ const char *ca_fingerprint(const struct ca *ca)
         return ca->fingerprint;
 }
 
-/* ---- issuing ------------------------------------------------------------------------------------------ */
+/* ---- issuing */
 
 /* "DNS:host," or "IP:address,". A host name may begin with "*.". */
 static bool add_alternative(struct buf *out, struct str name)

@@ -49,7 +49,7 @@ struct token {
         struct str owners;
 };
 
-/* ---- text --------------------------------------------------------------------------------------------- */
+/* ---- text */
 struct token_text {
         enum token_kind kind;
         struct str fingerprint, id, secret; /* borrowed */
@@ -67,7 +67,7 @@ int token_unpack(struct token *t, struct str id, struct str record);
  * secret differs. 0 or enum token_error. */
 int token_check(const struct token *t, const struct token_text *text, enum token_kind wanted, int64_t now_ms);
 
-/* ---- table -------------------------------------------------------------------------------------------- */
+/* ---- table */
 struct tokens;
 /* Reads all records. 0; -EBADMSG when one cannot be read (err names it); or what the store returned. */
 int tokens_load(struct store *s, struct tokens **ret, struct err *err);

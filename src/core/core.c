@@ -190,7 +190,7 @@ int core_submit(struct core *c, const struct submission *s, bool check_only, uin
         return 0;
 }
 
-/* ---- users' commands ---- */
+/* ---- users' commands */
 
 static void add_where(const struct request *r, const struct set *members, bool (*want)(const struct job *),
                       struct set *to)

@@ -103,8 +103,7 @@ void core_free(struct core *c); /* NULL is fine */
 struct symbols *core_symbols(struct core *c);
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms); /* before the calls of a turn */
 
-/* ---- users' commands
- * ------------------------------------------------------------------------------------------ */
+/* ---- users' commands */
 /* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id
  * given. 0; CORE_INVALID with err (nothing has changed); `check_only`: checks and changes nothing. */
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
@@ -131,8 +130,7 @@ struct core_command {
  * CORE_FORBIDDEN. */
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err);
 
-/* ---- agents
- * --------------------------------------------------------------------------------------------------- */
+/* ---- agents */
 struct core_attempts { /* members of a request with one fence */
         uint64_t request;
         uint32_t fence;
@@ -181,22 +179,19 @@ struct core_result {
  * may forget it once what was written so far is durable. */
 bool core_result(struct core *c, const char *agent, const struct core_result *r);
 
-/* ---- time
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- time */
 void core_match(struct core *c); /* offers and jobs that changed meet */
 /* Ends leases, evaluates periodic policies, files history, forgets old requests: a slice of each. Returns how
  * long until it wants to be called again, in milliseconds. */
 int64_t core_tick(struct core *c);
 
-/* ---- replay
- * --------------------------------------------------------------------------------------------------- */
+/* ---- replay */
 int core_replay(struct core *c, struct str record, struct err *err); /* 0, or CORE_DAMAGED, -errno */
 void core_snapshot(struct core *c, struct buf *out);
 int core_restore(struct core *c, struct str snapshot, struct err *err); /* into a new core */
 void core_ready(struct core *c); /* replay is over: every lease gets a full term from now on */
 
-/* ---- looking
- * -------------------------------------------------------------------------------------------------- */
+/* ---- looking */
 struct core_counts {
         uint64_t jobs, idle, running, held, completed, failed,
                 removed; /* running: every state with an attempt */

@@ -118,7 +118,7 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
                 say(d, JOB_COMPLETED, 0, 0, STR(""));
 }
 
-/* ---- from time to time ---- */
+/* ---- from time to time */
 
 /* Emits what the policies of one member say. `members`: all those that they decide for. */
 static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)

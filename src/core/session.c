@@ -132,7 +132,7 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                         }
 }
 
-/* ---- offers ---- */
+/* ---- offers */
 
 static void on_target(void *arg, symbol name, bool target)
 {
@@ -267,7 +267,7 @@ void core_withdraw(struct core *c, const char *agent, const char *queue)
                         q->offers = false;
 }
 
-/* ---- attempts ---- */
+/* ---- attempts */
 
 void core_accepted(struct core *c, const char *agent, const struct core_attempts *a)
 {
@@ -360,7 +360,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
         return true;
 }
 
-/* ---- leases ---- */
+/* ---- leases */
 
 int64_t leases_end(struct core *c)
 {

@@ -12,7 +12,7 @@
 
 #define SNAPSHOT_VERSION 1
 
-/* ---- writing ---- */
+/* ---- writing */
 
 struct writer {
         struct buf *out;
@@ -140,7 +140,7 @@ void core_snapshot(struct core *c, struct buf *out)
         idmap_free(w.queues);
 }
 
-/* ---- reading ---- */
+/* ---- reading */
 
 struct reader {
         struct core *core;

@@ -58,8 +58,7 @@ int access_tls(struct access *a, const struct config *config, struct tls_context
         return r;
 }
 
-/* ---- users
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- users */
 
 struct bearer {
         call_fn *next;
@@ -91,8 +90,7 @@ void access_bearer(struct call *c, struct str token, call_fn *next)
         call_core(c, look);
 }
 
-/* ---- agents
- * --------------------------------------------------------------------------------------------------- */
+/* ---- agents */
 
 static bool name_taken(const struct access *a, struct str name)
 {

@@ -23,8 +23,7 @@ struct front_user {
 static pthread_t thread; /* there is one front in a process */
 static bool thread_runs;
 
-/* ---- who is calling
- * ------------------------------------------------------------------------------------------- */
+/* ---- who is calling */
 
 static char *ask_user(struct front *f, uid_t uid)
 {
@@ -84,8 +83,7 @@ static enum role role_of(const struct server *s, const char *who)
         return listed(&s->config.operators, who) ? ROLE_OPERATOR : ROLE_USER;
 }
 
-/* ---- HTTP
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- HTTP */
 
 static void on_close(void *arg, struct http_request *r)
 {
@@ -174,8 +172,7 @@ static void handle(void *arg, struct http_request *r)
                 identify_token(f->server, c);
 }
 
-/* ---- the thread
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the thread */
 
 static void receive(void *arg, struct mail *m)
 {

@@ -65,8 +65,7 @@ static void add_owned(struct objects *o, struct str hash, struct str owner, stru
                 map_put(o->uploads, key2(&key, upload, owner), w);
 }
 
-/* ---- opening
- * -------------------------------------------------------------------------------------------------- */
+/* ---- opening */
 
 struct loading {
         struct server *server;
@@ -147,8 +146,7 @@ void objects_free(struct objects *o)
         free(o);
 }
 
-/* ---- uploads and submits
- * -------------------------------------------------------------------------------------- */
+/* ---- uploads and submits */
 
 void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash)
 {
@@ -223,8 +221,7 @@ int objects_read_whole(struct server *s, const char *hash, struct buf *ret, stru
         return ret->n == size ? 0 : err_set(err, -EIO, "the uploaded items cannot be read");
 }
 
-/* ---- agents
- * --------------------------------------------------------------------------------------------------- */
+/* ---- agents */
 
 struct transfer { /* one read or write, on its way through the reader thread */
         struct task task;
@@ -502,8 +499,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
         r->outputs = buf_view(room);
 }
 
-/* ---- collecting
- * ----------------------------------------------------------------------------------------------- */
+/* ---- collecting */
 
 struct collect {
         struct task task;

@@ -107,8 +107,7 @@ static void on_tick(void *arg)
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
 
-/* ---- stopping
- * ------------------------------------------------------------------------------------------------- */
+/* ---- stopping */
 
 static void on_stop_look(void *arg)
 {
@@ -132,8 +131,7 @@ static void on_signal(void *arg)
         timer_start(d->stop, 0);
 }
 
-/* ---- starting
- * ------------------------------------------------------------------------------------------------- */
+/* ---- starting */
 
 static int read_uuid(struct server *s, struct err *err)
 {

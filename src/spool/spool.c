@@ -140,7 +140,7 @@ int spool_object_remove(struct spool *s, struct str hash)
         return r == -ENOENT ? SPOOL_NOT_FOUND : r;
 }
 
-/* ---- listing ------------------------------------------------------------------------------------------ */
+/* ---- listing */
 
 static int64_t arrived_ms(const struct stat *st)
 {

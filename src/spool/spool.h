@@ -30,7 +30,7 @@ struct spool;
 int spool_open(const char *folder, uint64_t object_max, struct spool **ret, struct err *err);
 void spool_close(struct spool *s); /* uploads stay; NULL is fine */
 
-/* ---- coming in ---------------------------------------------------------------------------------------- */
+/* ---- coming in */
 /* Begins an upload, or finds the one that is there (then with SPOOL_NOT_FOUND when it is another owner's).
  * *ret_size: where to go on. 0; -EINVAL when id is no uuid or owner is empty or over 255 bytes; SPOOL_FULL;
  * -errno. */
@@ -60,7 +60,7 @@ void spool_finish(struct spool *s, struct spool_finish *f, size_t count);
 int spool_finish_one(struct spool *s, const char *id, const char *expect, char ret_hash[SPOOL_HASH_TEXT],
                      uint64_t *ret_size, struct err *err);
 
-/* ---- objects ------------------------------------------------------------------------------------------ */
+/* ---- objects */
 bool spool_hash_valid(struct str hash);
 /* For reading. The descriptor is the caller's, and stays good when the object is removed. 0; SPOOL_NOT_FOUND;
  * -errno. ret_size may be NULL. */

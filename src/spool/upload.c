@@ -92,7 +92,7 @@ static void forget(struct spool *s, struct upload *u)
         upload_free(u);
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------ */
+/* ---- restart */
 
 static void load_one(struct spool *s, const char *id)
 {
@@ -143,7 +143,7 @@ void spool_uploads_free(struct spool *s)
                 upload_free(u);
 }
 
-/* ---- growing ------------------------------------------------------------------------------------------ */
+/* ---- growing */
 
 static int create_files(struct spool *s, const char *id, struct str owner, struct err *err)
 {
@@ -326,7 +326,7 @@ size_t spool_upload_expire(struct spool *s, int64_t before_ms)
         return count;
 }
 
-/* ---- becoming objects --------------------------------------------------------------------------------- */
+/* ---- becoming objects */
 
 struct ending {
         struct upload *u; /* NULL: it failed, or was not there */

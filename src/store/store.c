@@ -93,7 +93,7 @@ void store_batch_free(struct store_batch *b)
         free(b);
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------- */
+/* ---- the thread */
 
 static void finish(struct store_batch *b, const struct err *err)
 {
@@ -271,7 +271,7 @@ static void *store_main(void *arg)
         }
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls */
 
 static const struct {
         const char *prefix;

@@ -56,7 +56,7 @@ void store_close(struct store *s);
 /* Takes the next term: every append with an older term is refused from now on. 0 or -errno. */
 int store_term_take(struct store *s, uint64_t *ret_term, struct err *err);
 
-/* ---- writing ------------------------------------------------------------------------------------------ */
+/* ---- writing */
 struct store_batch *store_batch_new(void);
 void store_batch_free(struct store_batch *b);                                   /* NULL is fine */
 void store_batch_event(struct store_batch *b, struct str record);               /* copied */
@@ -80,7 +80,7 @@ void store_append(struct store *s, uint64_t term, struct store_batch *b, store_d
 int store_reserve_release(struct store *s);
 int store_reserve_take(struct store *s);
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading */
 uint64_t store_last_seq(struct store *s);
 /* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). 0 at
  * the end. STORE_CORRUPT when a record is missing or its checksum is wrong. The bytes live until fn returns.

@@ -243,7 +243,7 @@ static int memory_reserve_take(struct store_backend *be)
         return 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading */
 
 static int memory_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err)
 {

@@ -50,7 +50,7 @@ static void rollback(struct sqlite *q)
                 step(q, ST_ROLLBACK, NULL, NULL);
 }
 
-/* ---- checkpoints -------------------------------------------------------------------------------------- */
+/* ---- checkpoints */
 
 static int checkpoint(struct sqlite *q, sqlite3 *db, struct err *err)
 {
@@ -179,7 +179,7 @@ static void after_commit(struct sqlite *q)
         }
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------- */
+/* ---- transactions */
 
 static int begin(struct sqlite *q, uint64_t *ret_term, struct err *err)
 {
@@ -310,7 +310,7 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
         return r;
 }
 
-/* ---- snapshots ---------------------------------------------------------------------------------------- */
+/* ---- snapshots */
 
 enum snapshot_phase { CLEAN_BEFORE, WRITE_PARTS, TIDY_AFTER };
 

@@ -46,7 +46,7 @@ static unsigned chance(void)
         return fault.seed >> 16;
 }
 
-/* ---- power loss --------------------------------------------------------------------------------------- */
+/* ---- power loss */
 
 static void forget_changes(struct disk *d)
 {
@@ -130,7 +130,7 @@ static void lose(struct disk *d)
         fclose(to);
 }
 
-/* ---- the chosen call ---------------------------------------------------------------------------------- */
+/* ---- the chosen call */
 
 enum call { CALL_WRITE, CALL_FLUSH, CALL_OTHER };
 

@@ -47,7 +47,7 @@ static unsigned step_now;
                 }                                                                                            \
         } while (0)
 
-/* ---- random numbers: xorshift64*, seeded ---- */
+/* ---- random numbers: xorshift64*, seeded */
 static uint64_t random_state;
 static uint64_t random_u64(void)
 {
@@ -65,7 +65,7 @@ static bool chance(unsigned percent)
         return below(100) < percent;
 }
 
-/* ---- what the world keeps ---- */
+/* ---- what the world keeps */
 enum action_kind { ASSIGN, CONTROL, ACK, STALE };
 struct action {
         enum action_kind kind;
@@ -150,7 +150,7 @@ static uint64_t key(uint64_t request, uint32_t member)
         return request << 24 | member;
 }
 
-/* ---- the core's world ---- */
+/* ---- the core's world */
 static void on_event(void *arg, const struct event *e)
 {
         struct batch *b = &world.turn;
@@ -269,7 +269,7 @@ static const struct core_world core_world = {
         .load = on_load,
 };
 
-/* ---- batches ---- */
+/* ---- batches */
 static void action_free(struct action *a)
 {
         free(a->agent);
@@ -357,7 +357,7 @@ static void commit_one(void)
         batch_free(&b);
 }
 
-/* ---- the server dies and comes back ---- */
+/* ---- the server dies and comes back */
 static struct core *new_core(bool shadow)
 {
         struct core_config config = {.lease_ms = 3000,
@@ -439,7 +439,7 @@ static void crash_server(void)
         core_ready(world.core);
 }
 
-/* ---- agents ---- */
+/* ---- agents */
 static void forget_attempt(struct sim_agent *g, size_t i)
 {
         if (g->attempts[i].state != DONE) {
@@ -654,7 +654,7 @@ static void agent_step(struct sim_agent *g)
                 offer(g);
 }
 
-/* ---- users ---- */
+/* ---- users */
 static void add(struct submission_part *p, const char *name, const char *text)
 {
         submission_add_attribute(p, str_of(name), str_of(text), strstr(text, "$(") != NULL);
@@ -739,7 +739,7 @@ static void act(void)
         set_deinit(&some);
 }
 
-/* ---- the game ---- */
+/* ---- the game */
 static void check_agents(void)
 {
         struct idmap *alive = idmap_new();

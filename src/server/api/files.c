@@ -205,8 +205,7 @@ void api_job_files(struct server *s, struct call *c)
                 start(c, list_job);
 }
 
-/* ---- bytes
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- bytes */
 
 static void write_chunk(struct server *s, struct call *c);
 

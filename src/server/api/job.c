@@ -66,8 +66,7 @@ static void start(struct call *c, call_fn *there, call_fn *past)
                 call_core(c, find);
 }
 
-/* ---- the whole ad
- * --------------------------------------------------------------------------------------------- */
+/* ---- the whole ad */
 
 static void write_row(struct server *s, struct call *c)
 {
@@ -126,8 +125,7 @@ void api_job(struct server *s, struct call *c)
         start(c, make_row, read_row);
 }
 
-/* ---- its log
- * -------------------------------------------------------------------------------------------------- */
+/* ---- its log */
 
 struct log_writer {
         struct json j;

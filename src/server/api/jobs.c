@@ -48,8 +48,7 @@ static bool owner_is(struct str owner, struct str wanted)
         return at >= 0 && str_eq(str_head(owner, (size_t)at), wanted);
 }
 
-/* ---- core
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- core */
 
 struct filter {
         struct row_maker maker;
@@ -302,8 +301,7 @@ static void slice(struct server *s, struct call *c)
         call_front(c, l->more ? ask_past : write_slice);
 }
 
-/* ---- front
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- front */
 
 static void next_slice(void *arg, struct http_request *r)
 {

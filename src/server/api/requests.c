@@ -91,8 +91,7 @@ static void write_fields(struct json *j, const struct request_row *r)
                 json_null(j);
 }
 
-/* ---- listing
- * -------------------------------------------------------------------------------------------------- */
+/* ---- listing */
 
 static bool owner_is(struct str owner, struct str wanted)
 {
@@ -190,8 +189,7 @@ void api_requests(struct server *s, struct call *c)
         call_core(c, slice);
 }
 
-/* ---- one
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- one */
 
 #define PARTS_SHOWN 1000
 

@@ -43,7 +43,7 @@ static bool is_mine(struct server *s, struct call *c, const char *id)
         return spool_upload_owner(objects_spool(s), id, &owner) == 0 && str_eqz(buf_view(&owner), c->who);
 }
 
-/* ---- begin ---- */
+/* ---- begin */
 static void begin(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
@@ -72,7 +72,7 @@ void api_upload_new(struct server *s, struct call *c)
         call_reader(c, begin);
 }
 
-/* ---- a piece ---- */
+/* ---- a piece */
 static void put(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
@@ -121,7 +121,7 @@ void api_upload_put(struct server *s, struct call *c)
         call_reader(c, put);
 }
 
-/* ---- finish ---- */
+/* ---- finish */
 static void own(struct server *s, struct call *c)
 {
         struct upload *u = c->state;
