@@ -65,15 +65,21 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
         return yes;
 }
 
+void queue_show_free(struct core *c, struct queue *q)
+{
+        ad_set_integer(q->ad, c->attr.Cpus, q->cpus < q->total_cpus ? q->cpus : q->total_cpus);
+        ad_set_integer(q->ad, c->attr.Memory,
+                       q->memory_mib < q->total_memory_mib ? q->memory_mib : q->total_memory_mib);
+        ad_set_integer(q->ad, c->attr.Disk, q->disk_kib);
+}
+
 static void take(struct core *c, struct queue *q, const struct need *n)
 {
         q->cpus -= n->cpus;
         q->memory_mib -= n->memory_mib;
         q->disk_kib -= n->disk_kib;
         q->jobs_left--;
-        ad_set_integer(q->ad, c->attr.Cpus, q->cpus);
-        ad_set_integer(q->ad, c->attr.Memory, q->memory_mib);
-        ad_set_integer(q->ad, c->attr.Disk, q->disk_kib);
+        queue_show_free(c, q);
 }
 
 static uint32_t next_fence(const struct request *r, uint32_t member)

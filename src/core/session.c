@@ -239,11 +239,10 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
         q->memory_mib = number_of(c, ad, at->Memory) - q->taken_memory_mib;
         q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
-        if (q->taken_jobs) {
-                ad_set_integer(ad, at->Cpus, q->cpus);
-                ad_set_integer(ad, at->Memory, q->memory_mib);
-                ad_set_integer(ad, at->Disk, q->disk_kib);
-        }
+        q->total_cpus = ad_find(ad, at->TotalCpus) ? number_of(c, ad, at->TotalCpus) : INT64_MAX;
+        q->total_memory_mib = ad_find(ad, at->TotalMemory) ? number_of(c, ad, at->TotalMemory) : INT64_MAX;
+        if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
+                queue_show_free(c, q);
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
         q->offers = a->connected && o->jobs_max > 0;

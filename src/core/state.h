@@ -146,7 +146,8 @@ struct queue {
         uint64_t serial;
         bool offers, dirty, job_specific, has_rank;
         uint32_t jobs_left;
-        int64_t cpus, memory_mib, disk_kib; /* free */
+        int64_t cpus, memory_mib, disk_kib;   /* free, with what it takes ahead */
+        int64_t total_cpus, total_memory_mib; /* INT64_MAX: it does not say */
         int64_t taken_cpus, taken_memory_mib,
                 taken_disk_kib; /* by attempts that the agent has not accepted yet */
         uint32_t taken_jobs;
@@ -245,6 +246,9 @@ struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
 void queue_attach(struct queue *q, struct job *j);
 void queue_detach(struct queue *q, struct job *j);
 void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accepted before */
+/* Writes what is free into its ad. What a queue takes ahead of its turn is no machine: never more than it
+ * has. */
+void queue_show_free(struct core *c, struct queue *q);
 bool queue_allows_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,

@@ -549,6 +549,32 @@ static void test_why(void **state)
         buf_deinit(&out);
 }
 
+static enum job_state state_of(struct story *s, uint64_t request, uint32_t member)
+{
+        struct core_job j;
+
+        assert_int_equal(core_job_get(s->core, request, member, &j), 0);
+        return j.state;
+}
+
+/* A queue that takes jobs ahead offers more than it has; no job sees a machine of that size. */
+static void test_ahead_is_no_machine(void **state)
+{
+        struct story *s = *state;
+
+        offer(s, "n1", "[ Cpus = 40; TotalCpus = 2; Memory = 4000; TotalMemory = 100; Disk = 9 ]", 40);
+        submit(s, 1, (const char *const[]){"Requirements", "TARGET.Cpus >= 8", "RequestCpus", "1", NULL},
+               NULL);
+        submit(s, 1, (const char *const[]){"Requirements", "TARGET.Memory > 100", "RequestCpus", "1", NULL},
+               NULL);
+        submit(s, 10, (const char *const[]){"Requirements", "TARGET.Cpus >= 2", "RequestCpus", "1", NULL},
+               NULL);
+        core_match(s->core);
+        assert_int_equal(state_of(s, 1, 0), JOB_IDLE);
+        assert_int_equal(state_of(s, 2, 0), JOB_IDLE);
+        assert_int_equal(state_of(s, 3, 9), JOB_MATCHED);
+}
+
 static void keep_change(void *arg, const struct core_change *x)
 {
         buf_printf(arg, "%d " STR_FMT " refused %u alone %u most %lld\n", x->kind, STR_ARG(x->text),
@@ -617,6 +643,7 @@ int main(void)
                 STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),
                 STORY(test_why),
+                STORY(test_ahead_is_no_machine),
                 STORY(test_which_change_would_help),
                 STORY(test_finished_requests_are_forgotten),
         };
