@@ -185,6 +185,15 @@ int api_get(struct cli *cli, const char *path, struct api_answer *ret)
         return call_and_tell(cli, &(struct api_request){.path = path}, ret);
 }
 
+bool api_print_json(struct cli *cli, struct api_answer *a)
+{
+        if (!cli->json)
+                return false;
+        buf_char(&a->body, '\n');
+        cli_print(&a->body);
+        return true;
+}
+
 int api_post(struct cli *cli, const char *path, struct str body, struct api_answer *ret)
 {
         return call_and_tell(cli, &(struct api_request){.method = "POST", .path = path, .body = body}, ret);

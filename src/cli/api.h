@@ -42,6 +42,8 @@ int api_exit(int rc, const struct api_answer *a);
 
 /* The everyday call: prints what goes wrong. Returns an exit code. */
 int api_get(struct cli *cli, const char *path, struct api_answer *ret);
+/* With --json: prints the answer as it came, and true. */
+bool api_print_json(struct cli *cli, struct api_answer *a);
 int api_post(struct cli *cli, const char *path, struct str body, struct api_answer *ret);
 
 /* Building a path: api_query(&path, "owner", v) appends ?owner=v or &owner=v, and nothing when v is empty. */

@@ -81,11 +81,8 @@ int cmd_agents(struct cli *cli, const struct options *o)
         table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
         if (code != 0)
                 return code;
-        if (cli->json) {
-                buf_char(&answer.body, '\n');
-                cli_print(&answer.body);
+        if (api_print_json(cli, &answer))
                 return CLI_OK;
-        }
         agents = view_get(answer.root, "agents");
         while (view_next(agents, &at, &agent)) {
                 struct view queues = view_get(agent, "queues"), queue;

@@ -41,11 +41,8 @@ int cmd_log(struct cli *cli, const struct options *o)
         code = api_get(cli, buf_z(&path), &answer);
         if (code != 0)
                 return code;
-        if (cli->json) {
-                buf_char(&answer.body, '\n');
-                cli_print(&answer.body);
+        if (api_print_json(cli, &answer))
                 return CLI_OK;
-        }
         events = view_get(answer.root, "events");
         while (view_next(events, &at, &event)) {
                 struct buf text BUF_CLEANUP = {0};

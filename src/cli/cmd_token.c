@@ -63,11 +63,8 @@ static int list(struct cli *cli)
         table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
         if (code != 0)
                 return code;
-        if (cli->json) {
-                buf_char(&answer.body, '\n');
-                cli_print(&answer.body);
+        if (api_print_json(cli, &answer))
                 return CLI_OK;
-        }
         tokens = view_get(answer.root, "tokens");
         while (view_next(tokens, &at, &token)) {
                 struct buf when BUF_CLEANUP = {0};

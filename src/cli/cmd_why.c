@@ -46,11 +46,8 @@ int cmd_why(struct cli *cli, const struct options *o)
         code = api_get(cli, buf_z(&path), &answer);
         if (code != 0)
                 return code;
-        if (cli->json) {
-                buf_char(&answer.body, '\n');
-                cli_print(&answer.body);
+        if (api_print_json(cli, &answer))
                 return CLI_OK;
-        }
         list = view_get(answer.root, "text");
         while (view_next(list, &at, &item)) {
                 view_text(item, &out);
