@@ -23,27 +23,6 @@ void json_close(struct json *j, char bracket)
         j->comma = true;
 }
 
-/* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629). */
-static size_t utf8_len(const unsigned char *p, size_t n)
-{
-        size_t len = p[0] < 0x80   ? 1
-                     : p[0] < 0xc2 ? 0
-                     : p[0] < 0xe0 ? 2
-                     : p[0] < 0xf0 ? 3
-                     : p[0] < 0xf5 ? 4
-                                   : 0;
-
-        if (len == 0 || len > n)
-                return 0;
-        for (size_t i = 1; i < len; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-            (p[0] == 0xf4 && p[1] > 0x8f))
-                return 0;
-        return len;
-}
-
 static bool is_plain(unsigned char c)
 {
         return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
@@ -52,7 +31,7 @@ static bool is_plain(unsigned char c)
 /* One character that is not plain. Returns how many bytes it has. */
 static size_t escaped(struct buf *b, const unsigned char *p, size_t n)
 {
-        size_t len = utf8_len(p, n);
+        size_t len = str_utf8(str_make((const char *)p, n));
 
         if (len == 0)
                 buf_addz(b, "\xef\xbf\xbd");

@@ -252,3 +252,23 @@ unsigned str_distance(struct str a, struct str b, unsigned max)
         }
         return above[b.n] <= max ? above[b.n] : max + 1;
 }
+
+size_t str_utf8(struct str s)
+{
+        const unsigned char *p = (const unsigned char *)s.p;
+        size_t n = s.n, len;
+
+        if (n == 0)
+                return 0;
+        len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+        if (len == 0 || len > n)
+                return 0;
+        for (size_t i = 1; i < len; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+            (p[0] == 0xf4 && p[1] > 0x8f))
+                return 0;
+        return len;
+}

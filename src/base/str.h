@@ -59,6 +59,9 @@ int str_to_i64(struct str s, int64_t *ret);
 int str_to_u64(struct str s, uint64_t *ret);
 int str_to_double(struct str s, double *ret);
 
+/* Bytes of the UTF-8 character that s begins with (RFC 3629), or 0 when these are none. */
+size_t str_utf8(struct str s);
+
 char *str_dupz(struct str s); /* a NUL-terminated copy; the caller frees */
 
 /* Small edit distance (insert, delete, change, swap of neighbours), for "did you mean": returns the distance,

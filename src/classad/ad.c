@@ -5,6 +5,7 @@
 #include "classad/ad.h"
 
 #include "base/mem.h"
+#include "classad/build.h"
 #include "classad/parse.h"
 
 #define CODE_KEEP_MAX (1u << 20) /* buffers lent by the table of symbols that are kept between parses */
@@ -57,30 +58,54 @@ static struct ad *packed_new(struct symbols *symbols, uint32_t count, uint32_t c
         return ad;
 }
 
-int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct ad **ret_ad,
-             struct err *err)
+struct ad *ad_pack(struct symbols *symbols, const struct entry *entries, size_t entries_n,
+                   const struct code *code)
 {
-        int r = parse_ad(symbols, text, syntax, err);
-        uint32_t n = (uint32_t)symbols->entries_n, index_n = 0;
-        struct code *code = &symbols->code;
+        uint32_t n = (uint32_t)entries_n, index_n = 0;
         struct ad *ad;
 
-        if (r)
-                return r;
         if (n >= AD_INDEX_MIN)
                 index_n = entries_index_mask(n) + 1;
         ad = packed_new(symbols, n, code->n, index_n);
         if (n)
-                memcpy(ad->entries, symbols->entries, n * sizeof(struct entry));
+                memcpy(ad->entries, entries, n * sizeof(struct entry));
         if (code->n)
                 memcpy(ad->code, code->p, code->n);
         if (index_n)
                 memset(ad->index, 0, index_n * sizeof(uint32_t));
         ad->count = entries_unique(ad->entries, n, ad->index, ad->index_mask);
+        return ad;
+}
+
+/* What parse_ad() left in the table's buffers. */
+static struct ad *parsed(struct symbols *symbols)
+{
+        struct code *code = &symbols->code;
+        struct ad *ad = ad_pack(symbols, symbols->entries, symbols->entries_n, code);
+
         if (code->cap > CODE_KEEP_MAX)
                 code_deinit(code);
-        *ret_ad = ad;
-        return 0;
+        return ad;
+}
+
+int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct ad **ret_ad,
+             struct err *err)
+{
+        int r = parse_ad(symbols, text, syntax, err);
+
+        if (r == 0)
+                *ret_ad = parsed(symbols);
+        return r;
+}
+
+int ad_parse_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
+                  struct ad **ret_ad, struct err *err)
+{
+        int r = parse_ad_part(symbols, text, at, syntax, err);
+
+        if (r == 0)
+                *ret_ad = parsed(symbols);
+        return r;
 }
 
 struct ad *ad_dup(const struct ad *ad)

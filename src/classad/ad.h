@@ -40,6 +40,12 @@ struct symbols *ad_symbols(const struct ad *ad);
 /* 0, or a classad_error; *ret_ad is the caller's to free. */
 int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct ad **ret_ad,
              struct err *err);
+/* The same for an ad that stands in a longer text, at *at: NEW reads the ad that begins there (after white
+ * space and comments), OLD the lines from there up to an empty one, or the next that begins with "***". Lines
+ * in err are those of the whole text. On success *at is moved behind the ad. CLASSAD_TEXT_MAX is for the ad
+ * alone. */
+int ad_parse_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
+                  struct ad **ret_ad, struct err *err);
 struct ad *ad_dup(const struct ad *ad); /* a deep copy with the same parent */
 
 void ad_set_parent(struct ad *ad, const struct ad *parent); /* NULL: none */

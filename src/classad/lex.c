@@ -181,11 +181,13 @@ static int escape(struct lex *lx)
                 return -1;
         lx->p++;
         switch (c) {
+        case 'a': return '\a';
         case 'b': return '\b';
         case 't': return '\t';
         case 'n': return '\n';
         case 'f': return '\f';
         case 'r': return '\r';
+        case 'v': return '\v';
         default: break;
         }
         if (c >= '0' && c <= '7') {

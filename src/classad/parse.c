@@ -551,3 +551,45 @@ int parse_ad(struct symbols *symbols, struct str text, enum classad_syntax synta
                 unexpected(&p, "the end of the ad");
         return p.error;
 }
+
+/* Where the lines of an ad end: before an empty one, or one of those that HTCondor's history puts between
+ * ads. */
+static const char *old_end(const char *p, const char *end)
+{
+        while (p < end) {
+                const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
+                struct str line = str_trim(str_make(p, (size_t)(stop - p)));
+
+                if (line.n == 0 || str_starts(line, STR("***")))
+                        return p;
+                p = nl ? nl + 1 : end;
+        }
+        return end;
+}
+
+int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
+                  struct err *err)
+{
+        const char *from = text.p + *at, *end = text.p + text.n;
+        struct parse p;
+
+        begin(&p, symbols, text, err);
+        p.lx.p = from;
+        if (syntax == CLASSAD_OLD) {
+                end = old_end(from, end);
+                if ((size_t)(end - from) > CLASSAD_TEXT_MAX)
+                        return too_long(err);
+                old_lines(&p, end);
+                if (!p.error)
+                        *at = (size_t)(end - text.p);
+                return p.error;
+        }
+        if ((size_t)(end - from) > CLASSAD_TEXT_MAX)
+                p.lx.end = from + CLASSAD_TEXT_MAX;
+        lex_next(&p.lx);
+        if (take(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0))
+                *at = (size_t)(p.lx.at - text.p); /* of the token behind the ad */
+        else if (p.lx.end != end && p.lx.p == p.lx.end)
+                return too_long(err);
+        return p.error;
+}

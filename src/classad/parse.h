@@ -9,6 +9,10 @@ int parse_expression(struct symbols *symbols, struct str text, bool fold, uint32
 /* Reads an ad: its attributes are symbols->entries[0..entries_n), no name twice, their code symbols->code. */
 int parse_ad(struct symbols *symbols, struct str text, enum classad_syntax syntax, struct err *err);
 
+/* See ad_parse_part(). */
+int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
+                  struct err *err);
+
 /* Makes names unique in the order of their first places, the last value wins. Returns how many are left.
  * `index`, when not NULL, is a zeroed table of mask + 1 numbers that becomes the ad's index. */
 uint32_t entries_unique(struct entry *entries, uint32_t n, uint32_t *index, uint32_t mask);

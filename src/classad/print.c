@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "classad/code.h"
 #include "classad/lex.h"
 
@@ -88,6 +87,23 @@ static void print_old_string(struct buf *out, struct str s)
         buf_char(out, '"');
 }
 
+void print_utf8(struct buf *out, struct str text)
+{
+        while (text.n) {
+                size_t n = str_utf8(text);
+                bool character = n > 0;
+
+                /* U+FFFE and U+FFFF are none that XML knows */
+                if (n == 3 && (unsigned char)text.p[0] == 0xef && (unsigned char)text.p[1] == 0xbf)
+                        character = (unsigned char)text.p[2] < 0xbe;
+                if (character)
+                        buf_add(out, text.p, n);
+                else
+                        buf_printf(out, "\\%03o", (unsigned char)text.p[0]);
+                text = str_skip(text, character ? n : 1);
+        }
+}
+
 static bool is_reserved(struct str name)
 {
         static const char *const words[] = {"true", "false", "undefined", "error", "is", "isnt"};
@@ -110,6 +126,10 @@ static void print_name(const struct printer *p, symbol name)
         for (size_t i = 0; i < s.n; i++) {
                 unsigned char c = (unsigned char)s.p[i];
 
+                if (p->old) { /* where a backslash is only that */
+                        buf_char(p->out, c == '\n' ? ' ' : (char)c);
+                        continue;
+                }
                 if (c < 0x20 || c == 0x7f) {
                         buf_printf(p->out, "\\%03o", c);
                         continue;
@@ -277,13 +297,7 @@ void expr_print_clause(struct buf *out, const struct expr *e, unsigned n, const 
                 print_node_here(&p, nd);
 }
 
-/* The attributes to print: the ad's own, then those of its parents that are not hidden. */
-struct listed {
-        symbol name;
-        const struct node *nd;
-};
-
-static struct listed *list_attributes(const struct ad *ad, bool with_parents, size_t *ret_n)
+struct listed *print_listed(const struct ad *ad, bool with_parents, size_t *ret_n)
 {
         struct listed *all = NULL;
         size_t n = 0, cap = 0;
@@ -315,7 +329,7 @@ void ad_print(struct buf *out, const struct ad *ad, enum classad_syntax syntax, 
 {
         struct printer p = {.out = out, .symbols = ad->symbols, .old = syntax == CLASSAD_OLD};
         size_t n;
-        struct listed *all = list_attributes(ad, with_parents, &n);
+        struct listed *all = print_listed(ad, with_parents, &n);
 
         if (p.old && n)
                 qsort_r(all, n, sizeof(*all), compare_listed, ad->symbols);
@@ -328,63 +342,5 @@ void ad_print(struct buf *out, const struct ad *ad, enum classad_syntax syntax, 
                 buf_addz(out, p.old ? "\n" : "");
         }
         buf_addz(out, p.old ? "" : " ]");
-        free(all);
-}
-
-static void json_node(struct json *j, const struct node *nd, const struct symbols *symbols)
-{
-        struct buf text BUF_CLEANUP = {.max = j->out->max};
-        struct value v;
-
-        if (nd->op == OP_LIST) {
-                json_open(j, '[');
-                for (uint32_t i = 0; i < nd->n; i++)
-                        json_node(j, node_wide_kid(nd, i), symbols);
-                json_close(j, ']');
-                return;
-        }
-        if (nd->op == OP_AD) {
-                json_open(j, '{');
-                for (uint32_t i = 0; i < nd->n; i++) {
-                        json_keys(j, symbols_name(symbols, node_entries(nd)[i].name));
-                        json_node(j, node_at(nd, node_entries(nd)[i].at), symbols);
-                }
-                json_close(j, '}');
-                return;
-        }
-        v = value_error();
-        if (node_is_literal(nd))
-                node_literal(nd, &v);
-        switch (v.type) {
-        case VALUE_BOOLEAN: json_bool(j, v.boolean); return;
-        case VALUE_INTEGER: json_int(j, v.integer); return;
-        case VALUE_STRING: json_str(j, v.string); return;
-        case VALUE_UNDEFINED: json_null(j); return;
-        case VALUE_REAL:
-                if (v.real - v.real == 0) {
-                        json_double(j, v.real);
-                        return;
-                }
-                break;
-        default: break;
-        }
-        buf_addz(&text, "/Expr(");
-        print_node(&text, nd, symbols);
-        buf_addz(&text, ")/");
-        json_str(j, buf_view(&text));
-}
-
-void ad_print_json(struct buf *out, const struct ad *ad, bool with_parents)
-{
-        struct json j = {.out = out};
-        size_t n;
-        struct listed *all = list_attributes(ad, with_parents, &n);
-
-        json_open(&j, '{');
-        for (size_t i = 0; i < n; i++) {
-                json_keys(&j, symbols_name(ad->symbols, all[i].name));
-                json_node(&j, all[i].nd, ad->symbols);
-        }
-        json_close(&j, '}');
         free(all);
 }

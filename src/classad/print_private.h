@@ -6,3 +6,14 @@
 void print_node(struct buf *out, const struct node *nd, const struct symbols *symbols);
 void value_time_text(struct buf *out, const struct value *v); /* 2024-01-31T12:00:00+01:00 */
 void value_interval_text(struct buf *out, double seconds);    /* 1+02:03:04.500, leading zeros left out */
+
+/* The text with each byte that is part of no character (in UTF-8, and one that XML allows) as an octal
+ * escape: for expressions, where such bytes stand in strings and quoted names only. */
+void print_utf8(struct buf *out, struct str text);
+
+/* The attributes to print: the ad's own, then those of its parents that are not hidden. The caller frees. */
+struct listed {
+        symbol name;
+        const struct node *nd;
+};
+struct listed *print_listed(const struct ad *ad, bool with_parents, size_t *ret_n);

@@ -1,13 +1,9 @@
-/* classad: expressions and matches tried by hand. It asks no server. The words are read here, not by the
- * table: an expression may begin with a minus. */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/fs.h"
+/* classad: expressions and matches tried by hand, and ads read and written in all encodings (convert.c). It
+ * asks no server. The words are read here, not by the table: an expression may begin with a minus. */
 #include "classad/match.h"
 #include "classad/print.h"
 #include "cli/cli.h"
+#include "cli/convert.h"
 #include "cli/help.h"
 
 struct bench {
@@ -20,45 +16,48 @@ struct bench {
 
 struct words {
         const char *ad, *target; /* files */
+        const char *from, *to;   /* encodings */
         bool old, help;
         const char **rest;
         size_t n;
 };
 
-static int read_stdin(struct buf *out)
+/* The only ad of a text in JSON or XML. */
+static int only_ad(struct ad_reader *r, struct ad **ret, struct err *err)
 {
-        ssize_t n;
+        struct ad *more = NULL;
+        int result = ad_reader_next(r, ret, err);
 
-        do {
-                char *room = buf_room(out, 65536);
-
-                if (!room)
-                        return -EMSGSIZE;
-                n = read(STDIN_FILENO, room, 65536);
-                if (n > 0)
-                        out->n += (size_t)n;
-        } while (n > 0 || (n < 0 && errno == EINTR));
-        return n < 0 ? -errno : 0;
+        if (result == 0 && !*ret)
+                return err_set(err, CLASSAD_SYNTAX, "there is no ad in it");
+        if (result == 0)
+                result = ad_reader_next(r, &more, err);
+        if (result == 0 && more)
+                result = err_set(err, CLASSAD_SYNTAX, "there is more than one ad in it");
+        ad_free(more);
+        return result;
 }
 
-/* An ad from a file, or from standard input for "-". Returns an exit code. */
+/* An ad from a file in any encoding, or from standard input for "-". Returns an exit code. */
 static int read_ad(struct bench *b, const char *file, struct ad **ret)
 {
-        struct buf text BUF_CLEANUP = {.max = CLASSAD_TEXT_MAX + 65536};
+        struct buf text BUF_CLEANUP = {0};
+        enum encoding encoding;
         struct err err;
-        int r;
+        int code = convert_read(file, &b->stdin_taken, &text), r;
 
-        if (strcmp(file, "-") == 0) {
-                if (b->stdin_taken)
-                        return cli_error(CLI_USAGE, "standard input can only be read once");
-                b->stdin_taken = true;
-                r = read_stdin(&text);
-                if (r < 0)
-                        return cli_error(CLI_FAILED, "cannot read standard input: %s", strerror(-r));
-        } else if (fs_read(AT_FDCWD, file, CLASSAD_TEXT_MAX, &text, &err) != 0) {
-                return cli_error(CLI_FAILED, "%s", err.text);
+        if (code != CLI_OK)
+                return code;
+        encoding = b->old ? ENCODING_OLD : encoding_of(buf_view(&text));
+        if (encoding == ENCODING_JSON || encoding == ENCODING_XML) {
+                struct ad_reader *reader = ad_reader_new(b->symbols, buf_view(&text), encoding);
+
+                r = only_ad(reader, ret, &err);
+                ad_reader_free(reader);
+        } else {
+                r = ad_parse(b->symbols, buf_view(&text), b->old ? CLASSAD_OLD : CLASSAD_ANY, ret, &err);
         }
-        if (ad_parse(b->symbols, buf_view(&text), b->old ? CLASSAD_OLD : CLASSAD_ANY, ret, &err) != 0)
+        if (r)
                 return cli_error(CLI_FAILED, "%s: %s", strcmp(file, "-") ? file : "standard input", err.text);
         return CLI_OK;
 }
@@ -169,8 +168,8 @@ static int run_match(struct bench *b, const struct words *w)
         return CLI_OK;
 }
 
-/* The value of --name FILE or --name=FILE at word *i, or NULL when that is another word. */
-static const char *file_option(const struct options *o, size_t *i, const char *name, bool *ret_missing)
+/* The value of --name VALUE or --name=VALUE at word *i, or NULL when that is another word. */
+static const char *text_option(const struct options *o, size_t *i, const char *name, bool *ret_missing)
 {
         const char *word = o->words[*i];
         size_t n = strlen(name);
@@ -200,10 +199,14 @@ static int read_words(const struct options *o, struct words *w)
                         w->help = true;
                 } else if (strcmp(word, "--old") == 0) {
                         w->old = true;
-                } else if ((file = file_option(o, &i, "--ad", &missing)) != NULL) {
+                } else if ((file = text_option(o, &i, "--ad", &missing)) != NULL) {
                         w->ad = file;
-                } else if ((file = file_option(o, &i, "--target", &missing)) != NULL) {
+                } else if ((file = text_option(o, &i, "--target", &missing)) != NULL) {
                         w->target = file;
+                } else if ((file = text_option(o, &i, "--from", &missing)) != NULL) {
+                        w->from = file;
+                } else if ((file = text_option(o, &i, "--to", &missing)) != NULL) {
+                        w->to = file;
                 } else if (word[1] == '-' && ((word[2] | 0x20) >= 'a' && (word[2] | 0x20) <= 'z')) {
                         return cli_error(CLI_USAGE, "there is no option \"%s\": see drover classad --help",
                                          word);
@@ -211,35 +214,50 @@ static int read_words(const struct options *o, struct words *w)
                         w->rest[w->n++] = word;
                 }
                 if (missing)
-                        return cli_error(CLI_USAGE, "%s needs a file", word);
+                        return cli_error(CLI_USAGE, "%s needs a value", word);
         }
         return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct words *w)
+static int run_bench(struct cli *cli, const struct words *w, bool match)
 {
         struct bench b = {.old = w->old};
-        struct words rest = *w;
         int code;
 
-        if (w->n == 0)
-                return cli_error(CLI_USAGE, "something is missing: drover classad eval|match ...");
-        rest.rest++;
-        rest.n--;
+        if (w->from || w->to)
+                return cli_error(CLI_USAGE, "--from and --to are for parse, unparse and convert");
         b.symbols = symbols_new();
         eval_init(&b.ev, cli->now_ms / 1000, (uint64_t)cli->now_ms);
-        if (strcmp(w->rest[0], "eval") == 0)
-                code = run_eval(&b, &rest);
-        else if (strcmp(w->rest[0], "match") == 0)
-                code = run_match(&b, &rest);
-        else
-                code = cli_error(CLI_USAGE, "\"%s\" is neither eval nor match: see drover classad --help",
-                                 w->rest[0]);
+        code = match ? run_match(&b, w) : run_eval(&b, w);
         ad_free(b.my);
         ad_free(b.target);
         eval_deinit(&b.ev);
         symbols_free(b.symbols);
         return code;
+}
+
+static int run(struct cli *cli, const struct words *w)
+{
+        struct words rest = *w;
+        const char *verb = w->n ? w->rest[0] : "";
+
+        if (w->n == 0)
+                return cli_error(CLI_USAGE,
+                                 "something is missing: drover classad eval|match|parse|unparse|convert ...");
+        rest.rest++;
+        rest.n--;
+        if (strcmp(verb, "eval") == 0 || strcmp(verb, "match") == 0)
+                return run_bench(cli, &rest, verb[0] == 'm');
+        if (strcmp(verb, "parse") != 0 && strcmp(verb, "unparse") != 0 && strcmp(verb, "convert") != 0)
+                return cli_error(CLI_USAGE,
+                                 "\"%s\" is none of eval, match, parse, unparse and convert: see drover "
+                                 "classad --help",
+                                 verb);
+        if (w->ad || w->target)
+                return cli_error(CLI_USAGE, "--ad and --target are for eval: give the files as they are");
+        if (w->old && w->from)
+                return cli_error(CLI_USAGE, "--old is the same as --from old: give one of them");
+        return convert(verb, w->old ? "old" : w->from, w->to, rest.rest, rest.n);
 }
 
 int cmd_classad(struct cli *cli, const struct options *o)

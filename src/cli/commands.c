@@ -91,6 +91,8 @@ static const struct option_row classad_options[] = {
         {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
         {"old", 0, OPTION_FLAG, NULL, "Read files and expressions by the rules of the old syntax."},
+        {"from", 0, OPTION_TEXT, "ENCODING", "What files are in: new, old, json, xml or auto. Default: auto, by how a file begins."},
+        {"to", 0, OPTION_TEXT, "ENCODING", "What unparse and convert write: new, old, json or xml."},
         {0},
 };
 
@@ -204,19 +206,26 @@ const struct command commands[] = {
          "a negative one.",
          "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
 
-        {"classad", TOOLS, "try ClassAd expressions and matches", "eval|match [OPTIONS] EXPR...|A B",
+        {"classad", TOOLS, "try ClassAd expressions and matches, and convert ads",
+         "eval|match|parse|unparse|convert [OPTIONS] EXPR...|A B|FILE...",
          "`drover classad eval EXPR...` prints the value of each expression on a line of its own, as the "
          "language "
          "writes it. `drover classad match A B` reads two ads and prints `match` when both accept each "
          "other; else it "
-         "says which of them refuses, and which clause of its Requirements with its value, and exits 1. FILE "
-         "may be - "
-         "for standard input. The language is described in drover-classad(7).",
+         "says which of them refuses, and which clause of its Requirements with its value, and exits 1.\n\n"
+         "`drover classad parse FILE...` checks ads and prints each in the new syntax on a line of its own; what is "
+         "wrong is told with file, line and column, and the exit code is 1. `drover classad unparse FILE...` prints "
+         "ads with a line for each attribute (the old syntax), or in the encoding that --to names. `drover classad "
+         "convert --to ENCODING FILE...` writes all ads of all files in one encoding.\n\n"
+         "A file may hold many ads: in the old syntax with empty lines between them, in the new one after the other or "
+         "as a list, in XML within <classads>, in JSON as an array or one after the other. FILE may be - for standard "
+         "input; parse, unparse and convert read it when no file is given. An ad for eval and match may be in any "
+         "encoding. The language is described in drover-classad(7).",
          "drover classad eval '1 + 2'\n  3\ndrover classad eval --ad job.ad --target node.ad Requirements\n  "
          "what the "
          "job's condition gives for the node\ndrover classad match job.ad node.ad\n  do they accept each "
-         "other?",
-         classad_options, 0, WORDS_ANY, "eval match", true, cmd_classad},
+         "other?\ncondor_q -long:json | drover classad convert --to xml\n  the same ads in XML",
+         classad_options, 0, WORDS_ANY, "eval match parse unparse convert", true, cmd_classad},
         {"completion", TOOLS, "print shell completion and manual pages", "bash|ids|man [COMMAND]",
          "Prints the completion script for bash; or the ids of your requests, which that script asks for; or "
          "the source "

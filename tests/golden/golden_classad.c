@@ -4,6 +4,9 @@
  *   == eval             each line that follows is an expression, answered by its value
  *   == match            do the two ads accept each other, and if not, which clauses refuse?
  *   == print            the ad `my` in the new syntax, the old one and JSON
+ *   == xml              and in XML
+ *   == read             the lines that follow are ads in any encoding, each answered in the new syntax; without any,
+ *                       `my` is read back from JSON and XML
  *
  * golden_classad DIR compares, golden_classad --write DIR writes the answers anew: look at the difference. */
 #include <dirent.h>
@@ -15,6 +18,7 @@
 #include "base/fs.h"
 #include "classad/match.h"
 #include "classad/print.h"
+#include "classad/read.h"
 
 struct session {
         struct symbols *symbols;
@@ -88,6 +92,34 @@ static void match(struct session *s)
                    match_rank(&s->ev, s->target, s->my));
 }
 
+static void read_ads(struct session *s, struct str text)
+{
+        struct ad_reader *r = ad_reader_new(s->symbols, text, ENCODING_AUTO);
+        struct err err;
+        struct ad *ad;
+        int result;
+
+        while ((result = ad_reader_next(r, &ad, &err)) == 0 && ad) {
+                ad_print(s->out, ad, CLASSAD_NEW, false);
+                buf_char(s->out, '\n');
+                ad_free(ad);
+        }
+        if (result)
+                buf_printf(s->out, "! %s\n", err.text);
+        ad_reader_free(r);
+}
+
+static void read_back(struct session *s)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        ad_print_json(&text, s->my, false);
+        read_ads(s, buf_view(&text));
+        buf_reset(&text);
+        ad_print_xml(&text, s->my, false);
+        read_ads(s, buf_view(&text));
+}
+
 static void section(struct session *s, struct str head, struct str body)
 {
         struct str line;
@@ -108,6 +140,12 @@ static void section(struct session *s, struct str head, struct str body)
                 ad_print(s->out, s->my, CLASSAD_OLD, false);
                 ad_print_json(s->out, s->my, false);
                 buf_char(s->out, '\n');
+        } else if (str_eqz(head, "xml") && s->my) {
+                ad_print_xml(s->out, s->my, false);
+        } else if (str_eqz(head, "read") && body.n) {
+                read_ads(s, body);
+        } else if (str_eqz(head, "read") && s->my) {
+                read_back(s);
         } else {
                 buf_addz(s->out, "! no such section\n");
         }

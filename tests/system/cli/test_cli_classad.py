@@ -1,4 +1,6 @@
 """drover classad: values, matches, and what is said of wrong words, files and expressions."""
+import json
+from xml.etree import ElementTree
 
 JOB = """# a job, as old lines
 RequestMemory = 128
@@ -53,3 +55,54 @@ def test_what_is_wrong(cli):
     cli("classad", "match", "bad.ad", "bad.ad", code=1)
     assert "bad.ad: line 2, column 5" in cli.err
     assert "Usage: drover classad" in cli("classad", "--help")
+
+
+ADS = """[ A = 1; s = "<&>\\n"; e = TARGET.x > A && true; l = { 1.0, undefined, [ n = absTime("2024-01-31T12:00:00+01:00") ] } ]
+[ B = -2 ]
+"""
+
+
+def test_convert_there_and_back(cli):
+    cli.write("ads", ADS)
+    plain = cli("classad", "parse", "ads")
+    assert plain.count("\n") == 2 and plain.startswith('[ A = 1; s = "<&>\\n"; e = TARGET.x > A && true; ')
+    texts = {}
+    for encoding in ("new", "json", "xml"):
+        text = cli("classad", "convert", "--to", encoding, "ads")
+        cli.write(encoding, text)
+        texts[encoding] = text
+        assert cli("classad", "parse", encoding) == plain
+        assert cli("classad", "parse", "--from=" + encoding, "-", stdin=text) == plain
+        assert cli("classad", "convert", "--to", "new", stdin=text) == plain
+    docs = json.loads(texts["json"])
+    assert docs[0]["e"] == "/Expr(TARGET.x > A && true)/" and docs[0]["l"][0] == 1.0 and docs[1] == {"B": -2}
+    assert texts["json"].startswith("[\n{")
+    root = ElementTree.fromstring(texts["xml"])
+    assert [len(c) for c in root] == [4, 1]
+    assert root.find("c/a[@n='s']/s").text == "<&>\\n"
+    assert cli("classad", "unparse", stdin="[ b = 2; a = 1 ] [ c = 3 ]") == "a = 1\nb = 2\n\nc = 3\n"
+    assert cli("classad", "convert", "--to", "json", stdin="") == "[\n]\n"
+    assert cli("classad", "convert", "--to", "new", "json", "xml") == plain + plain
+
+
+def test_any_encoding(cli):
+    cli.write("job.json", '{"Requirements": "/Expr(TARGET.Memory > 3)/"}')
+    cli.write("node.xml", '<c><a n="Memory"><i>4</i></a><a n="Requirements"><b v="t"/></a></c>')
+    assert cli("classad", "match", "job.json", "node.xml") == "match\n"
+    assert cli("classad", "eval", "--ad", "job.json", "--target", "node.xml", "Requirements") == "true\n"
+    cli.write("two.json", "[{},{}]")
+    cli("classad", "match", "two.json", "node.xml", code=1)
+
+
+def test_convert_errors(cli):
+    cli.write("ok", "a = 1\n")
+    cli.write("bad", "a = 1\n\nb = 2\nc = \n")
+    # parse goes on with the next file; convert stops, and what it wrote does not look whole
+    assert cli("classad", "parse", "bad", "ok", code=1) == "[ a = 1 ]\n[ a = 1 ]\n"
+    assert cli("classad", "convert", "--to", "json", "bad", "ok", code=1) == '[\n{"a":1}\n'
+    for words in (["convert", "ok"], ["convert", "--to", "auto", "ok"], ["convert", "--to", "yaml", "ok"],
+                  ["parse", "--from", "yaml", "ok"], ["parse", "--to", "xml", "ok"], ["parse", "--to"],
+                  ["parse", "-", "-"], ["eval", "--from", "new", "1"], ["parse", "--old", "--from", "new", "ok"],
+                  ["parse", "--ad", "ok", "ok"]):
+        cli("classad", *words, code=2, stdin="")
+    cli("classad", "parse", "none", code=1)

@@ -1,0 +1,516 @@
+/* XML is read with libxml2's xmlTextReader, element by element, so that what was read is given back at once.
+ * The library is opened when it is needed, as it brings a big one of its own with it. A text that begins with
+ * <c> gets an element around it; the reader is fed through a function for that, and in small pieces.
+ *
+ * Entities are not replaced, and a document type that declares any is refused; the network and other files
+ * are never looked at. Our own depth is bounded by CLASSAD_DEPTH_MAX, an ad's text by CLASSAD_TEXT_MAX. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <libxml/xmlreader.h>
+
+#include "base/mem.h"
+#include "classad/build.h"
+#include "classad/lex.h"
+#include "classad/read.h"
+
+#define XML_CALLS(X)                                                                                         \
+        X(xmlReaderForIO)                                                                                    \
+        X(xmlFreeTextReader)                                                                                 \
+        X(xmlTextReaderRead)                                                                                 \
+        X(xmlTextReaderNodeType)                                                                             \
+        X(xmlTextReaderConstName)                                                                            \
+        X(xmlTextReaderConstValue)                                                                           \
+        X(xmlTextReaderIsEmptyElement)                                                                       \
+        X(xmlTextReaderMoveToAttribute)                                                                      \
+        X(xmlTextReaderMoveToElement)                                                                        \
+        X(xmlTextReaderCurrentNode)                                                                          \
+        X(xmlTextReaderSetStructuredErrorHandler)                                                            \
+        X(xmlGetLineNo)
+
+static struct {
+#define XML_POINTER(name) __typeof__(name) *p_##name;
+        XML_CALLS(XML_POINTER)
+} lib;
+
+static int load(struct err *err)
+{
+        static bool loaded;
+        void *library;
+
+        if (loaded)
+                return 0;
+        library = dlopen("libxml2.so.2", RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+                return err_set(err, -ENOSYS, "XML is read with libxml2, which is not there: %s", dlerror());
+#define XML_TAKE(name)                                                                                       \
+        lib.p_##name = (__typeof__(lib.p_##name))dlsym(library, #name);                                      \
+        if (!lib.p_##name)                                                                                   \
+                return err_set(err, -ENOSYS, "%s is not in the libxml2 that was found", #name);
+        XML_CALLS(XML_TAKE)
+        loaded = true;
+        return 0;
+}
+
+#define FRAGMENT_HEAD "<classads>"
+#define FRAGMENT_FOOT "</classads>"
+
+struct xml_reader {
+        xmlTextReader *reader;
+        struct build build;
+        struct buf text; /* of the element that is read */
+        struct str all;
+        struct str feed[3]; /* what libxml2 is still to be given */
+        bool fragment;
+        size_t text_bytes; /* of the present ad */
+        struct err *err;
+        bool placed; /* err tells the position */
+        char parse_error[256];
+        int parse_line, parse_column;
+};
+
+static int feed(void *arg, char *to, int n)
+{
+        struct xml_reader *x = arg;
+
+        for (size_t i = 0; i < 3; i++) {
+                size_t take = x->feed[i].n < (size_t)n ? x->feed[i].n : (size_t)n;
+
+                if (take == 0)
+                        continue;
+                memcpy(to, x->feed[i].p, take);
+                x->feed[i] = str_skip(x->feed[i], take);
+                return (int)take;
+        }
+        return 0;
+}
+
+/* The first thing that is wrong with the XML. Bad namespaces are no concern of ours. */
+static void keep_error(void *arg, xmlErrorPtr error)
+{
+        struct xml_reader *x = arg;
+        struct str s = str_trim(str_of(error->message));
+
+        if (x->parse_line || error->level < XML_ERR_ERROR || error->domain == XML_FROM_NAMESPACE)
+                return;
+        x->parse_line = error->line > 0 ? error->line : 1;
+        x->parse_column = error->int2 > 0 ? error->int2 : 1;
+        if (x->fragment && x->parse_line == 1 && x->parse_column > (int)sizeof(FRAGMENT_HEAD) - 1)
+                x->parse_column -= (int)sizeof(FRAGMENT_HEAD) - 1;
+        for (size_t i = 0; i < s.n && i + 1 < sizeof(x->parse_error); i++)
+                x->parse_error[i] = s.p[i] == '\n' ? ' ' : s.p[i];
+}
+
+struct xml_reader *xml_reader_new(struct symbols *symbols, struct str text)
+{
+        struct xml_reader *x = mem_new(struct xml_reader);
+        struct str begin = str_trim_left(text);
+
+        build_init(&x->build, symbols);
+        x->all = text;
+        x->text.max = CLASSAD_TEXT_MAX;
+        x->fragment = begin.n >= 3 && begin.p[0] == '<' && begin.p[1] == 'c' &&
+                      strchr(" \t\r\n>/", begin.p[2]) && begin.p[2];
+        x->feed[0] = x->fragment ? STR(FRAGMENT_HEAD) : STR_NONE;
+        x->feed[1] = text;
+        x->feed[2] = x->fragment ? STR(FRAGMENT_FOOT) : STR_NONE;
+        return x;
+}
+
+void xml_reader_free(struct xml_reader *x)
+{
+        if (!x)
+                return;
+        if (x->reader)
+                lib.p_xmlFreeTextReader(x->reader);
+        build_deinit(&x->build);
+        buf_deinit(&x->text);
+        free(x);
+}
+
+static struct str name_here(const struct xml_reader *x)
+{
+        return str_of((const char *)lib.p_xmlTextReaderConstName(x->reader));
+}
+
+static bool is(const struct xml_reader *x, const char *name)
+{
+        return str_eqz(name_here(x), name);
+}
+
+/* Where the present element begins: libxml2 knows its line, in which its tag is looked for. */
+static int here(struct xml_reader *x, int code)
+{
+        xmlNode *nd = lib.p_xmlTextReaderCurrentNode(x->reader);
+        long known = nd ? lib.p_xmlGetLineNo(nd) : 1;
+        unsigned line = known > 0 ? (unsigned)known : 1, column = 1;
+        struct str rest = x->all, text = STR_NONE, tag = name_here(x);
+
+        for (unsigned i = 0; i < line && str_cut(&rest, '\n', &text);)
+                i++;
+        for (size_t i = 0; i + tag.n < text.n; i++)
+                if (text.p[i] == '<' && str_starts(str_skip(text, i + 1), tag)) {
+                        column = (unsigned)i + 1;
+                        break;
+                }
+        x->placed = true;
+        return err_prefix(x->err, code, "line %u, column %u", line, column);
+}
+
+static int fail(struct xml_reader *x, const char *what)
+{
+        err_set(x->err, CLASSAD_SYNTAX, "%s", what);
+        return here(x, CLASSAD_SYNTAX);
+}
+
+static int unexpected(struct xml_reader *x, const char *need)
+{
+        struct str name = name_here(x);
+
+        err_set(x->err, CLASSAD_SYNTAX, "<%.60s> where %s should stand", name.n < 60 ? name.p : "...", need);
+        return here(x, CLASSAD_SYNTAX);
+}
+
+/* The next node: 0 with its type, which is 0 at the end of the document. */
+static int step(struct xml_reader *x, int *ret_type)
+{
+        int r = lib.p_xmlTextReaderRead(x->reader);
+
+        if (r < 0 || x->parse_line) {
+                x->placed = true;
+                return err_set(x->err, CLASSAD_SYNTAX, "line %d, column %d: %s",
+                               x->parse_line ? x->parse_line : 1, x->parse_line ? x->parse_column : 1,
+                               x->parse_line ? x->parse_error : "this is not XML");
+        }
+        *ret_type = r ? lib.p_xmlTextReaderNodeType(x->reader) : 0;
+        if (*ret_type == XML_READER_TYPE_ENTITY_REFERENCE)
+                return fail(x, "an entity that XML does not have of itself");
+        return 0;
+}
+
+static int count_text(struct xml_reader *x, size_t n)
+{
+        x->text_bytes += n;
+        if (x->text_bytes > CLASSAD_TEXT_MAX)
+                return err_set(x->err, CLASSAD_TOO_BIG, "an ad is longer than %u bytes", CLASSAD_TEXT_MAX);
+        return 0;
+}
+
+/* The text of an element that holds nothing else, up to its end, in x->text. */
+static int read_text(struct xml_reader *x)
+{
+        int type, r;
+
+        buf_reset(&x->text);
+        if (lib.p_xmlTextReaderIsEmptyElement(x->reader))
+                return 0;
+        while ((r = step(x, &type)) == 0) {
+                struct str s;
+
+                switch (type) {
+                case XML_READER_TYPE_END_ELEMENT: return 0;
+                case XML_READER_TYPE_ELEMENT: return unexpected(x, "text");
+                case XML_READER_TYPE_TEXT:
+                case XML_READER_TYPE_CDATA:
+                case XML_READER_TYPE_WHITESPACE:
+                case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
+                        s = str_of((const char *)lib.p_xmlTextReaderConstValue(x->reader));
+                        if ((r = count_text(x, s.n)) != 0)
+                                return r;
+                        buf_str(&x->text, s);
+                        break;
+                default: break;
+                }
+        }
+        return r;
+}
+
+/* To the end of an element in which nothing may stand but white space. */
+static int read_nothing(struct xml_reader *x)
+{
+        int r = read_text(x);
+
+        if (r == 0 && str_trim(buf_view(&x->text)).n)
+                return fail(x, "text where none should stand");
+        return r;
+}
+
+/* Text with the escapes of the language: it is put between quotes, and read as a string. */
+static int unescape(struct xml_reader *x, struct str s, struct buf *out)
+{
+        struct buf quoted BUF_CLEANUP = {0};
+        struct lex lx = {.scratch = out};
+
+        buf_char(&quoted, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || (s.p[i] == '\\' && i + 1 == s.n))
+                        buf_char(&quoted, '\\');
+                buf_char(&quoted, s.p[i]);
+                if (s.p[i] == '\\' && i + 1 < s.n)
+                        buf_char(&quoted, s.p[++i]);
+        }
+        buf_char(&quoted, '"');
+        lx.p = lx.start = quoted.p;
+        lx.end = quoted.p + quoted.n;
+        lex_next(&lx);
+        if (lx.kind != TOKEN_STRING)
+                return fail(x, lx.bad);
+        if (out->n == 0) /* it had no escape, and still stands between the quotes */
+                buf_str(out, lx.text);
+        return 0;
+}
+
+static int number(struct xml_reader *x, bool real, uint32_t *ret)
+{
+        struct str s = str_trim(buf_view(&x->text));
+        struct value v = value_real(0);
+
+        if (!real) {
+                v.type = VALUE_INTEGER;
+                if (str_to_i64(s, &v.integer) != 0)
+                        return fail(x, "an integer that is none, or has more than 64 bits");
+        } else if (str_ieq(s, STR("INF")) || str_ieq(s, STR("-INF"))) {
+                v.real = s.p[0] == '-' ? -__builtin_inf() : __builtin_inf();
+        } else if (str_ieq(s, STR("NaN"))) {
+                v.real = __builtin_nan("");
+        } else if (str_to_double(s, &v.real) != 0) {
+                return fail(x, "a real that is none");
+        }
+        return build_value(&x->build, &v, ret, x->err);
+}
+
+static int string(struct xml_reader *x, uint32_t *ret)
+{
+        struct buf s BUF_CLEANUP = {0};
+        int r = unescape(x, buf_view(&x->text), &s);
+
+        if (r)
+                return r;
+        return build_value(&x->build, &(struct value){.type = VALUE_STRING, .string = buf_view(&s)}, ret,
+                           x->err);
+}
+
+/* The attribute of the present element, copied to x->text; false when it has none. */
+static bool xml_attribute(struct xml_reader *x, const char *name)
+{
+        buf_reset(&x->text);
+        if (lib.p_xmlTextReaderMoveToAttribute(x->reader, (const xmlChar *)name) != 1)
+                return false;
+        buf_addz(&x->text, (const char *)lib.p_xmlTextReaderConstValue(x->reader));
+        lib.p_xmlTextReaderMoveToElement(x->reader);
+        return true;
+}
+
+static int boolean(struct xml_reader *x, uint32_t *ret)
+{
+        struct str s;
+        bool yes;
+        int r;
+
+        if (!xml_attribute(x, "v"))
+                return fail(x, "<b> needs v=\"t\" or v=\"f\"");
+        s = buf_view(&x->text);
+        yes = str_ieqz(s, "t") || str_ieqz(s, "true");
+        if (!yes && !str_ieqz(s, "f") && !str_ieqz(s, "false"))
+                return fail(x, "<b> needs v=\"t\" or v=\"f\"");
+        r = read_nothing(x);
+        return r ? r
+                 : build_value(&x->build, &(struct value){.type = VALUE_BOOLEAN, .boolean = yes}, ret,
+                               x->err);
+}
+
+static int constant(struct xml_reader *x, struct value v, uint32_t *ret)
+{
+        int r = read_nothing(x);
+
+        return r ? r : build_value(&x->build, &v, ret, x->err);
+}
+
+static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret);
+
+/* The next element within the present one: true, or false at its end, or when *ret_r says that it failed. */
+static bool child(struct xml_reader *x, int *ret_r)
+{
+        int type;
+
+        while ((*ret_r = step(x, &type)) == 0) {
+                switch (type) {
+                case XML_READER_TYPE_ELEMENT: return true;
+                case XML_READER_TYPE_END_ELEMENT: return false;
+                case XML_READER_TYPE_TEXT:
+                case XML_READER_TYPE_CDATA: *ret_r = fail(x, "text where none should stand"); return false;
+                default: break;
+                }
+        }
+        return false;
+}
+
+static int list(struct xml_reader *x, unsigned depth, uint32_t *ret)
+{
+        size_t mark = build_list_begin(&x->build);
+        uint32_t at;
+        int r = 0;
+
+        if (!lib.p_xmlTextReaderIsEmptyElement(x->reader))
+                while (child(x, &r)) {
+                        if ((r = thing(x, depth, &at)) != 0 || (r = build_member(&x->build, at, x->err)) != 0)
+                                return r;
+                }
+        return r ? r : build_list_end(&x->build, mark, ret, x->err);
+}
+
+/* <a n="Name">value</a> */
+static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
+{
+        struct buf name BUF_CLEANUP = {0};
+        symbol sym;
+        uint32_t at;
+        int r;
+
+        if (!is(x, "a"))
+                return unexpected(x, "<a n=\"...\">");
+        if (!xml_attribute(x, "n"))
+                return fail(x, "<a> needs a name: n=\"...\"");
+        if ((r = count_text(x, x->text.n)) != 0 || (r = unescape(x, buf_view(&x->text), &name)) != 0)
+                return r;
+        if ((r = build_name(&x->build, buf_view(&name), &sym, x->err)) != 0)
+                return r;
+        if (lib.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
+                return r ? r : fail(x, "an attribute without a value");
+        if ((r = thing(x, depth, &at)) != 0)
+                return r;
+        if (child(x, &r))
+                return unexpected(x, "the end of the attribute");
+        return r ? r : build_attribute(&x->build, mark, sym, at, x->err);
+}
+
+static int attributes(struct xml_reader *x, size_t mark, unsigned depth)
+{
+        int r = 0;
+
+        if (lib.p_xmlTextReaderIsEmptyElement(x->reader))
+                return 0;
+        while (child(x, &r))
+                if ((r = attribute(x, mark, depth)) != 0)
+                        return r;
+        return r;
+}
+
+static int expression(struct xml_reader *x, uint32_t *ret)
+{
+        int r = build_expr(&x->build, buf_view(&x->text), ret, x->err);
+
+        return r ? err_prefix(x->err, r, "in its expression") : 0;
+}
+
+/* Elements that hold text. */
+static int simple(struct xml_reader *x, uint32_t *ret)
+{
+        static const char *const names[] = {"i", "r", "s", "e", "at", "rt"};
+        size_t kind = 0;
+        int r;
+
+        while (kind < 6 && !is(x, names[kind]))
+                kind++;
+        if (kind == 6)
+                return unexpected(x, "a value");
+        if ((r = read_text(x)) != 0)
+                return r;
+        switch (kind) {
+        case 0:
+        case 1: return number(x, kind == 1, ret);
+        case 2: return string(x, ret);
+        case 3: return expression(x, ret);
+        default: return build_time(&x->build, kind == 4, str_trim(buf_view(&x->text)), ret, x->err);
+        }
+}
+
+static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
+{
+        size_t mark = build_ad_begin(&x->build);
+        int r;
+
+        if (depth >= CLASSAD_DEPTH_MAX)
+                return err_set(x->err, CLASSAD_TOO_DEEP, "nested too deep (the limit is %d)",
+                               CLASSAD_DEPTH_MAX);
+        if (is(x, "l"))
+                return list(x, depth + 1, ret);
+        if (is(x, "c")) {
+                r = attributes(x, mark, depth + 1);
+                return r ? r : build_ad_end(&x->build, mark, ret, x->err);
+        }
+        if (is(x, "b"))
+                return boolean(x, ret);
+        if (is(x, "un"))
+                return constant(x, value_undefined(), ret);
+        if (is(x, "er"))
+                return constant(x, value_error(), ret);
+        return simple(x, ret);
+}
+
+static int check_doctype(struct xml_reader *x)
+{
+        xmlNode *nd = lib.p_xmlTextReaderCurrentNode(x->reader);
+        const xmlDtd *type = (const xmlDtd *)(const void *)nd;
+        ptrdiff_t at = str_search(x->all, STR("<!DOCTYPE"));
+        const struct lex lx = {.start = x->all.p};
+        unsigned line, column;
+
+        if (!nd || nd->type != XML_DTD_NODE || (!type->entities && !type->pentities))
+                return 0;
+        x->placed = true;
+        lex_position(&lx, x->all.p + (at < 0 ? 0 : at), &line, &column);
+        return err_set(x->err, CLASSAD_SYNTAX,
+                       "line %u, column %u: a document that declares entities is refused", line, column);
+}
+
+static int begin(struct xml_reader *x)
+{
+        int r = load(x->err);
+
+        if (r)
+                return r;
+        x->reader = lib.p_xmlReaderForIO(feed, NULL, x, NULL, NULL,
+                                         XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_BIG_LINES |
+                                                 XML_PARSE_COMPACT);
+        if (!x->reader)
+                return err_set(x->err, -ENOMEM, "libxml2 has no memory");
+        lib.p_xmlTextReaderSetStructuredErrorHandler(x->reader, (xmlStructuredErrorFunc)keep_error, x);
+        return 0;
+}
+
+static int next(struct xml_reader *x, struct ad **ret_ad)
+{
+        int type, r;
+
+        while ((r = step(x, &type)) == 0) {
+                if (type == 0) {
+                        *ret_ad = NULL;
+                        return 0;
+                }
+                if (type == XML_READER_TYPE_DOCUMENT_TYPE && (r = check_doctype(x)) != 0)
+                        return r;
+                if (type == XML_READER_TYPE_TEXT || type == XML_READER_TYPE_CDATA)
+                        return fail(x, "text where none should stand");
+                if (type != XML_READER_TYPE_ELEMENT || is(x, "classads"))
+                        continue;
+                if (!is(x, "c"))
+                        return unexpected(x, "<c>");
+                if ((r = attributes(x, 0, 1)) == 0)
+                        *ret_ad = build_finish(&x->build);
+                return r;
+        }
+        return r;
+}
+
+int xml_reader_next(struct xml_reader *x, struct ad **ret_ad, struct err *err)
+{
+        struct err unused;
+        int r;
+
+        x->err = err ? err : &unused;
+        if (!x->reader && (r = begin(x)) != 0)
+                return r;
+        x->text_bytes = 0;
+        r = next(x, ret_ad);
+        return r > 0 && !x->placed ? here(x, r) : r;
+}
