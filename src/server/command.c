@@ -156,17 +156,17 @@ static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)
 static int set_spool_read(struct command *c, const Drover__SpoolRead *r, struct err *err)
 {
         c->number[COMMAND_REQUEST] = r->request;
-        c->number[COMMAND_MEMBER_OFFSET] = r->offset;
-        c->number[COMMAND_LENGTH_MEMBER] = r->length;
+        c->number[COMMAND_OFFSET] = r->offset;
+        c->number[COMMAND_MEMBER_OR_LENGTH] = r->length;
         return set_hash(c, r->sha256, err);
 }
 
 static int set_spool_write(struct command *c, const Drover__SpoolWrite *w, struct err *err)
 {
         c->number[COMMAND_REQUEST] = w->request;
-        c->number[COMMAND_MEMBER_OFFSET] = w->offset;
+        c->number[COMMAND_OFFSET] = w->offset;
         c->number[COMMAND_FENCE] = w->fence;
-        c->number[COMMAND_LENGTH_MEMBER] = w->member;
+        c->number[COMMAND_MEMBER_OR_LENGTH] = w->member;
         c->flag = w->last;
         c->text[0] = bytes(c, w->data);
         return set_hash(c, w->sha256, err);

@@ -52,7 +52,7 @@ enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR };                             /
 enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM }; /* hello */
 enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /* offer…refuse */
 enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
-enum { COMMAND_REQUEST, COMMAND_MEMBER_OFFSET, COMMAND_FENCE, COMMAND_LENGTH_MEMBER }; /* spool */
+enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
 
 /* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).
  * `agent` and `cert_serial` are copied. */

@@ -285,8 +285,7 @@ static void read_run(struct server *s, struct task *task)
 {
         struct transfer *t = (struct transfer *)task;
         struct command *c = t->command;
-        uint64_t size = 0, offset = c->number[COMMAND_MEMBER_OFFSET],
-                 length = c->number[COMMAND_LENGTH_MEMBER];
+        uint64_t size = 0, offset = c->number[COMMAND_OFFSET], length = c->number[COMMAND_MEMBER_OR_LENGTH];
         ssize_t got = 0;
         int fd;
 
@@ -329,7 +328,7 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
         drover__spool_data__init(t->data);
         t->reply->to_agent.spool_data = t->data;
         t->data->sha256 = hash_of(t);
-        t->data->offset = c->number[COMMAND_MEMBER_OFFSET];
+        t->data->offset = c->number[COMMAND_OFFSET];
         if (!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
             !agents_holds(s, a, c->number[COMMAND_REQUEST])) {
                 data_error(t, "this agent runs no job that has this file");
@@ -356,7 +355,7 @@ static void write_done(struct server *s, struct task *task)
         BUF_CLEANUP struct buf key = {0}, name = {0};
         struct message *m = t->reply;
 
-        stored_key(&key, c->number[COMMAND_REQUEST], (uint32_t)c->number[COMMAND_LENGTH_MEMBER],
+        stored_key(&key, c->number[COMMAND_REQUEST], (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH],
                    (uint32_t)c->number[COMMAND_FENCE], t->hash);
         map_put(s->objects->stored, buf_view(&key), s->objects);
         buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
@@ -388,8 +387,7 @@ static void write_run(struct server *s, struct task *task)
         int r = spool_upload_begin(sp, t->upload, str_of(t->owner), &size, &err);
 
         if (r == 0)
-                r = spool_upload_write(sp, t->upload, c->number[COMMAND_MEMBER_OFFSET], c->text[0], &size,
-                                       &err);
+                r = spool_upload_write(sp, t->upload, c->number[COMMAND_OFFSET], c->text[0], &size, &err);
         t->stored->stored = size;
         if (r == 0 && c->flag) {
                 r = spool_finish_one(sp, t->upload, t->hash, hash, &size, &err);
@@ -411,7 +409,7 @@ static void upload_id(char room[UUID_TEXT], const struct command *c)
 {
         unsigned char b[16];
         uint64_t mix[2] = {c->number[COMMAND_REQUEST] * 0x9e3779b97f4a7c15u,
-                           (c->number[COMMAND_LENGTH_MEMBER] << 32 | c->number[COMMAND_FENCE]) *
+                           (c->number[COMMAND_MEMBER_OR_LENGTH] << 32 | c->number[COMMAND_FENCE]) *
                                    0xc2b2ae3d27d4eb4fu};
 
         for (size_t i = 0; i < 16; i++)
@@ -433,7 +431,7 @@ void objects_write(struct server *s, struct command *c, struct agent *a)
         t->reply->to_agent.spool_stored = t->stored;
         t->stored->sha256 = hash_of(t);
         if (core_request_get(s->core, request, &r) != 0 ||
-            core_job_get(s->core, request, (uint32_t)c->number[COMMAND_LENGTH_MEMBER], &j) != 0 ||
+            core_job_get(s->core, request, (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH], &j) != 0 ||
             !job_state_has_attempt(j.state) || j.fence != c->number[COMMAND_FENCE] || !j.agent ||
             strcmp(j.agent, a->name) != 0) {
                 t->stored->error = message_text(t->reply, STR("this attempt is not the job's any more"));

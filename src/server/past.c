@@ -160,27 +160,6 @@ static void set_place(struct eval *ev, const struct ad *ad, symbol name, struct 
         r->agent = str_skip(place, (size_t)at + 1);
 }
 
-static struct str print_some(struct past *p, const struct ad *ad, struct str names, struct arena *a)
-{
-        BUF_CLEANUP struct buf out = {0};
-        struct ad *some = ad_new(p->symbols);
-        struct str name;
-
-        while (str_cut(&names, ',', &name)) {
-                symbol sym = symbols_find(p->symbols, str_trim(name));
-                const struct expr *e = sym ? ad_find(ad, sym) : NULL;
-                BUF_CLEANUP struct buf text = {0};
-
-                if (!e)
-                        continue;
-                expr_print(&text, e, p->symbols);
-                ad_set_text(some, sym, buf_view(&text), NULL);
-        }
-        ad_print_json(&out, some, false);
-        ad_free(some);
-        return arena_str(a, buf_view(&out));
-}
-
 bool past_row(struct past *p, const struct store_history *h, struct arena *a, bool whole, struct str names,
               struct row *ret)
 {
@@ -217,7 +196,7 @@ bool past_row(struct past *p, const struct store_history *h, struct arena *a, bo
                 ad_print_json(&out, ad, true);
                 ret->ad = arena_str(a, buf_view(&out));
         } else if (names.n) {
-                ret->ad = print_some(p, ad, names, a);
+                ret->ad = row_print_ad(ad, names, a);
         }
         eval_deinit(&ev);
         ad_free(ad);

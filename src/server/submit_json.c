@@ -124,7 +124,7 @@ static int read_count(const json_t *part, const char *key, uint64_t *ret, size_t
         return 0;
 }
 
-static uint64_t count_rows(struct str items)
+uint64_t submit_json_rows(struct str items)
 {
         uint64_t n = 0;
 
@@ -153,7 +153,7 @@ static int read_part(const json_t *part, struct submission *s, const char **uplo
                 p->items = text_of(items);
         if (json_is_string(from))
                 *upload = json_string_value(from);
-        p->rows = p->variable_count ? count_rows(p->items) : 1;
+        p->rows = p->variable_count ? submit_json_rows(p->items) : 1;
         r = read_count(part, "rows", &p->rows, number, err);
         return r ? r : read_count(part, "steps", &p->steps, number, err);
 }

@@ -9,3 +9,4 @@
  * attribute. Then s is empty. */
 int submit_json_read(const json_t *doc, struct submission *s, const char ***ret_items_upload,
                      struct err *err);
+uint64_t submit_json_rows(struct str items); /* how many rows there are: their ends are counted */

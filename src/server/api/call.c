@@ -197,3 +197,11 @@ bool call_may(const struct call *c, struct str owner)
 {
         return c->role != ROLE_USER || str_eqz(owner, c->who);
 }
+
+bool call_owner_is(struct str owner, struct str wanted)
+{
+        ptrdiff_t at = str_rfind(owner, '@');
+
+        return wanted.n == 0 || str_eq(owner, wanted) ||
+               (at >= 0 && str_eq(str_head(owner, (size_t)at), wanted));
+}

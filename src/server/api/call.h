@@ -69,3 +69,5 @@ struct str call_json_text(const json_t *object, const char *key); /* empty when 
 
 /* May this caller see and act on what `owner` has? */
 bool call_may(const struct call *c, struct str owner);
+/* Is it the one that a caller names, as name or name@domain? An empty name is anybody. */
+bool call_owner_is(struct str owner, struct str wanted);

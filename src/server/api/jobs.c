@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "classad/print.h"
+#include "classad/eval.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
 #include "server/ids.h"
@@ -39,15 +39,6 @@ static void state_free(void *arg)
         free(l);
 }
 
-static bool owner_is(struct str owner, struct str wanted)
-{
-        ptrdiff_t at = str_rfind(owner, '@');
-
-        if (wanted.n == 0 || str_eq(owner, wanted))
-                return true;
-        return at >= 0 && str_eq(str_head(owner, (size_t)at), wanted);
-}
-
 /* ---- core */
 
 struct filter {
@@ -70,28 +61,6 @@ static void wanted_members(struct server *s, const struct listing *l, uint64_t r
         }
 }
 
-static struct str print_ad(struct arena *a, const struct ad *ad, struct str names)
-{
-        BUF_CLEANUP struct buf out = {0};
-        struct symbols *symbols = ad_symbols(ad);
-        struct ad *some = ad_new(symbols);
-        struct str name;
-
-        while (str_cut(&names, ',', &name)) {
-                symbol sym = symbols_find(symbols, str_trim(name));
-                const struct expr *e = sym ? ad_find(ad, sym) : NULL;
-                BUF_CLEANUP struct buf text = {0};
-
-                if (!e)
-                        continue;
-                expr_print(&text, e, symbols);
-                ad_set_text(some, sym, buf_view(&text), NULL);
-        }
-        ad_print_json(&out, some, false);
-        ad_free(some);
-        return arena_str(a, buf_view(&out));
-}
-
 /* Adds the job when the constraint holds. */
 static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t request, uint32_t member)
 {
@@ -110,7 +79,7 @@ static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t
         }
         if (fits && row_make(&f->maker, request, member, r)) {
                 if (l->names.n && !r->past)
-                        r->ad = print_ad(&l->arena, ad, l->names);
+                        r->ad = row_print_ad(ad, l->names, &l->arena);
                 l->more |= r->past;
                 l->count++;
                 l->given++;
@@ -135,7 +104,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
         unsigned looked = 0;
 
         if (core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
-            !owner_is(r.owner, l->owner))
+            !call_owner_is(r.owner, l->owner))
                 return false;
         wanted_members(s, l, request, &members);
         if (only)

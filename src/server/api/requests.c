@@ -93,14 +93,6 @@ static void write_fields(struct json *j, const struct request_row *r)
 
 /* ---- listing */
 
-static bool owner_is(struct str owner, struct str wanted)
-{
-        ptrdiff_t at = str_rfind(owner, '@');
-
-        return wanted.n == 0 || str_eq(owner, wanted) ||
-               (at >= 0 && str_eq(str_head(owner, (size_t)at), wanted));
-}
-
 static void write_slice(struct server *s, struct call *c);
 
 static void slice(struct server *s, struct call *c)
@@ -122,7 +114,7 @@ static void slice(struct server *s, struct call *c)
                         break;
                 l->after = id;
                 if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
-                    !owner_is(r.owner, l->owner) || (!l->all && r.finished_ms))
+                    !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms))
                         continue;
                 make(s, &m, &r, &l->rows[l->count++]);
                 l->given++;

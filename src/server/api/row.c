@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "classad/eval.h"
+#include "classad/print.h"
 #include "core/attributes.h"
 
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a)
@@ -143,6 +144,28 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
         ret->cmd = m->cmd_late ? expand(m, member, m->cmd) : m->cmd;
         ret->args = m->args_late ? expand(m, member, m->args) : m->args;
         return true;
+}
+
+struct str row_print_ad(const struct ad *ad, struct str names, struct arena *a)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct symbols *symbols = ad_symbols(ad);
+        struct ad *some = ad_new(symbols);
+        struct str name;
+
+        while (str_cut(&names, ',', &name)) {
+                symbol sym = symbols_find(symbols, str_trim(name));
+                const struct expr *e = sym ? ad_find(ad, sym) : NULL;
+                BUF_CLEANUP struct buf text = {0};
+
+                if (!e)
+                        continue;
+                expr_print(&text, e, symbols);
+                ad_set_text(some, sym, buf_view(&text), NULL);
+        }
+        ad_print_json(&out, some, false);
+        ad_free(some);
+        return arena_str(a, buf_view(&out));
 }
 
 static void write_time(struct json *j, const char *key, int64_t ms)

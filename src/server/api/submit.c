@@ -88,19 +88,6 @@ static void check(struct call *c, struct submit *x)
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
 
-static uint64_t count_rows(struct str items)
-{
-        uint64_t n = 0;
-
-        for (const char *p = items.p, *end = items.p + items.n; p && p < end; n++) {
-                p = memchr(p, '\n', (size_t)(end - p));
-                if (!p)
-                        break;
-                p++;
-        }
-        return n;
-}
-
 /* Reader: items that were uploaded. */
 static void read_items(struct server *s, struct call *c)
 {
@@ -115,7 +102,7 @@ static void read_items(struct server *s, struct call *c)
                         return;
                 }
                 x->s.parts[i].items = buf_view(&x->items[i]);
-                x->s.parts[i].rows = count_rows(x->s.parts[i].items);
+                x->s.parts[i].rows = submit_json_rows(x->s.parts[i].items);
         }
         check(c, x);
 }
