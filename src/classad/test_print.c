@@ -57,9 +57,10 @@ static void test_ads(void **state)
                                            "r = 5.000000000000000E-01\nt = true\nu = undefined\n");
         buf_reset(&w.out);
         ad_print_json(&w.out, w.my, false);
-        assert_string_equal(buf_z(&w.out),
-                            "{\"b\":\"q\\\"\\\\\",\"A\":1,\"c\":\"\\/Expr(x + 1)\\/\",\"l\":[1,\"\\/Expr(x)\\/\"],"
-                            "\"n\":{\"y\":2},\"u\":null,\"r\":0.5,\"t\":true}");
+        assert_string_equal(
+                buf_z(&w.out),
+                "{\"b\":\"q\\\"\\\\\",\"A\":1,\"c\":\"\\/Expr(x + 1)\\/\",\"l\":[1,\"\\/Expr(x)\\/\"],"
+                "\"n\":{\"y\":2},\"u\":null,\"r\":0.5,\"t\":true}");
         world_deinit(&w);
 }
 

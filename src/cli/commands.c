@@ -91,7 +91,8 @@ static const struct option_row classad_options[] = {
         {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
         {"old", 0, OPTION_FLAG, NULL, "Read files and expressions by the rules of the old syntax."},
-        {"from", 0, OPTION_TEXT, "ENCODING", "What files are in: new, old, json, xml or auto. Default: auto, by how a file begins."},
+        {"from", 0, OPTION_TEXT, "ENCODING",
+         "What files are in: new, old, json, xml or auto. Default: auto, by how a file begins."},
         {"to", 0, OPTION_TEXT, "ENCODING", "What unparse and convert write: new, old, json or xml."},
         {0},
 };
@@ -213,13 +214,19 @@ const struct command commands[] = {
          "writes it. `drover classad match A B` reads two ads and prints `match` when both accept each "
          "other; else it "
          "says which of them refuses, and which clause of its Requirements with its value, and exits 1.\n\n"
-         "`drover classad parse FILE...` checks ads and prints each in the new syntax on a line of its own; what is "
-         "wrong is told with file, line and column, and the exit code is 1. `drover classad unparse FILE...` prints "
-         "ads with a line for each attribute (the old syntax), or in the encoding that --to names. `drover classad "
+         "`drover classad parse FILE...` checks ads and prints each in the new syntax on a line of its own; "
+         "what is "
+         "wrong is told with file, line and column, and the exit code is 1. `drover classad unparse FILE...` "
+         "prints "
+         "ads with a line for each attribute (the old syntax), or in the encoding that --to names. `drover "
+         "classad "
          "convert --to ENCODING FILE...` writes all ads of all files in one encoding.\n\n"
-         "A file may hold many ads: in the old syntax with empty lines between them, in the new one after the other or "
-         "as a list, in XML within <classads>, in JSON as an array or one after the other. FILE may be - for standard "
-         "input; parse, unparse and convert read it when no file is given. An ad for eval and match may be in any "
+         "A file may hold many ads: in the old syntax with empty lines between them, in the new one after "
+         "the other or "
+         "as a list, in XML within <classads>, in JSON as an array or one after the other. FILE may be - for "
+         "standard "
+         "input; parse, unparse and convert read it when no file is given. An ad for eval and match may be "
+         "in any "
          "encoding. The language is described in drover-classad(7).",
          "drover classad eval '1 + 2'\n  3\ndrover classad eval --ad job.ad --target node.ad Requirements\n  "
          "what the "
