@@ -47,8 +47,9 @@ struct store_history {
 /* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run
  * here. 0; or STORE_CORRUPT, STORE_LOCKED, STORE_TOO_NEW; or -errno. On a network filesystem sqlite uses
  * exclusive locking, and *ret_network (may be NULL) is set, so that the caller can warn; "sqlite-exclusive:"
- * uses it anywhere. Beside the file are <file>.lock (with the holder's pid) and <file>.reserve.
- * "memory:<bytes>" is full at that size, so that a full disk can be played. */
+ * uses it anywhere. Beside the file are <file>.lock (with the holder's pid), <file>.reserve, and <file>.mark
+ * (the newest durable record: a file that ends before it is STORE_CORRUPT). "memory:<bytes>" is full at that
+ * size, so that a full disk can be played. */
 int store_open(const char *address, struct store **ret, bool *ret_network, struct err *err);
 /* Waits for what was appended, then closes. NULL is fine. */
 void store_close(struct store *s);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/pack.h"
 #include "store/store.h"
 
 static char *beside(const char *path, const char *suffix)
@@ -66,6 +67,39 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
         }
         *ret_fd = fd;
         return 0;
+}
+
+struct mark {
+        char magic[8];
+        uint64_t seq;
+        uint32_t crc, spare;
+};
+static const char mark_magic[8] = "drovermk";
+
+int store_mark_open(const char *path, int *ret_fd, uint64_t *ret_seq, struct err *err)
+{
+        MEM_CLEANUP char *name = beside(path, ".mark");
+        int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct mark m;
+
+        if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
+                return err_set(err, -ENOSPC, "no space for the mark %s", name);
+        if (fd < 0)
+                return fail(err, errno, "open", name);
+        *ret_seq = 0;
+        if (pread(fd, &m, sizeof(m), 0) == (ssize_t)sizeof(m) && memcmp(m.magic, mark_magic, 8) == 0 &&
+            m.crc == pack_crc32c(0, &m.seq, sizeof(m.seq)))
+                *ret_seq = m.seq;
+        *ret_fd = fd;
+        return 0;
+}
+
+void store_mark_write(int fd, uint64_t seq)
+{
+        struct mark m = {.seq = seq, .crc = pack_crc32c(0, &seq, sizeof(seq))};
+
+        memcpy(m.magic, mark_magic, sizeof(m.magic));
+        (void)!pwrite(fd, &m, sizeof(m), 0);
 }
 
 bool store_reserve_file_exists(const char *path)

@@ -9,6 +9,14 @@
  * two in. */
 int store_lock_take(const char *path, int *ret_fd, struct err *err);
 
+/* The mark, <path>.mark: the number of the newest record that is durable, written behind each commit and
+ * never flushed. So it is never ahead of the database, whatever dies; and a database that ends before it has
+ * lost records that were acknowledged: its write-ahead log is gone or damaged, or it is an older copy. Of
+ * these SQLite itself tells nothing, as a log that ends early looks like a power cut. */
+int store_mark_open(const char *path, int *ret_fd, uint64_t *ret_seq,
+                    struct err *err);        /* 0 or -errno; seq 0: none */
+void store_mark_write(int fd, uint64_t seq); /* a failure leaves the old mark, which is still true */
+
 /* The reserve, <path>.reserve. It is made only after the database was, and its space is given back without
  * removing it, so where there is a reserve there was a database. */
 #define STORE_RESERVE_BYTES (8 << 20)

@@ -259,8 +259,12 @@ static void sqlite_close(struct store_backend *be)
         if (q->db && q->failed)
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
-        if (whole)
+        if (whole) {
                 store_wal_void(q->path, WAL_BYTES);
+                store_mark_write(q->mark_fd, 0); /* all is in one file now: a backup may take its place */
+        }
+        if (q->mark_fd >= 0)
+                close(q->mark_fd);
         if (q->lock_fd >= 0)
                 close(q->lock_fd);
         pthread_mutex_destroy(&q->db_lock);
@@ -278,7 +282,7 @@ static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char
 
         q->be.ops = ops;
         q->path = mem_dupz(path);
-        q->lock_fd = -1;
+        q->lock_fd = q->mark_fd = -1;
         pthread_mutexattr_init(&recursive);
         pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
         pthread_mutex_init(&q->db_lock, &recursive);
@@ -287,6 +291,25 @@ static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char
         pthread_mutex_init(&q->checkpoint_lock, NULL);
         pthread_cond_init(&q->checkpoint_work, NULL);
         return q;
+}
+
+/* Refuses a database that ends before a record that was durable in it. */
+static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
+{
+        uint64_t mark;
+        int r = store_mark_open(q->path, &q->mark_fd, &mark, err);
+
+        if (r)
+                return r;
+        if (mark > last)
+                return err_set(
+                        err, STORE_CORRUPT,
+                        "%s ends with record %llu, and %llu was durable in it: its -wal file was lost or "
+                        "damaged, or a backup is in its place; nothing was changed. Put %s-wal back, or "
+                        "remove %s.mark to go on without what is lost",
+                        q->path, (unsigned long long)last, (unsigned long long)mark, q->path, q->path);
+        store_mark_write(q->mark_fd, last);
+        return 0;
 }
 
 static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
@@ -313,6 +336,8 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
                         "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
                         " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
                         &last, NULL, 0, err);
+        if (r == 0)
+                r = check_mark(q, (uint64_t)last, err);
         if (r == 0)
                 r = sqlite_checkpointer_start(q, err);
         if (r)

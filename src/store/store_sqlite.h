@@ -39,7 +39,7 @@ struct reader {
 struct sqlite {
         struct store_backend be;
         char *path;
-        int lock_fd;
+        int lock_fd, mark_fd;
         bool exclusive; /* one connection for all; see store_sqlite.c */
         sqlite3 *db;    /* the writer's */
         sqlite3_stmt *st[ST_COUNT];

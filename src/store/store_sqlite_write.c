@@ -11,6 +11,7 @@
  * a checkpoint, stops the store: after a failed flush the kernel may have dropped the pages that it could not
  * write, and only reading again what is on the disk tells the truth.
  */
+#include "store/store_files.h"
 #include "store/store_sqlite.h"
 
 #include <assert.h>
@@ -304,6 +305,8 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
                 b->last_seq = seq;
         }
         r = end(q, r, err);
+        if (r == 0)
+                store_mark_write(q->mark_fd, seq);
         pthread_mutex_unlock(&q->db_lock);
         if (r == 0)
                 *last_seq = seq;

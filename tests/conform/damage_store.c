@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -116,6 +118,17 @@ static void test_flipped_bytes(void **state)
         assert_true(noticed > rounds / 3); /* much of a database file is free space */
         put_file(f, buf_view(&good));
         assert_int_equal(read_all(f), 0);
+}
+
+static void ignore_done(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
+                        const struct err *err)
+{
+        (void)arg;
+        (void)last_seq;
+        (void)batch;
+        (void)err;
+        if (result != STORE_DURABLE)
+                abort();
 }
 
 static void test_truncated_file(void **state)
@@ -232,24 +245,78 @@ static void test_a_newer_schema(void **state)
         assert_non_null(strstr(err.text, "99"));
 }
 
+/* A server that was killed leaves its newest records in the write-ahead log alone. */
+static void fill_and_die(const struct fixture *f)
+{
+        pid_t pid = fork();
+        int status;
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                uint64_t term;
+                struct store *s = open_store(f, &term);
+
+                for (unsigned i = 0; i < 40; i++)
+                        store_append(s, term, numbered_batch(i, 300), ignore_done, NULL);
+                while (store_last_seq(s) < seq_after(40))
+                        ;
+                kill(getpid(), SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+}
+
+static void test_lost_write_ahead_log(void **state)
+{
+        struct fixture *f = *state;
+        BUF_CLEANUP struct buf log = {0};
+        struct fixture wal = {.path = (char[256]){0}}, aside = {.path = (char[256]){0}};
+        struct err err = {0};
+        struct store *s;
+
+        fill_and_die(f);
+        snprintf(wal.path, 256, "%s-wal", f->path);
+        snprintf(aside.path, 256, "%s.aside", f->path);
+        copy_bytes(&wal, &log);
+        for (unsigned damage = 0; damage < 3; damage++) {
+                if (damage == 0)
+                        assert_int_equal(rename(wal.path, aside.path), 0);
+                else if (damage == 1)
+                        put_file(&wal, str_head(buf_view(&log), 30000));
+                else
+                        log.p[5000] ^= 1;
+                if (damage == 2)
+                        put_file(&wal, buf_view(&log));
+                assert_int_equal(store_open(f->address, &s, NULL, &err), STORE_CORRUPT);
+                if (!strstr(err.text, "-wal") || !strstr(err.text, ".mark"))
+                        fail_msg("%s", err.text);
+        }
+        log.p[5000] ^= 1;
+        put_file(&wal, buf_view(&log));
+        check_reopened(f, seq_after(40));
+}
+
 static void test_files_are_private(void **state)
 {
         static const char *const names[] = {"drover.db", "drover.db-wal", "drover.db.lock",
-                                            "drover.db.reserve"};
+                                            "drover.db.reserve", "drover.db.mark"};
         struct fixture *f = *state;
         uint64_t term;
         mode_t mask = umask(0);
+        char reserve[256];
         struct store *s = open_store(f, &term);
         struct stat st;
 
         umask(mask);
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
                 char path[256];
 
                 snprintf(path, sizeof(path), "%s/%s", f->folder, names[i]);
                 assert_int_equal(stat(path, &st), 0);
                 assert_int_equal(st.st_mode & 0777, 0600);
         }
+        snprintf(reserve, sizeof(reserve), "%s.reserve", f->path);
+        assert_int_equal(stat(reserve, &st), 0);
         assert_true(st.st_blocks * 512 >= 8 << 20); /* the reserve is really there */
         assert_int_equal(store_reserve_release(s), 0);
         assert_int_equal(stat(f->path, &st), 0);
@@ -260,13 +327,9 @@ static void test_files_are_private(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                T(test_flipped_bytes),
-                T(test_truncated_file),
-                T(test_rows_that_changed),
-                T(test_backup_put_back),
-                T(test_another_programs_database),
-                T(test_a_newer_schema),
-                T(test_files_are_private),
+                T(test_flipped_bytes),     T(test_truncated_file),    T(test_lost_write_ahead_log),
+                T(test_rows_that_changed), T(test_backup_put_back),   T(test_another_programs_database),
+                T(test_a_newer_schema),    T(test_files_are_private),
         };
 
         thorough = getenv("DROVER_CHECK_LONG") != NULL;
