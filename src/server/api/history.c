@@ -13,7 +13,7 @@
 
 struct history {
         struct ids ids;
-        struct str owner;
+        struct str owner, names;
         uint64_t limit, before;
         struct row *rows;
         size_t count, looked;
@@ -70,7 +70,7 @@ static int on_row(void *arg, uint64_t row, const struct store_history *r)
         h->last_row = row;
         h->looked++;
         if (is_named(h, r->request, r->member) && call_may(h->call, r->owner) &&
-            past_row(h->past, r, &h->call->arena, false, STR_NONE, &h->rows[h->count]))
+            past_row(h->past, r, &h->call->arena, false, h->names, &h->rows[h->count]))
                 h->count++;
         return 0;
 }
@@ -113,6 +113,7 @@ void api_history(struct server *s, struct call *c)
                 h->limit = LIMIT_MAX; /* a page; "next" leads on */
         if (h->limit == 0)
                 h->limit = LIMIT_DEFAULT;
+        h->names = call_query(c, "attributes");
         if (owner.n && str_rfind(owner, '@') < 0) {
                 BUF_CLEANUP struct buf b = {0};
 

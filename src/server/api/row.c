@@ -150,9 +150,14 @@ struct str row_print_ad(const struct ad *ad, struct str names, struct arena *a)
 {
         BUF_CLEANUP struct buf out = {0};
         struct symbols *symbols = ad_symbols(ad);
-        struct ad *some = ad_new(symbols);
+        struct ad *some;
         struct str name;
 
+        if (str_eqz(names, "*")) {
+                ad_print_json(&out, ad, true);
+                return arena_str(a, buf_view(&out));
+        }
+        some = ad_new(symbols);
         while (str_cut(&names, ',', &name)) {
                 symbol sym = symbols_find(symbols, str_trim(name));
                 const struct expr *e = sym ? ad_find(ad, sym) : NULL;
