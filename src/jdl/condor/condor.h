@@ -21,6 +21,9 @@ struct condor_options {
          * none. */
         const char *const *extra;
         size_t extra_count;
+        /* 'keyword = value' as if written at the top of the file, which may say otherwise. */
+        const char *const *first;
+        size_t first_count;
         const char *filesystem_domain; /* of this machine; NULL: not known, FileSystemDomain is not set */
         const char *submit_host;       /* NULL: SubmitHost is not set */
         const char *arch, *opsys; /* for the default requirements; NULL: of the machine this was built for */

@@ -282,6 +282,20 @@ static struct place extra_place(struct reader *r, size_t i)
         return (struct place){lines_keep_name(r, buf_view(&name)), 0};
 }
 
+static int apply_first(struct reader *r)
+{
+        int rc = 0;
+
+        for (size_t i = 0; !rc && i < r->options->first_count; i++) {
+                BUF_CLEANUP struct buf name = {0};
+
+                buf_printf(&name, "'%s'", r->options->first[i]);
+                rc = do_assignment(r, str_trim(str_of(r->options->first[i])),
+                                   (struct place){lines_keep_name(r, buf_view(&name)), 0});
+        }
+        return rc;
+}
+
 static int apply_extra(struct reader *r)
 {
         struct str rest;
@@ -444,6 +458,8 @@ int condor_parse(const struct form_world *w, const char *file, struct str text,
         r.line.max = CONDOR_TEXT_MAX;
         rc = lines_open(&r, str_of(file), &copy, (struct place){file, 0});
         set_builtins(&r, r.files[0]);
+        if (!rc)
+                rc = apply_first(&r);
         if (!rc)
                 rc = read_all(&r);
         if (!rc)
