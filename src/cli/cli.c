@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+const char *cli_name = "drover";
+
 int cli_error(int code, const char *fmt, ...)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -11,7 +13,7 @@ int cli_error(int code, const char *fmt, ...)
         buf_vprintf(&text, fmt, ap);
         va_end(ap);
         fflush(stdout);
-        fprintf(stderr, "drover: %s\n", buf_z(&text));
+        fprintf(stderr, "%s: %s\n", cli_name, buf_z(&text));
         return code;
 }
 

@@ -32,6 +32,7 @@ struct cli {
 extern const struct command commands[]; /* up to a row without a name */
 const struct command *command_find(struct str name);
 
+extern const char *cli_name; /* what stands before errors: "drover" */
 /* Prints "drover: …" to stderr, and returns `code` so that a command can end in `return cli_error(CLI_USAGE,
  * …)`. */
 int cli_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,203 +1,17 @@
-/* submit: description -> form -> (files uploaded) -> one POST.
- *
- * The request's uuid is made here, before the first try. When no answer comes, the same body is sent again:
- * the server knows the uuid if the first one arrived, and answers with the same request.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/mem.h"
-#include "base/uuid.h"
-#include "cli/api.h"
 #include "cli/human.h"
-#include "cli/ship.h"
-#include "cli/upload.h"
+#include "cli/submit.h"
 #include "cli/wait.h"
-#include "cli/world.h"
-#include "jdl/condor/condor.h"
 
-#define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
-#define BODY_MAX        (8u << 20)   /* what the server takes */
-#define REPEAT_MS       30000        /* a submit without an answer is repeated for so long */
-#define REPEAT_PAUSE_MS 200
-#define SHOWN_ROWS      3 /* of the items, by --dry-run */
+#define SHOWN_ROWS 3 /* of the items, by --dry-run */
 
-struct submit {
-        struct cli *cli;
-        const struct options *o;
-        const char *file;
-        struct form form;
-        struct ship ship;
-        char **uploads; /* of the items, by part; NULL entries */
-        char uuid[UUID_TEXT];
-        struct buf body;
-};
-
-/* ---- reading */
-
-static int read_description(const char *file, struct buf *ret, struct err *err)
-{
-        ret->max = CONDOR_TEXT_MAX;
-        if (strcmp(file, "-") != 0)
-                return fs_read(AT_FDCWD, file, CONDOR_TEXT_MAX, ret, err);
-        for (;;) {
-                char *room = buf_room(ret, 16384);
-                ssize_t n;
-
-                if (!room)
-                        return err_set(err, -EFBIG, "standard input is over %u MiB", CONDOR_TEXT_MAX >> 20);
-                n = read(STDIN_FILENO, room, 16384);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return err_set(err, -errno, "standard input: %s", strerror(errno));
-                if (n == 0)
-                        return 0;
-                ret->n += (size_t)n;
-        }
-}
-
-static int read_form(struct submit *s)
-{
-        struct buf text BUF_CLEANUP = {0};
-        char domain[256], host[256] = "";
-        const char *extra[256];
-        struct condor_options options = {.extra = extra, .filesystem_domain = domain, .submit_host = host};
-        const char *line;
-        struct world w;
-        struct err err = {""};
-        size_t at = 0;
-        int rc = read_description(s->file, &text, &err);
-
-        if (rc == 0)
-                rc = world_init(&w, &err);
-        if (rc != 0)
-                return cli_error(CLI_FAILED, "%s", err.text);
-        while ((line = options_list(s->o, "append", &at))) {
-                if (options.extra_count == sizeof(extra) / sizeof(extra[0]))
-                        return cli_error(CLI_USAGE, "too many lines are appended");
-                extra[options.extra_count++] = line;
-        }
-        fs_domain(domain, sizeof(domain));
-        gethostname(host, sizeof(host) - 1);
-        rc = condor_parse(&w.form, s->file, buf_view(&text), &options, &s->form, &err);
-        for (size_t i = 0; i < s->form.warning_count; i++)
-                cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
-        if (rc != 0)
-                return cli_error(CLI_FAILED, "%s", err.text);
-        if (options_flag(s->o, "hold"))
-                s->form.hold = true;
-        return 0;
-}
-
-/* ---- what goes ahead of it */
-
-/* Does the server take agents of other machines? Asked only when a part leaves the choice to it. */
-static int ask_server(struct submit *s, bool *ret_remote)
-{
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        int code;
-
-        *ret_remote = false;
-        if (!ship_asks_server(&s->form))
-                return 0;
-        code = api_get(s->cli, "/v1/server", &answer);
-        *ret_remote = view_true(view_get(answer.root, "remote_agents"));
-        return code;
-}
-
-static int send_files(struct submit *s)
-{
-        struct err err = {""};
-        bool remote;
-        int code = ask_server(s, &remote);
-
-        if (code != 0)
-                return code;
-        if (ship_collect(&s->ship, &s->form, remote, &err) != 0)
-                return cli_error(CLI_FAILED, "%s", err.text);
-        return ship_send(s->cli, &s->ship);
-}
-
-static int send_items(struct submit *s)
-{
-        s->uploads = mem_zalloc((s->form.part_count + 1) * sizeof(*s->uploads));
-        for (size_t i = 0; i < s->form.part_count; i++) {
-                struct form_part *p = &s->form.parts[i];
-                struct upload upload;
-                int code;
-
-                if (p->variable_count == 0 || p->items.n <= ITEMS_INLINE)
-                        continue;
-                code = upload_bytes(s->cli, buf_view(&p->items), "items", &upload);
-                if (code != 0)
-                        return code;
-                s->uploads[i] = mem_dupz(upload.id);
-        }
-        return 0;
-}
-
-static void write_body(struct submit *s)
-{
-        buf_reset(&s->body);
-        form_write_json(&s->body, &s->form,
-                        &(struct form_body){.uuid = s->uuid,
-                                            .spooled = s->ship.refs,
-                                            .spooled_count = s->ship.refs ? s->ship.count : 0,
-                                            .items_uploads = (const char *const *)s->uploads});
-}
-
-/* ---- submitting */
-
-static int post(struct submit *s, const char *path, struct api_answer *answer)
-{
-        struct api_request r = {.method = "POST", .path = path, .body = buf_view(&s->body)};
-        int64_t until_ms = 0;
-        struct err err = {""};
-        int rc;
-
-        for (;;) {
-                rc = api_call(s->cli, &r, answer, &err);
-                if (rc == 0)
-                        return 0;
-                /* Once one has been lost, a server that isn't there may be one that is being started again.
-                 */
-                if (rc == API_LOST && until_ms == 0) {
-                        cli_note("%s; trying again", err.text);
-                        until_ms = clock_boot_ms() + REPEAT_MS;
-                } else if (rc == API_REFUSED || rc == API_BROKEN || until_ms == 0) {
-                        return cli_error(CLI_FAILED, "%s", err.text);
-                }
-                if (clock_boot_ms() >= until_ms)
-                        return cli_error(CLI_FAILED, "%s; it is not known whether request %s was accepted",
-                                         err.text, s->uuid);
-                api_close(s->cli);
-                api_answer_deinit(answer);
-                poll(NULL, 0, REPEAT_PAUSE_MS);
-        }
-}
-
-static int submit(struct submit *s)
+static int submit(struct submit *s, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
-        int code = send_files(s);
+        int code = submit_send(s, &answer);
 
-        if (code == 0)
-                code = send_items(s);
-        if (code != 0)
-                return code;
-        write_body(s);
-        if (s->body.n > BODY_MAX)
-                return cli_error(CLI_FAILED, "%s: the request is %zu MiB, and the server takes %u", s->file,
-                                 s->body.n >> 20, BODY_MAX >> 20);
-        code = post(s, "/v1/requests", &answer);
         if (code != 0)
                 return code;
         view_text(view_get(answer.root, "id"), &id);
@@ -209,10 +23,10 @@ static int submit(struct submit *s)
         }
         buf_char(&out, '\n');
         cli_print(&out);
-        if (!options_flag(s->o, "wait"))
+        if (!options_flag(o, "wait"))
                 return CLI_OK;
         return wait_for_jobs(s->cli, &(struct wait){.ids = buf_z(&id),
-                                                    .timeout_s = options_number(s->o, "timeout", -1),
+                                                    .timeout_s = options_number(o, "timeout", -1),
                                                     .quiet = s->cli->json});
 }
 
@@ -276,8 +90,8 @@ static int dry_run(struct submit *s)
 
         if (ship_collect(&s->ship, &s->form, view_true(view_get(about.root, "remote_agents")), &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
-        write_body(s);
-        if (server == 0 && s->body.n <= BODY_MAX)
+        submit_write_body(s);
+        if (server == 0 && s->body.n <= SUBMIT_BODY_MAX)
                 rc = api_call(s->cli,
                               &(struct api_request){.method = "POST",
                                                     .path = "/v1/requests?dry_run=1",
@@ -299,21 +113,22 @@ static int dry_run(struct submit *s)
 
 int cmd_submit(struct cli *cli, const struct options *o)
 {
-        struct submit s = {.cli = cli, .o = o, .file = o->words[0]};
+        const char *lines[256], *line;
+        struct submit s;
+        size_t at = 0;
         int code;
 
         if (options_text(o, "timeout") && !options_flag(o, "wait"))
                 return cli_error(CLI_USAGE, "--timeout goes with --wait");
-        uuid_new(s.uuid);
-        form_init(&s.form);
-        code = read_form(&s);
+        submit_init(&s, cli, o->words[0]);
+        s.lines = lines;
+        while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
+                lines[s.line_count++] = line;
+        code = line ? cli_error(CLI_USAGE, "too many lines are appended") : submit_read(&s);
+        if (code == 0 && options_flag(o, "hold"))
+                s.form.hold = true;
         if (code == 0)
-                code = options_flag(o, "dry-run") ? dry_run(&s) : submit(&s);
-        for (size_t i = 0; s.uploads && i < s.form.part_count; i++)
-                free(s.uploads[i]);
-        free(s.uploads);
-        ship_deinit(&s.ship);
-        form_deinit(&s.form);
-        buf_deinit(&s.body);
+                code = options_flag(o, "dry-run") ? dry_run(&s) : submit(&s, o);
+        submit_deinit(&s);
         return code;
 }
