@@ -114,3 +114,13 @@ def test_make_help_lists_every_target():
     for target in ("help", "setup", "build", "demo", "check", "check-unit", "check-system", "lint", "format", "bench",
                    "fuzz", "docs", "install", "clean"):
         assert f"make {target} " in out, target
+
+
+def test_look_alikes_are_installed(installed):
+    names = [n for n in files_below(installed) if "/libexec/drover/condor/condor_" in n]
+    assert {os.path.basename(n).removeprefix("condor_") for n in names} == {
+        "submit", "q", "rm", "hold", "release", "history", "wait", "status", "version"}
+    for name in names:
+        out = subprocess.run([name, "-help"], stdout=subprocess.PIPE, text=True, check=True, timeout=10)
+        assert out.stdout.startswith("Usage: " + os.path.basename(name))
+    assert [n for n in files_below(installed) if n.endswith("/man1/drover-condor.1")]

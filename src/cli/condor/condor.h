@@ -1,0 +1,12 @@
+/* condor: the look-alike commands, one file each: tool_NAME.c. main.c finds one by the name it was called by.
+ */
+#pragma once
+#include "cli/cli.h"
+#include "cli/condor/flags.h"
+
+extern const struct condor_tool *const condor_tools[]; /* up to NULL */
+
+extern const struct condor_tool condor_history, condor_hold, condor_q, condor_release, condor_rm,
+        condor_status, condor_submit, condor_version, condor_wait;
+
+void condor_version_print(void); /* what -version shows */

@@ -1,0 +1,45 @@
+/* output: how condor_q, condor_history and condor_status print ads: -autoformat and -format, -json, -jsonl,
+ * -long, -xml, and -attributes with the last four. */
+#pragma once
+#include "cli/cli.h"
+#include "cli/condor/columns.h"
+#include "cli/condor/flags.h"
+
+enum output_form { OUTPUT_TABLE, OUTPUT_COLUMNS, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_LONG, OUTPUT_XML };
+struct output {
+        enum output_form form;
+        struct symbols *symbols;
+        struct columns columns;
+        struct str only; /* -attributes */
+        size_t count;    /* ads printed */
+        struct buf text;
+};
+void output_deinit(struct output *o);
+#define OUTPUT_CLEANUP __attribute__((cleanup(output_deinit)))
+
+/* The rows of flags that it reads, for a command's table. */
+#define OUTPUT_ROWS                                                                                          \
+        {"autoformat",   5,                                                                                  \
+         FLAG_WORDS,     FLAG_ACTS,                                                                          \
+         "ATTRIBUTE...", "Print these attributes or expressions. Qualifiers: -autoformat:jlhVrTY,tng."},     \
+                {"af", 0, FLAG_WORDS, FLAG_ACTS, "ATTRIBUTE...", "The same: -af:jh ClusterId JobStatus."},   \
+                {"format",           1,                                                                      \
+                 FLAG_TWO,           FLAG_ACTS,                                                              \
+                 "FORMAT ATTRIBUTE", "Print an attribute by a printf format."},                              \
+                {"json", 2, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads as a list in JSON."},              \
+                {"jsonl", 5, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads in JSON, one a line."},           \
+                {"long", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads, an attribute a line."},           \
+                {"attributes", 3,     FLAG_VALUE,                                                            \
+                 FLAG_ACTS,    "A,B", "Only these with -json, -jsonl, -long and -xml."},                     \
+                {"xml", 3, FLAG_PLAIN, FLAG_ACTS, NULL, "Print whole ads in XML."},                          \
+        {                                                                                                    \
+                "print-format", 2, FLAG_VALUE, FLAG_REFUSED, "FILE", "use -autoformat or -format."           \
+        }
+
+/* Finds out what is wanted. 0, or -EINVAL with err. */
+int output_init(struct output *o, const struct flags *f, int64_t now_s, struct err *err);
+/* Appends the attributes that must be asked of the server; "*": all. Not for OUTPUT_TABLE. */
+void output_names(const struct output *o, struct buf *out);
+/* `json`: the ad as the server wrote it; `ad`: the same read, NULL: will be read when it is needed. */
+void output_ad(struct output *o, struct view json, const struct ad *ad);
+void output_end(struct output *o);

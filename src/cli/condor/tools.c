@@ -1,0 +1,6 @@
+#include "cli/condor/condor.h"
+
+const struct condor_tool *const condor_tools[] = {
+        &condor_submit, &condor_q,       &condor_rm,     &condor_hold,    &condor_release,
+        &condor_wait,   &condor_history, &condor_status, &condor_version, NULL,
+};

@@ -1,0 +1,39 @@
+"""HTCondor's commands, as the look-alikes of an instance."""
+import json
+import os
+import subprocess
+
+from drover import Failed
+
+
+class Condor:
+    def __init__(self, instance):
+        self.instance = instance
+        self.folder = os.path.join(instance.build, "bin", "condor")
+        self.env = {**instance.env, "PATH": self.folder + ":" + instance.env["PATH"]}
+
+    def __call__(self, name, *args, code=0, stdin=None, cwd=None, timeout=60):
+        """Runs condor_NAME ARGS in the working folder. The result is what it printed, with .err and .code."""
+        program = os.path.join(self.folder, "condor_" + name)
+        p = subprocess.run([program, *map(str, args)], cwd=cwd or self.instance.work, env=self.env, input=stdin,
+                           stdin=None if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=timeout, check=False, text=True)
+        if code is not None and p.returncode != code:
+            raise Failed(f"condor_{name} {args}: exit code {p.returncode}, not {code}\n{p.stdout}{p.stderr}")
+        out = Printed(p.stdout)
+        out.err, out.code = p.stderr, p.returncode
+        return out
+
+    def submit(self, text, *args):
+        """Submits a description; returns the number of the cluster."""
+        return int(self("submit", "-terse", *args, "-", stdin=text).split(".")[0])
+
+    def json(self, *args):
+        return json.loads(self(*args, "-json"))
+
+
+class Printed(str):
+    """What a command printed, with .err and .code beside it."""
+
+    err = ""
+    code = 0

@@ -1,0 +1,252 @@
+"""The look-alikes of HTCondor's commands: what programs and people read of them."""
+import re
+import subprocess
+import threading
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from condor import Condor
+from drover import sh, wait_until
+
+TOTALS = r"{} jobs; \d+ completed, \d+ removed, {} idle, {} running, {} held, \d+ suspended"
+
+
+@pytest.fixture
+def condor(shared):
+    return Condor(shared)
+
+
+def held(condor, **more):
+    return condor.submit(sh("exit 0", hold="true", **more))
+
+
+def ended(condor, cluster, jobs=1):
+    wait_until(lambda: len(condor("history", cluster, "-af", "ProcId").split()) == jobs)
+
+
+def test_submit_says_the_cluster(condor):
+    out = condor("submit", "-", stdin=sh("exit 0", hold="true", queue="queue 3"))
+    first, second = out.splitlines()
+    assert re.fullmatch(r"Submitting job\(s\)\.+", first)
+    cluster = re.fullmatch(r"3 job\(s\) submitted to cluster (\d+)\.", second)[1]
+    assert condor("submit", "-terse", "-", stdin=sh("exit 0", queue="queue 2", hold="true")) == \
+        f"{int(cluster) + 1}.0 - {int(cluster) + 1}.1\n"
+    condor("rm", cluster, int(cluster) + 1)
+
+
+def test_submit_takes_settings_from_the_command_line(condor):
+    condor.instance.write("flags.sub", "executable = /bin/echo\nname = other\narguments = $(what) $(name)\n")
+    out = condor("submit", "what=one", "name=two", "-batch-name", "many words", "-a", "hold = true", "-terse",
+                 "flags.sub", "-queue", "2", "x", "in", "(a b)")
+    cluster = out.split(".")[0]
+    assert out == f"{cluster}.0 - {cluster}.3\n"
+    # What the file says itself comes later, and wins.
+    assert condor("q", cluster + ".0", "-af", "Arguments", "Args", "JobBatchName").strip().endswith("many words")
+    assert "one other" in condor("q", cluster + ".0", "-af", "Arguments", "Args")
+    condor("rm", cluster)
+    assert "-maxjobs" in condor("submit", "-maxjobs", 1, "-file", "flags.sub", "-queue", 2, code=1).err
+    assert '\nCmd="/bin/echo"\n' in condor("submit", "-dry-run", "-", "flags.sub", "-queue", 1)
+    assert "flags.sub or" in condor("submit", "flags.sub", "flags.sub", code=1).err
+    assert "-interactive" in condor("submit", "-interactive", code=1).err
+
+
+def test_submit_fails_with_a_reason(condor):
+    assert "no-such-file" in condor("submit", "no-such-file", code=1).err
+    assert condor("submit", "-", stdin="executable = /bin/true\n", code=1) == ""
+
+
+def test_terse_prints_no_warnings(condor):
+    text = sh("exit 0", notification="always", hold="true")
+    assert "notification" in condor("submit", "-", stdin=text).err
+    assert condor("submit", "-terse", "-", stdin=text).err == ""
+    condor("rm", "-constraint", "JobStatus == 5")
+
+
+def test_queue_without_batches(condor):
+    cluster = condor.submit(sh("sleep 100", queue="queue 2"))
+    condor.instance.wait_state(f"{cluster}.0", "running")
+    condor("hold", f"{cluster}.1", "-reason", "not now")
+    condor.instance.wait_state(f"{cluster}.1", "held")
+    out = condor("q", "-nobatch", cluster)
+    lines = out.splitlines()
+    assert lines[0] == lines[1] == "" and lines[2].startswith("-- Schedd: ")
+    assert lines[3] == " ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD"
+    owner = condor("q", f"{cluster}.0", "-af", "Owner").strip()
+    for line, member, status in ((lines[4], 0, "R"), (lines[5], 1, "H")):
+        words = line.split()
+        assert words[0] == f"{cluster}.{member}" and words[1] == owner and words[5] == status
+        assert re.fullmatch(r"\d+/\d+", words[2]) and re.fullmatch(r"\d\d:\d\d", words[3])
+        assert re.fullmatch(r"0\+00:\d\d:\d\d", words[4]) and words[8] == "sh"
+    assert lines[6] == ""
+    assert re.match("Total for query: " + TOTALS.format(2, 0, 1, 1), lines[7])
+    assert "not now" in condor("q", "-hold", cluster) and f"{cluster}.0" not in condor("q", "-hold", cluster)
+    assert f"{cluster}.0" in condor("q", "-run", cluster) and "Total" not in condor("q", "-run", cluster)
+    assert re.match(r"\nTotal for query: " + TOTALS.format(2, 0, 1, 1), condor("q", "-totals", cluster))
+    condor("rm", cluster)
+    wait_until(lambda: condor("q", cluster, "-af", "ProcId") == "")
+
+
+def test_queue_with_batches(condor):
+    cluster = condor.submit(sh("exit 0", queue="queue 5", hold="true"), "-batch-name", "five")
+    out = condor("q")
+    title = [line for line in out.splitlines() if "JOB_IDS" in line][0]
+    assert title.split() == ["OWNER", "BATCH_NAME", "SUBMITTED", "DONE", "RUN", "IDLE", "HOLD", "TOTAL", "JOB_IDS"]
+    line = [line for line in out.splitlines() if line.endswith(f" {cluster}.0-4")][0]
+    assert line.split()[1] == "five" and line.split()[-6:-1] == ["_", "_", "_", "5", "5"]
+    assert f" {cluster}.0-4" in condor("q", cluster) and f" {cluster}.0-4" not in condor("q", cluster + 1000)
+    assert f" {cluster}.2-3" in condor("q", "-constraint", f"ClusterId == {cluster} && ProcId > 1 && ProcId < 4")
+    condor("rm", cluster)
+
+
+def test_queue_of_nothing_is_no_error(condor):
+    out = condor("q", "-nobatch", 99999, "99998.3")
+    assert re.search("Total for query: " + TOTALS.format(0, 0, 0, 0), out)
+    assert condor("q", 99999, "-af", "JobStatus") == ""
+    assert condor.json("q", 99999) == []
+    cluster = held(condor)
+    assert condor("q", 99999, cluster, "-af:j", "JobStatus") == f"{cluster}.0 5\n"
+    condor("rm", cluster)
+
+
+def test_autoformat_and_json(condor):
+    cluster = condor.submit(sh("exit 0", hold="true", priority="3", queue="queue 2"))
+    assert condor("q", f"{cluster}.1", "-af:jr", "JobStatus") == f"{cluster}.1 5\n"
+    assert condor("q", cluster, "-af", "ProcId + 10", "JobPrio", "nothing") == "10 3 undefined\n11 3 undefined\n"
+    assert condor("q", cluster, "-constraint", "ProcId == 1", "-format", "%d.", "ClusterId", "-format", "%d\\n",
+                  "ProcId") == f"{cluster}.1\n"
+    ads = condor.json("q", cluster)
+    assert [(a["ClusterId"], a["ProcId"], a["JobStatus"], a["Cmd"]) for a in ads] == \
+        [(cluster, 0, 5, "/bin/sh"), (cluster, 1, 5, "/bin/sh")]
+    assert ads[0]["Requirements"].startswith("/Expr(")
+    assert condor.json("q", cluster, "-attributes", "ProcId,Owner")[1].keys() == {"ProcId", "Owner"}
+    assert len(condor("q", cluster, "-jsonl").splitlines()) == 2
+    xml = ElementTree.fromstring(condor("q", cluster, "-xml", "-attributes", "ProcId,Cmd"))
+    assert [[(a.get("n"), a[0].text) for a in c] for c in xml] == \
+        [[("ProcId", str(n)), ("Cmd", "/bin/sh")] for n in (0, 1)]
+    long = condor("q", f"{cluster}.0", "-long")
+    assert f"ClusterId = {cluster}\n" in long and 'Cmd = "/bin/sh"\n' in long and long.endswith("\n\n")
+    assert condor("q", cluster, "-limit", 1, "-af", "ProcId") == "0\n"
+    owner = condor("q", f"{cluster}.0", "-af", "Owner").strip()
+    assert condor("q", owner, "-constraint", f"ClusterId == {cluster}", "-af", "ProcId") == "0\n1\n"
+    assert condor("q", "nobody-at-all", "-af", "ProcId") == ""
+    condor("rm", cluster)
+
+
+def test_hold_release_rm(condor):
+    cluster = condor.submit(sh("sleep 100", queue="queue 3"))
+    assert condor("hold", f"{cluster}.0") == f"Job {cluster}.0 held\n"
+    condor.instance.wait_state(f"{cluster}.0", "held")
+    assert condor("q", f"{cluster}.0", "-af", "JobStatus", "HoldReasonCode") == "5 1\n"
+    assert condor("hold", cluster, "-constraint", "ProcId == 1") == f"All jobs in cluster {cluster} have been held\n"
+    condor.instance.wait_state(f"{cluster}.1", "held")
+    assert condor("release", f"{cluster}.0") == f"Job {cluster}.0 released\n"
+    assert condor("rm", "-held", cluster) == f"All jobs in cluster {cluster} have been marked for removal\n"
+    wait_until(lambda: condor("q", cluster, "-af", "ProcId").split() == ["0", "2"])
+    out = condor("rm", f"{cluster}.0", "99999.0", 99999, code=1)
+    assert out == f"Job {cluster}.0 marked for removal\n"
+    assert out.err == "Job 99999.0 not found\nCouldn't find/remove all jobs in cluster 99999\n"
+    assert condor("rm", "-constraint", f"ClusterId == {cluster}") == \
+        f"All jobs matching constraint (ClusterId == {cluster}) have been marked for removal\n"
+    assert "which jobs" in condor("rm", code=1).err
+    wait_until(lambda: condor("q", cluster, "-af", "ProcId") == "")
+
+
+def test_rm_all_and_of_a_user(drover):
+    condor = Condor(drover)
+    held(condor)
+    assert condor("rm", "-all") == "All jobs have been marked for removal\n"
+    owner = condor("q", held(condor), "-af", "Owner").strip()
+    assert condor("rm", owner) == f'All jobs of user "{owner}" have been marked for removal\n'
+    assert condor("q", "-af", "ClusterId") == ""
+
+
+def test_history(condor):
+    cluster = condor.submit(sh("exit $(Process)", queue="queue 3"))
+    ended(condor, cluster, 3)
+    rows = condor("history", cluster, "-af:j", "ExitCode", "JobStatus", "ExitBySignal").splitlines()
+    assert sorted(rows) == [f"{cluster}.{n} {n} 4 false" for n in range(3)]
+    assert condor("history", cluster, "-constraint", "ExitCode == 2", "-af", "ProcId") == "2\n"
+    assert len(condor.json("history", cluster, "-limit", 2)) == 2
+    assert len(condor.json("history", cluster, "-match", 1)) == 1
+    forwards = condor("history", cluster, "-forwards", "-af:j", "ExitCode", "JobStatus", "ExitBySignal").splitlines()
+    assert forwards == rows[::-1]
+    first = rows[-1].split()[0]
+    assert len(condor("history", cluster, "-since", first, "-af", "ProcId").split()) == 2
+    table = condor("history", f"{cluster}.1").splitlines()
+    assert table[0].split() == ["ID", "OWNER", "SUBMITTED", "RUN_TIME", "ST", "COMPLETED", "CMD"]
+    assert table[1].split()[0] == f"{cluster}.1" and table[1].split()[5] == "C"
+    assert condor("history", 99999, "-af", "ProcId") == ""
+    assert condor("q", cluster, "-af", "ProcId") == ""
+
+
+LOG = {0: "Job submitted from host: <127.0.0.1:1>", 1: "Job executing on host: <127.0.0.1:2>", 5: "Job terminated.",
+       9: "Job was aborted."}
+
+
+def log_event(number, job):
+    cluster, proc = job.split(".")
+    return f"{number:03} ({int(cluster):04}.{int(proc):03}.000) 2026-11-21 09:14:05 {LOG[number]}\n\tmore\n...\n"
+
+
+def test_wait(condor):
+    path = condor.instance.write("user.log", log_event(0, "7.0") + log_event(0, "7.1") + log_event(5, "7.1"))
+    assert condor("wait", path, "7.1") == "All jobs done.\n"
+    assert condor("wait", "-num", 1, path) == "Specifed number of jobs (1) done.\n"
+    assert condor("wait", "-wait", 1, path, code=1) == "Time expired.\n"
+    assert condor("wait", "-wait", 0, path, 8, code=1) == "Time expired.\n"
+    assert "no-such" in condor("wait", "no-such.log", code=1).err
+    assert "does not begin an event" in condor("wait", condor.instance.write("bad.log", "x\n...\n"), code=1).err
+
+    def go_on():
+        time.sleep(0.3)
+        for part in (log_event(1, "7.0"), log_event(9, "7.0")[:20], log_event(9, "7.0")[20:]):
+            with open(path, "a", encoding="utf-8") as f:
+                f.write(part)
+            time.sleep(0.1)
+
+    writer = threading.Thread(target=go_on)
+    writer.start()
+    out = condor("wait", "-status", "-wait", 30, path, 7)
+    writer.join()
+    assert out.splitlines() == ["7.0.0 submitted", "7.1.0 submitted", "7.1.0 completed",
+                                "7.0.0 executing on host <127.0.0.1:2>", "7.0.0 aborted", "All jobs done."]
+
+
+def test_status(condor):
+    slots = condor.json("status")
+    assert len(slots) == 1 and slots[0]["MyType"] == "Machine" and slots[0]["State"] in ("Claimed", "Unclaimed")
+    name = slots[0]["Name"]
+    assert condor("status", "-af", "Name", "Arch", "TotalCpus > 0") == f"{name} {slots[0]['Arch']} true\n"
+    assert condor("status", "-constraint", "TotalCpus < 0", "-af", "Name") == ""
+    assert condor("status", slots[0]["Machine"], "-af", "Name").strip() == name
+    assert condor("status", "elsewhere", "-af", "Name") == ""
+    assert [line.split()[0] for line in condor("status").splitlines() if line.startswith(name)] == [name]
+    assert condor("status", "-compact").startswith("Machine ")
+    assert re.search(r"Total +1 ", condor("status", "-total"))
+
+
+def test_version_and_help(condor):
+    assert re.match(r"\$CondorVersion: \d+\.\d+\.\d+ .*\$\n\$CondorPlatform: .*\$\n$", condor("version"))
+    for name in ("submit", "q", "rm", "hold", "release", "history", "wait", "status", "version"):
+        assert condor(name, "-version") == condor("version")
+        assert condor(name, "-help").startswith(f"Usage: condor_{name} ")
+        assert f"condor_{name}: -bad-flag" in condor(name, "-bad-flag", code=1).err
+
+
+def test_flags_that_are_not_supported(condor):
+    assert "drover why" in condor("q", "-better-analyze", code=1).err
+    assert "elsewhere" in condor("q", "-name", "elsewhere", code=1).err
+    assert condor("q", "-pool", "localhost", "-totals").err == ""
+    assert "-debug is not acted on" in condor("q", "-debug", "-totals").err
+
+
+def test_another_programs_way_with_them(condor):
+    """Submit from a shell script, and read the cluster out of the answer with a regular expression."""
+    script = "condor_submit job.sub | sed -n 's/.*submitted to cluster \\([0-9]*\\)\\./\\1/p'"
+    condor.instance.write("job.sub", sh("exit 3"))
+    cluster = subprocess.run(["sh", "-c", script], cwd=condor.instance.work, env=condor.env, check=True, text=True,
+                             stdout=subprocess.PIPE, timeout=60).stdout.strip()
+    ended(condor, cluster)
+    assert condor("history", cluster, "-limit", 1, "-format", "%d", "ExitCode") == "3"
