@@ -504,7 +504,7 @@ static int next(struct xml_reader *x, struct ad **ret_ad)
 
 int xml_reader_next(struct xml_reader *x, struct ad **ret_ad, struct err *err)
 {
-        struct err unused;
+        struct err unused = {""};
         int r;
 
         x->err = err ? err : &unused;
