@@ -97,7 +97,7 @@ void function_sum(const struct call *c, struct value *ret)
         struct value all;
 
         if (reducible(c, ret) && reduce(c, OP_ADD, &all) >= 0)
-                *ret = c->args[0].list->n ? all : value_integer(0);
+                *ret = all.type == VALUE_UNDEFINED ? value_integer(0) : all;
 }
 
 void function_avg(const struct call *c, struct value *ret)
@@ -111,7 +111,7 @@ void function_avg(const struct call *c, struct value *ret)
         if (n > 0 && value_to_double(&all, &d))
                 *ret = value_real(d / (double)n);
         else
-                *ret = c->args[0].list->n ? value_undefined() : value_integer(0);
+                *ret = value_integer(0);
 }
 
 void function_min(const struct call *c, struct value *ret)
@@ -153,21 +153,24 @@ static void compare_all(const struct call *c, bool any, struct value *ret)
         struct value member, same;
         enum op op;
 
+        if (c->args[0].type == VALUE_UNDEFINED)
+                *ret = value_undefined();
         if (c->args[0].type != VALUE_STRING || !comparison(c->args[0].string, &op))
                 return;
         if (list->type == VALUE_UNDEFINED)
                 *ret = value_undefined();
-        if (list->type != VALUE_LIST || x->type >= VALUE_LIST)
+        if (list->type != VALUE_LIST)
                 return;
         for (uint32_t i = 0; i < list->list->n; i++) {
                 run_item(c->run, list->list, i, &member);
                 if (!run_steps(c->run, 1))
                         return;
                 run_binary(c->run, op, &member, x, &same);
-                if (value_is_true(&same) == any) {
-                        *ret = value_boolean(any);
-                        return;
-                }
+                if (same.type == VALUE_BOOLEAN && same.boolean != any)
+                        continue;
+                /* a comparison that is undefined ends it, as false; an error is one of the whole */
+                *ret = same.type == VALUE_UNDEFINED ? value_boolean(false) : same;
+                return;
         }
         *ret = value_boolean(!any);
 }

@@ -14,9 +14,7 @@ void function_strcat(const struct call *c, struct value *ret)
         struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
         struct str s;
 
-        if (call_strict(c, ret))
-                return;
-        for (unsigned i = 0; i < c->argc; i++) {
+        for (unsigned i = 0; i < c->argc; i++) { /* what is undefined hides errors behind it */
                 if (!call_text(c, i, &s, ret))
                         return;
                 buf_str(&out, s);
@@ -24,8 +22,10 @@ void function_strcat(const struct call *c, struct value *ret)
         give(c, &out, ret);
 }
 
-/* Adds one member; undefined ones are left out. False for an error. */
-static bool join_one(struct run *r, struct buf *out, struct str separator, bool *first, const struct value *v)
+/* Adds one member; undefined ones are left out, and empty ones in front take no separator. False for an
+ * error. */
+static bool join_one(struct run *r, struct buf *out, struct str separator, bool *defined,
+                     const struct value *v)
 {
         struct str s;
 
@@ -33,9 +33,9 @@ static bool join_one(struct run *r, struct buf *out, struct str separator, bool 
                 return true;
         if (v->type == VALUE_ERROR || !run_value_text(r, v, &s))
                 return false;
-        if (!*first)
+        if (out->n)
                 buf_str(out, separator);
-        *first = false;
+        *defined = true;
         buf_str(out, s);
         return true;
 }
@@ -45,24 +45,29 @@ void function_join(const struct call *c, struct value *ret)
         struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
         const struct value *last = &c->args[c->argc - 1];
         struct str separator = STR_NONE;
-        bool first = true;
-        struct value v;
+        bool list = c->argc <= 2 && last->type == VALUE_LIST, defined = false, any;
+        struct value v = c->args[0];
 
-        if (c->argc > 1 && !call_text(c, 0, &separator, ret))
+        any = c->argc == 1 && !list && v.type != VALUE_UNDEFINED; /* no members, only a separator */
+        if ((c->argc > 1 || !list) && v.type != VALUE_UNDEFINED && !call_text(c, 0, &separator, ret))
                 return;
         *ret = value_error();
-        if (c->argc <= 2 && last->type == VALUE_LIST) {
+        if (list) {
+                any = last->list->n == 0 && (c->argc == 1 || v.type != VALUE_UNDEFINED);
                 for (uint32_t i = 0; i < last->list->n; i++) {
                         run_item(c->run, last->list, i, &v);
-                        if (!join_one(c->run, &out, separator, &first, &v))
+                        if (!join_one(c->run, &out, separator, &defined, &v))
                                 return;
                 }
         } else {
-                for (unsigned i = c->argc > 1; i < c->argc; i++)
-                        if (!join_one(c->run, &out, separator, &first, &c->args[i]))
+                for (unsigned i = 1; i < c->argc; i++)
+                        if (!join_one(c->run, &out, separator, &defined, &c->args[i]))
                                 return;
         }
-        give(c, &out, ret);
+        if (defined || any)
+                give(c, &out, ret);
+        else
+                *ret = value_undefined();
 }
 
 static void change_case(const struct call *c, char from, struct value *ret)

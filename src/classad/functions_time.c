@@ -69,9 +69,7 @@ static void get_field(const struct call *c, enum field field, struct value *ret)
         struct value v;
         struct tm tm;
 
-        if (call_strict(c, ret))
-                return;
-        v = c->args[0];
+        v = c->args[0]; /* what is no time is an error, undefined too */
         if (v.type == VALUE_RELTIME && field >= DAYS && fabs(v.real) < 9e18)
                 *ret = value_integer(duration_field(v.real, field));
         else if (v.type == VALUE_ABSTIME && field != DAYS && calendar(&v, &tm))

@@ -41,8 +41,6 @@ static bool text_number(struct str s, double *ret_real, int64_t *ret_integer)
         if (s.n)
                 memcpy(z, s.p, s.n);
         z[s.n] = '\0';
-        if (s.n > 1 && z[0] == '0' && (z[1] | 0x20) == 'x')
-                z[1] = '\0'; /* C's hexadecimal numbers are none here */
         d = strtod(z, &end);
         if (end == z)
                 return false;
@@ -128,6 +126,8 @@ void function_bool(const struct call *c, struct value *ret)
                 bool yes = str_ieq(v->string, STR("true"));
 
                 *ret = yes || str_ieq(v->string, STR("false")) ? value_boolean(yes) : value_undefined();
+        } else if (v->type == VALUE_RELTIME) {
+                *ret = value_boolean(v->real <= -1 || v->real >= 1);
         } else if (value_to_double(v, &d)) {
                 *ret = value_boolean(d != 0);
         }

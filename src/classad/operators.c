@@ -1,6 +1,7 @@
 /* Strictness comes first, the same for all: error wins, then undefined. Then the pair of types decides.
- * Booleans are promoted to integers, integers to reals. Integers wrap, as two's complement does; shifts take
- * the low six bits of the count, as the machine does. */
+ * Booleans are promoted to integers (but not for bits), integers to reals. Integers wrap, as two's complement
+ * does; shifts take the low six bits of the count, as the machine does; only a negative number goes right one
+ * bit at a time, as often as the count says. */
 #include "classad/operators.h"
 
 #include <math.h>
@@ -43,8 +44,6 @@ void operator_unary(enum op op, const struct value *x, struct value *ret)
         case OP_BIT_NOT:
                 if (x->type == VALUE_INTEGER)
                         *ret = value_integer(~x->integer);
-                else if (x->type == VALUE_BOOLEAN)
-                        *ret = value_boolean(!x->boolean);
                 break;
         case OP_PLUS:
                 if (x->type == VALUE_INTEGER || x->type == VALUE_REAL || x->type == VALUE_RELTIME)
@@ -144,21 +143,19 @@ static struct value arithmetic(enum op op, const struct value *x, const struct v
 
 static struct value bits(enum op op, const struct value *x, const struct value *y)
 {
-        uint64_t a, b;
+        uint64_t a = (uint64_t)x->integer, b = (uint64_t)y->integer;
 
-        if ((x->type != VALUE_INTEGER && x->type != VALUE_BOOLEAN) ||
-            (y->type != VALUE_INTEGER && y->type != VALUE_BOOLEAN))
+        if (x->type != VALUE_INTEGER || y->type != VALUE_INTEGER)
                 return value_error();
-        a = (uint64_t)as_integer(x);
-        b = (uint64_t)as_integer(y);
-        if (x->type == VALUE_BOOLEAN && y->type == VALUE_BOOLEAN && op >= OP_BIT_AND)
-                return value_boolean(op == OP_BIT_AND ? a & b : op == OP_BIT_OR ? a | b : a ^ b);
         switch (op) {
         case OP_BIT_AND: return value_integer((int64_t)(a & b));
         case OP_BIT_OR: return value_integer((int64_t)(a | b));
         case OP_BIT_XOR: return value_integer((int64_t)(a ^ b));
         case OP_SHIFT_LEFT: return value_integer((int64_t)(a << (b & 63)));
-        case OP_SHIFT_RIGHT: return value_integer((int64_t)a >> (b & 63));
+        case OP_SHIFT_RIGHT:
+                if (x->integer < 0 && (y->integer < 0 || y->integer > 63))
+                        return value_integer(y->integer < 0 ? x->integer : -1);
+                return value_integer((int64_t)a >> (b & 63));
         default: return value_integer((int64_t)(a >> (b & 63))); /* OP_SHIFT_LOGICAL */
         }
 }
@@ -202,7 +199,8 @@ static struct value identical(bool negate, const struct value *x, const struct v
 {
         bool same = false;
 
-        if (x->type >= VALUE_LIST || y->type >= VALUE_LIST)
+        /* two lists are not compared, but a list is surely no number */
+        if (x->type >= VALUE_LIST && x->type == y->type)
                 return value_error();
         if (x->type == y->type) {
                 switch (x->type) {

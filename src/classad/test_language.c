@@ -81,11 +81,12 @@ static void test_precedence(void **state)
                         {"~1 + 1", "-1"}, {"2 + 3 * 4", "14"}, {"20 - 5 - 3", "12"}, {"100 / 5 / 2", "10"},
                         {"7 % 4 * 2", "6"}, {"1 << 2 + 1", "8"}, {"16 >> 1 < 9", "true"},
                         {"-1 >>> 63 == 1", "true"}, {"1 < 2 == true", "true"}, {"3 > 2 != false", "true"},
-                        {"1 <= 1 && 2 >= 2", "true"}, {"1 == 1 & 1 == 1", "true"}, {"6 & 3 ^ 1", "3"},
-                        {"1 | 6 ^ 6", "1"}, {"1 | 2 && 0", "false"}, {"true || false && false", "true"},
-                        {"false || true ? 1 : 2", "1"}, {"true ? 1 : false ? 2 : 3", "1"},
-                        {"false ? 1 : false ? 2 : 3", "3"}, {"(1 + 2) * 3", "9"},
-                        {"true ? false ? 1 : 2 : 3", "2"}, {"- - 3", "3"}, {"2 - -1", "3"}),
+                        {"1 <= 1 && 2 >= 2", "true"}, {"1 == 1 & 1 == 1", "error"}, {"1 & 1 == 1", "error"},
+                        {"6 & 3 ^ 1", "3"}, {"1 | 6 ^ 6", "1"}, {"1 | 2 && 0", "false"},
+                        {"true || false && false", "true"}, {"false || true ? 1 : 2", "1"},
+                        {"true ? 1 : false ? 2 : 3", "1"}, {"false ? 1 : false ? 2 : 3", "3"},
+                        {"(1 + 2) * 3", "9"}, {"true ? false ? 1 : 2 : 3", "2"}, {"- - 3", "3"},
+                        {"2 - -1", "3"}),
                    NULL, NULL);
 }
 
@@ -142,9 +143,11 @@ static void test_identity(void **state)
                         {"undefined =!= undefined", "false"}, {"error =?= error", "true"},
                         {"undefined =?= error", "false"}, {"undefined =?= 1", "false"},
                         {"nosuch is undefined", "true"}, {"1 isnt undefined", "true"},
-                        {"{1} =?= {1}", "error"}, {"[a=1] =!= [a=1]", "error"}, {"{1} =?= 1", "error"},
-                        {"2.5 =?= 2.5", "true"}, {"absTime(5) =?= absTime(5)", "true"},
-                        {"absTime(5) =?= 5", "false"}),
+                        {"{1} =?= {1}", "error"}, {"[a=1] =!= [a=1]", "error"}, {"[a=1] =?= [a=1]", "error"},
+                        {"{1} =?= 1", "false"}, {"{1} =?= undefined", "false"}, {"undefined =!= {}", "true"},
+                        {"[a=1] =?= undefined", "false"}, {"[a=1] =!= {1}", "true"},
+                        {"{1} =?= error", "false"}, {"2.5 =?= 2.5", "true"},
+                        {"absTime(5) =?= absTime(5)", "true"}, {"absTime(5) =?= 5", "false"}),
                    NULL, NULL);
 }
 
@@ -195,8 +198,10 @@ static void test_arithmetic(void **state)
                         {"-7 % 2", "-1"}, {"7 / 2.0", "3.500000000000000E+00"}, {"\"a\" + 1", "error"},
                         {"{1} + 1", "error"}, {"-\"a\"", "error"}, {"-1 >>> 1", "9223372036854775807"},
                         {"-8 >> 1", "-4"}, {"1 << 62", "4611686018427387904"}, {"6 & 3", "2"}, {"6 | 3", "7"},
-                        {"6 ^ 3", "5"}, {"~0", "-1"}, {"1.5 & 1", "error"}, {"true & false", "false"},
-                        {"\"a\" | 1", "error"}, {"~1.5", "error"}),
+                        {"6 ^ 3", "5"}, {"~0", "-1"}, {"1.5 & 1", "error"}, {"true & false", "error"},
+                        {"true | 1", "error"}, {"~true", "error"}, {"1 << true", "error"}, {"-8 >> 64", "-1"},
+                        {"-8 >> 63", "-1"}, {"-8 >> -1", "-8"}, {"8 >> 65", "4"}, {"\"a\" | 1", "error"},
+                        {"~1.5", "error"}),
                    NULL, NULL);
 }
 
