@@ -70,87 +70,33 @@ int regexp_matches(struct run *r, struct str pattern, struct str subject, struct
 
 /* All functions: F, L lazy, T when it looks at the time, R at the random state. The manual has what each
  * does. */
-/* clang-format off: it does not come to rest on a macro as long as this one */
-#define FUNCTION_TABLE(F, L, T, R)                                                                                                               \
-        L(isUndefined, 1, 1)                                                                                                                     \
-        L(isError, 1, 1)                                                                                                                         \
-        L(isString, 1, 1)                                                                                                                        \
-        L(isInteger, 1, 1)                                                                                                                       \
-        L(isReal, 1, 1)                                                                                                                          \
-        L(isList, 1, 1)                                                                                                                          \
-        L(isClassAd, 1, 1) L(isBoolean, 1, 1) L(isAbstime, 1, 1) L(isReltime, 1, 1) F(int, 1, 1) F(                                              \
-                real, 1, 1) F(string, 1, 1) F(bool, 1, 1) L(ifThenElse, 3, 3) F(eval, 1, 1) L(unparse, 1, 1)                                     \
-                L(unresolved, 1, 2) F(debug, 1, 1) L(evalInEachContext, 2, 2) L(countMatches, 2, 2) F(                                           \
-                        strcat, 0, ANY_NUMBER) F(join, 1, ANY_NUMBER) F(toUpper, 1, 1) F(toLower, 1, 1)                                          \
-                        F(substr, 2, 3) F(strcmp, 2, 2) F(stricmp, 2, 2) F(versioncmp, 2, 2) F(                                                  \
-                                versionLE, 2, 2) F(versionLT, 2, 2) F(versionGE, 2, 2) F(versionGT, 2, 2) F(versionEQ, 2, 2) F(version_in_range, \
-                                                                                                                               3, 3)             \
-                                F(split, 1, 2) F(splitUserName, 1, 1) F(splitSlotName, 1, 1) F(floor, 1, 1) F(                                   \
-                                        ceil, 1, 1) F(ceiling, 1,                                                                                \
-                                                      1) F(round, 1, 1)                                                                          \
-                                        F(pow, 2, 2) F(log, 1, 2) F(quantize, 2, 2) R(random, 0, 1) F(member, 2, 2) F(                           \
-                                                identicalMember,                                                                                 \
-                                                2,                                                                                               \
-                                                2) F(size, 1, 1) F(sum, 1, 1)                                                                    \
-                                                F(avg, 1, 1) F(min, 1, 1) F(max, 1, 1) F(anyCompare, 3, 3) F(allCompare, 3, 3) F(                \
-                                                        stringListSize,                                                                          \
-                                                        1, 2) F(stringListSum, 1, 2)                                                             \
-                                                        F(stringListAvg, 1,                                                                      \
-                                                          2) F(stringListMin, 1,                                                                 \
-                                                               2) F(stringListMax, 1,                                                            \
-                                                                    2) F(stringListMember, 2,                                                    \
-                                                                         3) F(stringListIMember, 2,                                              \
-                                                                              3) F(stringListsIntersect, 2, 3)                                   \
-                                                                F(stringListSubsetMatch, 2,                                                      \
-                                                                  3) F(stringListISubsetMatch, 2,                                                \
-                                                                       3) F(regexp, 2,                                                           \
-                                                                            3) F(regexpMember, 2,                                                \
-                                                                                 3) F(regexps, 3,                                                \
-                                                                                      4) F(replace, 3, 4)                                        \
-                                                                        F(replaceAll, 3,                                                         \
-                                                                          4) F(stringList_regexpMember, 2,                                       \
-                                                                               4) T(time, 0,                                                     \
-                                                                                    0) F(interval, 1,                                            \
-                                                                                         1) F(timeZoneOffset,                                    \
-                                                                                              0,                                                 \
-                                                                                              0) T(dayTime, 0, 0)                                \
-                                                                                F(getYear, 1,                                                    \
-                                                                                  1) F(getMonth, 1,                                              \
-                                                                                       1) F(getDayOfYear, 1,                                     \
-                                                                                            1) F(getDayOfMonth,                                  \
-                                                                                                 1,                                              \
-                                                                                                 1) F(getDayOfWeek,                              \
-                                                                                                      1,                                         \
-                                                                                                      1) F(getDays, 1, 1)                        \
-                                                                                        F(getHours, 1,                                           \
-                                                                                          1) F(getMinutes,                                       \
-                                                                                               1,                                                \
-                                                                                               1) F(getSeconds,                                  \
-                                                                                                    1,                                           \
-                                                                                                    1) F(splitTime,                              \
-                                                                                                         1,                                      \
-                                                                                                         1) T(formatTime,                        \
-                                                                                                              0,                                 \
-                                                                                                              2)                                 \
-                                                                                                T(absTime,                                       \
-                                                                                                  0,                                             \
-                                                                                                  2) F(relTime,                                  \
-                                                                                                       1,                                        \
-                                                                                                       1) F(envV1ToV2,                           \
-                                                                                                            1,                                   \
-                                                                                                            1) F(mergeEnvironment,               \
-                                                                                                                 0,                              \
-                                                                                                                 ANY_NUMBER)                     \
-                                                                                                        F(listToArgs,                            \
-                                                                                                          1,                                     \
-                                                                                                          2) F(argsToList,                       \
-                                                                                                               1,                                \
-                                                                                                               2) F(userHome,                    \
-                                                                                                                    1,                           \
-                                                                                                                    2)                           \
-                                                                                                                F(userMap,                       \
-                                                                                                                  2,                             \
-                                                                                                                  4)
+/* clang-format off */
+#define FUNCTION_TABLE(F, L, T, R) \
+        L(isUndefined, 1, 1) L(isError, 1, 1) L(isString, 1, 1) L(isInteger, 1, 1) \
+        L(isReal, 1, 1) L(isList, 1, 1) L(isClassAd, 1, 1) L(isBoolean, 1, 1) \
+        L(isAbstime, 1, 1) L(isReltime, 1, 1) F(int, 1, 1) F(real, 1, 1) F(string, 1, 1) \
+        F(bool, 1, 1) L(ifThenElse, 3, 3) F(eval, 1, 1) L(unparse, 1, 1) L(unresolved, 1, 2) \
+        F(debug, 1, 1) L(evalInEachContext, 2, 2) L(countMatches, 2, 2) \
+        F(strcat, 0, ANY_NUMBER) F(join, 1, ANY_NUMBER) F(toUpper, 1, 1) F(toLower, 1, 1) \
+        F(substr, 2, 3) F(strcmp, 2, 2) F(stricmp, 2, 2) F(versioncmp, 2, 2) \
+        F(versionLE, 2, 2) F(versionLT, 2, 2) F(versionGE, 2, 2) F(versionGT, 2, 2) \
+        F(versionEQ, 2, 2) F(version_in_range, 3, 3) F(split, 1, 2) F(splitUserName, 1, 1) \
+        F(splitSlotName, 1, 1) F(floor, 1, 1) F(ceil, 1, 1) F(ceiling, 1, 1) F(round, 1, 1) \
+        F(pow, 2, 2) F(log, 1, 2) F(quantize, 2, 2) R(random, 0, 1) F(member, 2, 2) \
+        F(identicalMember, 2, 2) F(size, 1, 1) F(sum, 1, 1) F(avg, 1, 1) F(min, 1, 1) \
+        F(max, 1, 1) F(anyCompare, 3, 3) F(allCompare, 3, 3) F(stringListSize, 1, 2) \
+        F(stringListSum, 1, 2) F(stringListAvg, 1, 2) F(stringListMin, 1, 2) \
+        F(stringListMax, 1, 2) F(stringListMember, 2, 3) F(stringListIMember, 2, 3) \
+        F(stringListsIntersect, 2, 3) F(stringListSubsetMatch, 2, 3) \
+        F(stringListISubsetMatch, 2, 3) F(regexp, 2, 3) F(regexpMember, 2, 3) \
+        F(regexps, 3, 4) F(replace, 3, 4) F(replaceAll, 3, 4) \
+        F(stringList_regexpMember, 2, 4) T(time, 0, 0) F(interval, 1, 1) \
+        F(timeZoneOffset, 0, 0) T(dayTime, 0, 0) F(getYear, 1, 1) F(getMonth, 1, 1) \
+        F(getDayOfYear, 1, 1) F(getDayOfMonth, 1, 1) F(getDayOfWeek, 1, 1) F(getDays, 1, 1) \
+        F(getHours, 1, 1) F(getMinutes, 1, 1) F(getSeconds, 1, 1) F(splitTime, 1, 1) \
+        T(formatTime, 0, 2) T(absTime, 0, 2) F(relTime, 1, 1) F(envV1ToV2, 1, 1) \
+        F(mergeEnvironment, 0, ANY_NUMBER) F(listToArgs, 1, 2) F(argsToList, 1, 2) \
+        F(userHome, 1, 2) F(userMap, 2, 4)
 /* clang-format on */
 
 #define FUNCTION_DECLARE(name, min, max) function_fn function_##name;
