@@ -71,9 +71,14 @@ static void log_range(struct request *r, const struct event *e, const struct set
 static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
 {
         bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
+        bool ran = job_state_runs(j->state), runs = job_state_runs(to);
 
         (void)c;
         sm_check(&job_states, j->state, to);
+        if (ran != runs) { /* it has a queue now, before what follows */
+                j->request->running += runs ? 1 : (uint32_t)-1;
+                j->queue->running += runs ? 1 : (uint32_t)-1;
+        }
         if (had && !has) {
                 queue_detach(j->queue, j);
                 j->request->active--;

@@ -14,6 +14,7 @@ static char sentence[256];
 
 static const char *check_jobs(const struct core *c, const struct request *r, uint64_t *ret_active)
 {
+        uint32_t running = 0;
         void *value;
 
         *ret_active = 0;
@@ -35,7 +36,10 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
                 if (set_has(&r->completed, j->member) || set_has(&r->removed, j->member))
                         FAIL("%llu.%u has ended and still has a record", ID(r), j->member);
                 *ret_active += j->queue != NULL;
+                running += job_state_runs(j->state);
         }
+        if (running != r->running)
+                FAIL("request %llu counts %u running jobs and has %u", ID(r), r->running, running);
         return NULL;
 }
 
@@ -76,11 +80,12 @@ static const char *check_request(const struct core *c, const struct request *r)
 
 static const char *check_queue(const struct queue *q)
 {
-        uint32_t n = 0, taken = 0;
+        uint32_t n = 0, taken = 0, running = 0;
         int64_t cpus = 0;
 
         for (const struct job *j = q->attempts; j; j = j->next) {
                 n++;
+                running += job_state_runs(j->state);
                 if (j->queue != q)
                         FAIL("%llu.%u is in the list of another queue", ID(j->request), j->member);
                 if (request_job(j->request, j->member) != j)
@@ -90,7 +95,7 @@ static const char *check_queue(const struct queue *q)
                         cpus += j->cpus;
                 }
         }
-        if (n != q->attempt_count || taken != q->taken_jobs || cpus != q->taken_cpus)
+        if (n != q->attempt_count || running != q->running || taken != q->taken_jobs || cpus != q->taken_cpus)
                 FAIL("queue %s of %s counts %u attempts (%u not accepted) and has %u (%u)", q->name,
                      q->agent->name, q->attempt_count, q->taken_jobs, n, taken);
         return NULL;

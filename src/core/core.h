@@ -259,6 +259,7 @@ struct core_queue_view {
         bool connected, offers;
         uint32_t jobs_max;
         const struct ad *ad; /* as offered, less what was given; NULL: none was ever offered */
+        uint32_t running;    /* attempts that were started */
         uint32_t attempts;   /* that it has now */
         int64_t renewed_ms;  /* Unix milliseconds; 0: not since the start */
         uint64_t finished;   /* results taken since the start */

@@ -48,6 +48,11 @@ bool job_state_has_attempt(enum job_state s)
                s == JOB_SUSPENDED || s == JOB_VACATING || s == JOB_FINISHING;
 }
 
+bool job_state_runs(enum job_state s)
+{
+        return s == JOB_RUNNING || s == JOB_SUSPENDED || s == JOB_VACATING || s == JOB_FINISHING;
+}
+
 int job_state_status(enum job_state s)
 {
         switch (s) {

@@ -47,5 +47,6 @@ static inline const char *job_state_name(enum job_state s)
 }
 bool job_state_parse(const char *name, enum job_state *ret);
 bool job_state_has_attempt(enum job_state s);
+bool job_state_runs(enum job_state s); /* it has been started, and has not ended: what people call running */
 /* HTCondor's JobStatus: 1 idle, 2 running, 3 removed, 4 completed, 5 held, 7 suspended. */
 int job_state_status(enum job_state s);

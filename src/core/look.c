@@ -28,8 +28,8 @@ uint64_t core_request_last(struct core *c)
 static void count(const struct request *r, struct core_counts *n)
 {
         n->jobs += r->count;
-        n->idle += r->idle;
-        n->running += r->active;
+        n->idle += r->idle + r->active - r->running;
+        n->running += r->running;
         n->held += set_count(&r->held);
         n->completed += set_count(&r->completed);
         n->failed += set_count(&r->failed);
@@ -249,6 +249,7 @@ void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_v
                                 .offers = q->offers,
                                 .jobs_max = q->jobs_left,
                                 .ad = q->ad,
+                                .running = q->running,
                                 .attempts = q->attempt_count,
                                 .renewed_ms = all[i]->renewed_wall_ms,
                                 .finished = q->finished,

@@ -187,6 +187,8 @@ static void get_attempt(struct reader *r, struct job *j)
                 return;
         queue_attach(q, j);
         j->request->active++;
+        j->request->running += job_state_runs(j->state);
+        q->running += job_state_runs(j->state);
 }
 
 static void get_job(struct reader *r, struct request *req)

@@ -102,7 +102,8 @@ struct request {
         unsigned char uuid[16];
         char *owner;
         int64_t submitted_ms, finished_ms;
-        uint32_t count, active; /* members; members with an attempt */
+        uint32_t count, active,
+                running; /* members; those with an attempt; of these, those that were started */
         struct part *parts;
         size_t part_count;
         struct bucket **buckets;
@@ -154,7 +155,7 @@ struct queue {
         char **owners;
         size_t owner_count;
         struct job *attempts;
-        uint32_t attempt_count;
+        uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
         struct queue *next; /* of the agent */
 };
@@ -277,6 +278,9 @@ struct exit_decision {
 void policy_exit(struct core *c, struct request *r, struct job *j, const struct core_result *result,
                  struct exit_decision *ret);
 bool policy_periodic_step(struct core *c, unsigned budget); /* true: more to do in this round */
+
+/* tick.c: writes the rows of some members that ended without a record. True: there are more. */
+bool history_file_slice(struct core *c);
 
 /* history.c */
 void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,

@@ -339,7 +339,7 @@ static void test_hold_and_remove_reach_a_running_job(void **state)
         FORGET(actions);
         assert_int_equal(act(s, CORE_ACT_HOLD, "0", 0), 1);
         assert_int_equal(act(s, CORE_ACT_REMOVE, "1-2", 0), 2);
-        SAID(events, "vacating 1 0 -> held\nvacating 1 1 -> removed\nremoved 1 2\n");
+        SAID(events, "vacating 1 0 -> held\nvacating 1 1 -> removed\nremoved 1 2\nfiled 1 2\n");
         SAID(actions, "hold n1 1 0 f1\nremove n1 1 1 f1\n");
         struct core_result killed = {.request = 1, .member = 0, .fence = 1, .outcome = CORE_KILLED};
         assert_true(core_result(s->core, "n1", &killed));
@@ -352,7 +352,7 @@ static void test_hold_and_remove_reach_a_running_job(void **state)
         assert_int_equal(j.hold_code, CORE_HOLD_USER);
         assert_true(str_eqz(j.hold_reason, "so"));
         core_tick(s->core);
-        SAID(history, "1.1 removed 0\n1.2 removed 0\n");
+        SAID(history, "1.2 removed 0\n1.1 removed 0\n");
         assert_int_equal(act(s, CORE_ACT_RELEASE, NULL, 0), 1);
         core_job_get(s->core, 1, 0, &j);
         assert_int_equal(j.state, JOB_IDLE);

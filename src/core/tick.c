@@ -6,7 +6,7 @@
 #define PERIODIC_SLICE 500u  /* evaluations in one call */
 
 /* Removed members without a record get their rows in slices. True: there is more. */
-static bool file_slice(struct core *c)
+bool history_file_slice(struct core *c)
 {
         uint64_t budget = FILE_SLICE;
 
@@ -49,7 +49,7 @@ int64_t core_tick(struct core *c)
 {
         int64_t wait = leases_end(c);
 
-        if (file_slice(c))
+        if (history_file_slice(c))
                 wait = 0;
         forget_old(c);
         if (c->now_ms >= c->periodic_due_ms || c->periodic_request) {

@@ -74,7 +74,7 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         json_kstrz(j, "name", q->queue);
         json_kbool(j, "offer", q->offers);
         json_kint(j, "jobs_max", q->jobs_max);
-        json_kint(j, "running", q->attempts);
+        json_kint(j, "running", q->running);
         json_key(j, "ad");
         if (q->ad) {
                 BUF_CLEANUP struct buf ad = {0};
@@ -153,7 +153,7 @@ static void on_queue(void *arg, const struct core_queue_view *q)
         }
         l->connected = q->connected;
         l->renewed_ms = q->renewed_ms;
-        l->running += q->attempts;
+        l->running += q->running;
         l->finished += q->finished;
         write_queue(l, q);
 }

@@ -329,7 +329,10 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret)
                 snprintf(name, sizeof(name), STR_FMT, STR_ARG(str_trim(one)));
                 if (strcmp(name, "running") == 0) {
                         for (unsigned i = 0; i < JOB_STATES; i++)
-                                *ret |= job_state_has_attempt((enum job_state)i) ? 1u << i : 0;
+                                *ret |= job_state_runs((enum job_state)i) ? 1u << i : 0;
+                } else if (strcmp(name, "idle") == 0) { /* not started yet, at an agent or not */
+                        for (unsigned i = JOB_WAITING; i < JOB_RUNNING; i++)
+                                *ret |= 1u << i;
                 } else if (job_state_parse(name, &state)) {
                         *ret |= 1u << state;
                 } else {

@@ -50,7 +50,7 @@ static void count_some(struct server *s, const struct id *id, struct core_counts
                         n->removed += count;
                 else if (state == JOB_HELD)
                         n->held += count;
-                else if (job_state_has_attempt((enum job_state)state))
+                else if (job_state_runs((enum job_state)state))
                         n->running += count;
                 else
                         n->idle += count;
