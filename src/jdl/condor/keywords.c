@@ -69,7 +69,7 @@ const struct keyword keywords[] = {
          "An expression: the reason then shown."},
         {"on_exit_hold_subcode", "OnExitHoldSubCode", ACTS, EXPR, "OnExitHoldSubCode", NULL, "A number for it."},
         {"periodic_hold", "PeriodicHold", ACTS, EXPR, "PeriodicHold", NULL,
-         "An expression, looked at again and again; true holds the job."},
+         "An expression, looked at every 20 seconds; true holds the job."},
         {"periodic_hold_reason", "PeriodicHoldReason", ACTS, EXPR, "PeriodicHoldReason", NULL,
          "An expression: the reason then shown."},
         {"periodic_hold_subcode", "PeriodicHoldSubCode", ACTS, EXPR, "PeriodicHoldSubCode", NULL,
