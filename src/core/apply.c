@@ -477,6 +477,8 @@ int core_replay(struct core *c, struct str record, struct err *err)
         c->replaying = true;
         r = apply(c, &e, err);
         c->replaying = false;
+        if (r == 0 && c->world.replayed)
+                c->world.replayed(c->world.arg, &e);
         event_deinit(&e);
         return r;
 }

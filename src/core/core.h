@@ -85,6 +85,8 @@ struct core_world {
                         uint32_t fence, const struct set *members);
         /* For replay: the request's record. 0 or an error. */
         int (*load)(void *arg, uint64_t request, struct buf *ret, struct err *err);
+        /* May be NULL: an event of the log has been applied (core_replay). */
+        void (*replayed)(void *arg, const struct event *e);
 };
 
 struct core_config {
@@ -170,7 +172,7 @@ struct core_result {
         bool signaled;
         int32_t exit_code;
         int64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms;
-        uint64_t memory_peak_bytes;
+        uint64_t memory_peak_bytes, bytes_in, bytes_out;
         int32_t hold_code, hold_subcode;
         struct str reason;
         struct str outputs; /* packed: count, then name, 32 bytes of sha256, size, mode for each */
@@ -225,6 +227,10 @@ struct core_job {
         int32_t hold_code, hold_subcode;
         struct str hold_reason;
         int64_t priority;
+        /* with a record (starts, or an attempt) */
+        int64_t cpu_user_ms, cpu_system_ms; /* of the attempts that have ended */
+        uint32_t cpus;                      /* what the last attempt takes or took */
+        uint64_t memory_mib, disk_kib;
 };
 /* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest
  * is in history. Strings are borrowed until the core changes. */
@@ -240,6 +246,14 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
 /* Part's late text of an attribute, or NULL-p when it is not late. */
 struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name);
 size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret);
+/* The members of a part: [*ret_first, *ret_end). 0, CORE_UNKNOWN. */
+int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first,
+                      uint64_t *ret_end);
+/* A member's text attribute as it was submitted, macros filled in, added to *to. 0; CORE_UNKNOWN;
+ * CORE_INVALID when it has none, or it is no string. Looks at nothing that changes as the job goes. */
+int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to);
+/* Does a queue of this agent, by its last offer, run this owner's jobs? */
+bool core_agent_serves(struct core *c, const char *agent, struct str owner);
 int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
                          size_t *ret_count);
 

@@ -85,6 +85,8 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_i64(out, e->cpu_system_ms);
                 pack_u64(out, e->memory_peak_bytes);
                 pack_str(out, e->outputs);
+                pack_u64(out, e->bytes_in);
+                pack_u64(out, e->bytes_out);
         }
         if (fields & F_RESOURCES) {
                 pack_u64(out, e->cpus);
@@ -123,6 +125,10 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                 e->cpu_system_ms = unpack_i64(u);
                 e->memory_peak_bytes = unpack_u64(u);
                 e->outputs = unpack_str(u);
+                if (!u->bad && u->p < u->end) { /* older records end here */
+                        e->bytes_in = unpack_u64(u);
+                        e->bytes_out = unpack_u64(u);
+                }
         }
         if (fields & F_RESOURCES) {
                 e->cpus = (uint32_t)unpack_max(u, UINT32_MAX);

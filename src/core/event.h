@@ -47,7 +47,8 @@ struct event {
         int64_t started_ms, ended_ms;
         int64_t cpu_user_ms, cpu_system_ms;
         uint64_t memory_peak_bytes;
-        struct str outputs; /* packed list of spooled outputs, see core.h */
+        struct str outputs;           /* packed list of spooled outputs, see core.h */
+        uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;

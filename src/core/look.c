@@ -104,6 +104,11 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->ended = j->ended;
                 ret->signaled = j->signaled;
                 ret->exit_code = j->exit_code;
+                ret->cpu_user_ms = j->cpu_user_ms;
+                ret->cpu_system_ms = j->cpu_system_ms;
+                ret->cpus = j->cpus;
+                ret->memory_mib = j->memory_mib;
+                ret->disk_kib = j->disk_kib;
         }
         if (ret->state != JOB_HELD)
                 return 0;
@@ -178,6 +183,61 @@ struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbo
                 if (t->late[i].name == name)
                         return t->late[i].text;
         return STR_NONE;
+}
+
+int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r || part >= r->part_count)
+                return CORE_UNKNOWN;
+        *ret_first = r->parts[part].first;
+        *ret_end = *ret_first + r->parts[part].count;
+        return 0;
+}
+
+int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to)
+{
+        struct request *r = request_find(c, request);
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+        const struct part *p;
+        struct str late, value;
+        struct ad *own;
+        int result = 0;
+        uint32_t part;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        p = request_part(r, member, &part);
+        if (!p->template)
+                return CORE_INVALID;
+        late = core_part_late(c, request, part, name);
+        own = ad_new(c->symbols);
+        ad_set_parent(own, p->template->ad);
+        if (late.p && (part_expand(r, p, member, late, &text, NULL) != 0 ||
+                       ad_set_text(own, name, buf_view(&text), NULL) != 0))
+                result = CORE_INVALID;
+        if (!result && eval_string(&c->eval, own, NULL, name, &value))
+                buf_str(to, value);
+        else
+                result = CORE_INVALID;
+        eval_reset(&c->eval);
+        ad_free(own);
+        return result;
+}
+
+bool core_agent_serves(struct core *c, const char *agent, struct str owner)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next) {
+                if (q->ad && q->owner_count == 0)
+                        return true;
+                for (size_t i = 0; i < q->owner_count; i++)
+                        if (str_eqz(owner, q->owners[i]))
+                                return true;
+        }
+        return false;
 }
 
 size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char ***ret)

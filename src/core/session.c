@@ -340,6 +340,8 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
                 .cpu_system_ms = res->cpu_system_ms,
                 .memory_peak_bytes = res->memory_peak_bytes,
                 .outputs = res->outputs,
+                .bytes_in = res->bytes_in,
+                .bytes_out = res->bytes_out,
         };
 
         if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
