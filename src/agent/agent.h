@@ -219,6 +219,7 @@ void assign_inventory(struct agent *a, const Drover__InventoryReply *m);
 struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */
 void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
 struct attempt *assign_member(struct agent *a, struct template *t, const Drover__Group *g, uint32_t member);
+bool assign_owner_is_ours(const struct agent *a, const char *owner); /* may we run his jobs? */
 const Drover__Item *assign_item(const Drover__Group *g, uint32_t member);
 
 /* report.c */
@@ -268,6 +269,9 @@ bool spool_want(struct attempt *at);
 void spool_forget(struct attempt *at);
 /* Sends the files named in at->outputs (read from `paths`, taken) and then calls attempt_delivered. */
 void spool_upload(struct attempt *at, char **paths);
+
+/* userlog.c */
+void userlog_write(struct agent *a, const Drover__UserLogWrite *m);
 
 /* limits.c */
 void limits_prepare(struct attempt *at); /* takes a control group */

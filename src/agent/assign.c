@@ -95,7 +95,7 @@ struct attempt *assign_member(struct agent *a, struct template *t, const Drover_
         return at;
 }
 
-static bool owner_is_ours(const struct agent *a, const char *owner)
+bool assign_owner_is_ours(const struct agent *a, const char *owner)
 {
         const struct config_list *l = &a->config.owners;
         for (size_t i = 0; i < l->n; i++)
@@ -117,7 +117,7 @@ static const char *unfit(const struct agent *a, const struct template *t, bool *
                         return "this agent runs no containers";
                 }
         *ret_hold = false;
-        if (!owner_is_ours(a, m->owner))
+        if (!assign_owner_is_ours(a, m->owner))
                 return "this agent does not run the owner's jobs";
         if (!t->same_domain && m->transfer == DROVER__TRANSFER__TRANSFER_NO)
                 return "the submitter's files are not visible here, and should_transfer_files is NO";

@@ -247,6 +247,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
         case DROVER__TO_AGENT__KIND_SPOOL_STORED: spool_stored(a, m->spool_stored); break;
+        case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: userlog_write(a, m->user_log_write); return;
         default: break;
         }
         agent_turn_later(a);

@@ -125,6 +125,8 @@ static int add_results(struct command *c, const Drover__Result *list, struct err
                         .cpu_user_ms = (int64_t)j->cpu_user_ms,
                         .cpu_system_ms = (int64_t)j->cpu_system_ms,
                         .memory_peak_bytes = j->memory_peak_bytes,
+                        .bytes_in = j->bytes_in,
+                        .bytes_out = j->bytes_out,
                         .hold_code = (int32_t)j->hold_code,
                         .hold_subcode = j->hold_subcode,
                         .reason = command_text(c, j->reason),
@@ -212,6 +214,13 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         case DROVER__TO_SERVER__KIND_SPOOL_WRITE:
                 c->kind = COMMAND_SPOOL_WRITE;
                 return set_spool_write(c, m->spool_write, err);
+        case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
+                c->kind = COMMAND_USER_LOG_WRITTEN;
+                c->number[COMMAND_SERIAL] = m->user_log_written->serial;
+                c->text[COMMAND_REASON] = command_text(c, m->user_log_written->error);
+                c->flag = m->user_log_written->again;
+                c->number[COMMAND_ADDED] = m->user_log_written->added;
+                return 0;
         default: return err_set(err, -EPROTO, "a message that is not expected here");
         }
 }

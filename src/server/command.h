@@ -25,6 +25,7 @@ enum command_kind {
         COMMAND_INVENTORY,
         COMMAND_SPOOL_READ,
         COMMAND_SPOOL_WRITE,
+        COMMAND_USER_LOG_WRITTEN,
 };
 
 struct command {
@@ -50,8 +51,9 @@ struct command {
 /* What is in text[] and number[]. */
 enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR };                             /* join, hello (csr) */
 enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM }; /* hello */
-enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /* offer…refuse */
+enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /* offer…refuse; user log */
 enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
+enum { COMMAND_ADDED = 1 };                                                    /* user log, with serial */
 enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
 
 /* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).

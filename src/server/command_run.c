@@ -7,6 +7,7 @@
 #include "server/message.h"
 #include "server/objects.h"
 #include "server/turn.h"
+#include "server/userlog.h"
 
 static void send_error(struct server *s, uint64_t session, unsigned code, const char *text)
 {
@@ -205,6 +206,12 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         case COMMAND_INVENTORY: on_inventory(s, c); break;
         case COMMAND_SPOOL_READ: objects_read(s, c, a); break;
         case COMMAND_SPOOL_WRITE: objects_write(s, c, a); break;
+        case COMMAND_USER_LOG_WRITTEN:
+                userlog_written(s, a, c->number[COMMAND_SERIAL],
+                                &(struct userlog_answer){.error = c->text[COMMAND_REASON],
+                                                         .again = c->flag,
+                                                         .added = c->number[COMMAND_ADDED]});
+                break;
         case COMMAND_JOIN:
         case COMMAND_HELLO: break;
         }

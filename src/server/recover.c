@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/userlog.h"
 #include "server/world.h"
 
 struct replay {
@@ -25,7 +26,10 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
 static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
 {
         struct replay *x = arg;
-        int r = core_replay(x->server->core, record, err);
+        int r;
+
+        userlog_record(x->server, seq);
+        r = core_replay(x->server->core, record, err);
 
         x->count++;
         if (r == 0)
@@ -82,10 +86,13 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
         r = restore_snapshot(s, &ret->snapshot_seq, err);
         if (r == 0)
+                r = userlog_restore(s, ret->snapshot_seq, err);
+        if (r == 0)
                 r = store_scan(s->store, ret->snapshot_seq + 1, on_record, &x, err);
         if (r != 0)
                 return r;
         ret->last_seq = store_last_seq(s->store);
+        userlog_recovered(s, ret->last_seq + 1);
         ret->records = x.count;
         ret->took_ms = clock_boot_ms() - from;
         atomic_store(&s->durable_seq, ret->last_seq);

@@ -18,6 +18,7 @@
 #include "server/recover.h"
 #include "server/snapshot.h"
 #include "server/turn.h"
+#include "server/userlog.h"
 #include "server/waits.h"
 
 #define LEASE_MS     300000 /* the core's default */
@@ -160,6 +161,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->mail = mailbox_new(s->loop, receive, received, s);
         s->agents = agents_new();
         s->turn = turn_new(s);
+        s->userlog = userlog_new();
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
@@ -181,6 +183,7 @@ void server_close(struct server *s)
         if (s->mail)
                 mailbox_free(s->mail, drop);
         waits_free(s->waits);
+        userlog_free(s->userlog);
         turn_free(s->turn);
         reader_free(s->reader);
         front_free(s->front);

@@ -33,6 +33,7 @@ struct objects;
 struct access;
 struct snapshots;
 struct turn;
+struct userlog;
 struct waits;
 
 struct server {
@@ -52,6 +53,7 @@ struct server {
         struct turn *turn;
         struct agents *agents;
         struct waits *waits;
+        struct userlog *userlog;
         struct snapshots *snapshots;
         struct access *access;
         struct objects *objects; /* see objects.h */

@@ -13,6 +13,7 @@
 #include "server/snapshot.h"
 #include "server/turn.h"
 #include "server/waits.h"
+#include "server/userlog.h"
 
 struct note {
         struct task task;
@@ -89,6 +90,7 @@ static int setup(void **state)
         s->agents = agents_new();
         s->turn = turn_new(s);
         s->waits = waits_new(s);
+        s->userlog = userlog_new();
         s->snapshots = snapshots_new(s, 0);
         turn_begin(s->turn);
         return 0;
@@ -102,6 +104,7 @@ static int teardown(void **state)
         store_close(s->store);
         mailbox_free(s->mail, drop);
         waits_free(s->waits);
+        userlog_free(s->userlog);
         turn_free(s->turn);
         mailbox_free(bench->front.mail, drop);
         snapshots_free(s->snapshots);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/agents.h"
 #include "server/snapshot.h"
+#include "server/userlog.h"
 #include "server/waits.h"
 
 #define RETRY_FIRST_MS 250
@@ -316,6 +317,7 @@ void turn_end(struct turn *t)
                 core_match(t->server->core);
         agents_flush(t->server);
         waits_flush(t->server);
+        userlog_flush(t->server);
         t->begun = false;
         if (t->broken)
                 return;

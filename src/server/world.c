@@ -7,6 +7,7 @@
 
 #include "server/agents.h"
 #include "server/turn.h"
+#include "server/userlog.h"
 #include "server/waits.h"
 
 struct str world_record_name(char room[WORLD_NAME_MAX], uint64_t request)
@@ -26,6 +27,12 @@ static void on_event(void *arg, const struct event *e)
                                                                                 : turn_batch(s->turn),
                           buf_view(&record));
         waits_changed(s, e->request);
+        userlog_event(s, e);
+}
+
+static void on_replayed(void *arg, const struct event *e)
+{
+        userlog_event(arg, e);
 }
 
 static void on_history(void *arg, const struct core_finished *f)
@@ -88,5 +95,6 @@ void world_init(struct core_world *w, struct server *s)
                 .assign = on_assign,
                 .control = on_control,
                 .load = on_load,
+                .replayed = on_replayed,
         };
 }
