@@ -1,7 +1,6 @@
 #include "jdl/condor/keywords.h"
 
 #define ACTS    KEYWORD_ACTS
-#define KEPT    KEYWORD_KEPT
 #define IGNORED KEYWORD_IGNORED
 #define REFUSED KEYWORD_REFUSED
 #define STRING  KEYWORD_STRING
@@ -31,6 +30,12 @@ const struct keyword keywords[] = {
         {"input", "stdin", ACTS, STRING, "In", NULL, "Standard input; none if not given."},
         {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes; nowhere if not given."},
         {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes; nowhere if not given."},
+        {"log", "UserLog", ACTS, STRING, "UserLog", NULL,
+         "A file that the events of the jobs are appended to, in HTCondor's format of a job event log (as text, times as "
+         "`2026-01-31 12:00:00`). An agent that sees the folder of the submit writes it."},
+        {"submit_event_notes", NULL, ACTS, STRING, "SubmitEventNotes", NULL, "A line for the submit event in the log."},
+        {"submit_event_user_notes", NULL, ACTS, STRING, "SubmitEventUserNotes", NULL,
+         "A second line for the submit event in the log."},
         {"initialdir", "initial_dir job_iwd Iwd", ACTS, OTHER, "Iwd", NULL,
          "The folder that relative paths start from; the folder of the submit if not given."},
         {"transfer_input_files", "TransferInputFiles TransferInput", ACTS, OTHER, "TransferInput", NULL,
@@ -86,7 +91,6 @@ const struct keyword keywords[] = {
         {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
 
         /* not acted on */
-        {"log", "UserLog", KEPT, STRING, "UserLog", NULL, "No such file is written; `drover log` shows the events."},
         {"notification", NULL, IGNORED, OTHER, NULL, "never", "No mail is sent."},
         {"notify_user", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
         {"email_attributes", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
@@ -94,7 +98,7 @@ const struct keyword keywords[] = {
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
         {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
         {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
-        {"log_xml", NULL, IGNORED, OTHER, NULL, OFF, "See `drover log --json`."},
+        {"log_xml", NULL, IGNORED, OTHER, NULL, OFF, "The log is written as text; see `drover log --json`."},
         {"dagman_log", NULL, IGNORED, OTHER, NULL, NULL, "There is no such log."},
         {"image_size", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
         {"disk_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_disk."},
@@ -117,8 +121,6 @@ const struct keyword keywords[] = {
         {"job_machine_attrs_history_length", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"job_ad_information_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"ulog_execute_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
-        {"submit_event_notes", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
-        {"submit_event_user_notes", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"submit_event_notes_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"skip_filechecks", NULL, IGNORED, OTHER, NULL, NULL, "Files are looked at when they are needed."},
         {"manifest", NULL, IGNORED, OTHER, NULL, OFF, "No manifest is written."},
@@ -270,15 +272,20 @@ bool keyword_is_quiet(const struct keyword *k, struct str value)
         return in_list(k->quiet, value);
 }
 
+/* A group that has no keyword has no heading either. */
 static void write_group(struct buf *out, const char *heading, enum keyword_effect effect)
 {
-        buf_printf(out, "## %s\n\n", heading);
+        bool any = false;
+
         for (size_t i = 0; i < keyword_count; i++) {
                 const struct keyword *k = &keywords[i];
                 struct str rest = str_of(k->aliases), one;
 
                 if (k->effect != effect)
                         continue;
+                if (!any)
+                        buf_printf(out, "## %s\n\n", heading);
+                any = true;
                 buf_printf(out, "**%.*s%s**", (int)strlen(k->name) - is_pattern(k->name), k->name,
                            is_pattern(k->name) ? "…" : "");
                 while (str_word(&rest, &one))
