@@ -6,6 +6,8 @@
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
+/* Attribute names are never forgotten, so somebody who invents new ones for each job is stopped here. */
+#define SYMBOLS_MAX 1000000u
 
 struct core *core_new(const struct core_config *config, const struct core_world *world)
 {
@@ -121,6 +123,10 @@ static int check(struct core *c, const struct submission *s, struct err *err)
 
         if (r)
                 return r;
+        if (symbols_count(c->symbols) > SYMBOLS_MAX)
+                return err_set(err, -E2BIG,
+                               "more than %u different attribute names are in use: restart the server",
+                               SYMBOLS_MAX);
         for (size_t i = 0; i < s->part_count; i++) {
                 struct template *t;
 
