@@ -214,6 +214,22 @@ def test_wait(condor):
                                 "7.0.0 executing on host <127.0.0.1:2>", "7.0.0 aborted", "All jobs done."]
 
 
+def test_wait_for_jobs_that_write_their_log(condor):
+    text = sh("exit $(Process)", log="jobs.log", queue="queue 2")
+    cluster = condor.submit(text)
+    wait_until(lambda: condor.instance.exists("jobs.log"))
+    out = condor("wait", "-status", "-wait", 60, "jobs.log", cluster).splitlines()
+    assert out[-1] == "All jobs done."
+    for n in range(2):
+        mine = [line for line in out if line.startswith(f"{cluster}.{n}.0 ")]
+        assert [line.split()[1] for line in mine] == ["submitted", "executing", "completed"], out
+    second = held(condor, log="jobs.log")
+    wait_until(lambda: re.search(rf"^000 \(0*{second}\.", condor.instance.read("jobs.log"), re.M))
+    assert condor("wait", "-wait", 1, "jobs.log", second, code=1) == "Time expired.\n"
+    condor("rm", second)
+    assert "aborted" in condor("wait", "-status", "-wait", 60, "jobs.log", second)
+
+
 def test_status(condor):
     slots = condor.json("status")
     assert len(slots) == 1 and slots[0]["MyType"] == "Machine" and slots[0]["State"] in ("Claimed", "Unclaimed")
