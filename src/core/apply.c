@@ -75,6 +75,10 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
 
         (void)c;
         sm_check(&job_states, j->state, to);
+        if (j->suspended_at_ms && j->state == JOB_SUSPENDED && to != JOB_SUSPENDED) {
+                j->suspended_ms += at_ms - j->suspended_at_ms;
+                j->suspended_at_ms = 0;
+        }
         if (ran != runs) { /* it has a queue now, before what follows */
                 j->request->running += runs ? 1 : (uint32_t)-1;
                 j->queue->running += runs ? 1 : (uint32_t)-1;
@@ -362,6 +366,8 @@ static int apply_control(struct core *c, struct request *r, const struct event *
                 if (!j || !j->queue || (j->state != JOB_VACATING && !sm_may(&job_states, j->state, to)))
                         return damaged(err, e, "no such attempt");
                 log_job(j, e, j->queue);
+                if (to == JOB_SUSPENDED)
+                        j->suspended_at_ms = e->at_ms;
                 if (j->state != to)
                         move(c, j, to, e->at_ms);
                 if (to == JOB_VACATING) {

@@ -104,7 +104,10 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         if (j->queue)
                 set_queue(ad, a->RemoteHost, j->queue);
         set_queue(ad, a->LastRemoteHost, j->last_queue);
-        ad_set_real(ad, a->RemoteWallClockTime, (double)j->wall_ms / 1000);
+        ad_set_real(ad, a->RemoteWallClockTime,
+                    (double)(j->wall_ms + (job_state_runs(j->state) ? c->now_ms - j->started_ms : 0)) / 1000);
+        ad_set_integer(ad, a->CumulativeSuspensionTime,
+                       (j->suspended_ms + (j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0)) / 1000);
         ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
         ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
         if (j->memory_peak_bytes)
@@ -149,6 +152,8 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         } else {
                 ad_set_integer(ad, a->NumJobStarts, 0);
                 ad_set_integer(ad, a->NumJobCompletions, 0);
+                ad_set_integer(ad, a->RemoteWallClockTime, 0);
+                ad_set_integer(ad, a->CumulativeSuspensionTime, 0);
         }
         if (state == JOB_HELD) {
                 const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);

@@ -46,8 +46,9 @@ static void put_job(struct writer *w, const struct job *j)
         const uint64_t numbers[] = {j->member,           j->state, j->goal,       j->fence,    j->starts,
                                     j->completions,      j->cpus,  j->memory_mib, j->disk_kib, j->lease_ms,
                                     j->memory_peak_bytes};
-        const int64_t times[] = {j->entered_ms, j->started_ms,  j->first_started_ms, j->ended_ms,
-                                 j->wall_ms,    j->cpu_user_ms, j->cpu_system_ms};
+        const int64_t times[] = {j->entered_ms,    j->started_ms,   j->first_started_ms,
+                                 j->ended_ms,      j->wall_ms,      j->cpu_user_ms,
+                                 j->cpu_system_ms, j->suspended_ms, j->suspended_at_ms};
 
         for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
                 pack_u64(w->out, numbers[i]);
@@ -221,6 +222,8 @@ static void get_job(struct reader *r, struct request *req)
         j->wall_ms = unpack_i64(u);
         j->cpu_user_ms = unpack_i64(u);
         j->cpu_system_ms = unpack_i64(u);
+        j->suspended_ms = unpack_i64(u);
+        j->suspended_at_ms = unpack_i64(u);
         flags = unpack_max(u, 7);
         j->ended = flags & 1;
         j->signaled = flags & 2;

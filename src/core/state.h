@@ -48,6 +48,7 @@ struct job {
         uint32_t cpus;           /* what the attempt takes */
         uint64_t memory_mib, disk_kib, lease_ms;
         int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
+        int64_t suspended_ms, suspended_at_ms; /* in all; since when, 0: it is not */
         uint64_t memory_peak_bytes;
         struct queue *last_queue;
         bool accepted; /* the agent knows of the attempt: its offers count it */

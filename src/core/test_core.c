@@ -399,6 +399,31 @@ static void test_periodic_policies(void **state)
         SAID(events, "filed 1 0-99\n");
 }
 
+static void test_a_limit_on_running_time_counts_no_suspension(void **state)
+{
+        struct story *s = *state;
+        struct set zero = {0};
+
+        SUBMIT(1, "PeriodicRemove", "RemoteWallClockTime - CumulativeSuspensionTime > 100");
+        offer(s, "n1", "[ Cpus = 1; Memory = 1; Disk = 1 ]", 1);
+        set_add(&zero, 0);
+        core_started(s->core, "n1", &(struct core_attempts){1, 1, &zero}, s->now);
+        wait_ms(s, 50000);
+        assert_int_equal(act(s, CORE_ACT_SUSPEND, NULL, 0), 1);
+        wait_ms(s, 50000);
+        core_renew(s->core, "n1");
+        assert_int_equal(act(s, CORE_ACT_RESUME, NULL, 0), 1);
+        wait_ms(s, 45000);
+        FORGET(events);
+        core_renew(s->core, "n1");
+        core_tick(s->core);
+        SAID(events, "");
+        wait_ms(s, 25000);
+        core_tick(s->core);
+        SAID(events, "vacating 1 0 -> removed\n");
+        set_deinit(&zero);
+}
+
 static void test_late_attributes_split_classes_only_when_they_matter(void **state)
 {
         struct story *s = *state;
@@ -636,6 +661,7 @@ int main(void)
                 STORY(test_hold_and_remove_reach_a_running_job),
                 STORY(test_exit_policies),
                 STORY(test_periodic_policies),
+                STORY(test_a_limit_on_running_time_counts_no_suspension),
                 STORY(test_late_attributes_split_classes_only_when_they_matter),
                 STORY(test_the_same_uuid_is_the_same_request),
                 STORY(test_wrong_submits_name_the_attribute),
