@@ -12,8 +12,8 @@
 #include "server/recover.h"
 #include "server/snapshot.h"
 #include "server/turn.h"
-#include "server/waits.h"
 #include "server/userlog.h"
+#include "server/waits.h"
 
 struct note {
         struct task task;

@@ -123,8 +123,8 @@ static void act(struct server *s, enum core_action action, uint64_t request, str
         assert_true(affected > 0);
 }
 
-static struct agent *connect(struct server *s, const char *name, uint64_t session, const char *domain,
-                             struct str owner)
+static struct agent *join(struct server *s, const char *name, uint64_t session, const char *domain,
+                          struct str owner)
 {
         struct agent_hello hello = {.name = name,
                                     .hostname = name,
@@ -165,13 +165,13 @@ static void test_waits_for_the_right_agent(void **state)
         struct agent *a;
 
         submit(s, "job.log", false, 2);
-        connect(s, "n1", 11, "elsewhere", STR("ann@local"));
-        connect(s, "n2", 12, "here", STR("bob@local"));
+        join(s, "n1", 11, "elsewhere", STR("ann@local"));
+        join(s, "n2", 12, "here", STR("bob@local"));
         userlog_flush(s);
         c = only_channel(s);
         assert_null(c->outs);
         assert_int_equal(c->session, 0);
-        a = connect(s, "n3", 13, "here", STR("ann@local"));
+        a = join(s, "n3", 13, "here", STR("ann@local"));
         c->looked_ms = 0;
         userlog_flush(s);
         assert_int_equal(c->session, 13);
@@ -204,7 +204,7 @@ static void test_not_before_it_is_durable(void **state)
         struct server *s = *state;
 
         submit(s, "job.log", false, 1);
-        connect(s, "n1", 11, "here", STR("ann@local"));
+        join(s, "n1", 11, "here", STR("ann@local"));
         atomic_store(&s->durable_seq, 0);
         userlog_flush(s);
         assert_null(only_channel(s)->outs);
@@ -220,7 +220,7 @@ static void test_sent_again_to_the_next_session(void **state)
         struct agent *a;
 
         submit(s, "$(Process).log", true, 3);
-        a = connect(s, "n1", 11, "here", STR("ann@local"));
+        a = join(s, "n1", 11, "here", STR("ann@local"));
         userlog_flush(s);
         c = only_channel(s);
         assert_string_equal(c->outs->path, "/home/ann/0.log");
@@ -231,7 +231,7 @@ static void test_sent_again_to_the_next_session(void **state)
         agents_gone(s, STR("n1"), 11);
         userlog_flush(s);
         assert_false(c->outs->sent);
-        a = connect(s, "n1", 14, "here", STR("ann@local"));
+        a = join(s, "n1", 14, "here", STR("ann@local"));
         c->looked_ms = 0;
         userlog_flush(s);
         assert_true(c->outs->sent && c->outs->again);
@@ -266,7 +266,7 @@ static void test_too_much_is_said_in_the_log(void **state)
         for (struct entry *e = c->first; e; e = e->next)
                 dropped += 3;
         assert_int_equal(dropped, 3 * 8001);
-        connect(s, "n1", 11, "here", STR("ann@local"));
+        join(s, "n1", 11, "here", STR("ann@local"));
         snprintf(want, sizeof(want),
                  "008 (001.000.000) 2026-01-02 03:04:05 Drover: %llu events are missing here, too many were "
                  "waiting\n"
