@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 
 #include "agent/config.h"
+#include "agent/stage_work.h"
+#include "agent/users.h"
 #include "base/buf.h"
 #include "base/cgroup.h"
 #include "base/err.h"
@@ -56,8 +58,10 @@ struct template
         Drover__Template *m;
         unsigned refs;
         bool journaled;
-        bool same_domain; /* paths of the submitter mean the same here */
-        bool own_cwd;     /* the job's folder is its sandbox */
+        bool same_domain;        /* paths of the submitter mean the same here */
+        bool own_cwd;            /* the job's folder is its sandbox */
+        struct users_entry user; /* with `users`: whom it runs as, if not_mapped is NULL */
+        char *not_mapped;        /* why it does not run here */
 };
 
 struct agent;
@@ -101,17 +105,12 @@ struct attempt {
         size_t output_count, output_cap;
 };
 
-struct staged_input {
-        char *name; /* in the sandbox, at its top */
-        int64_t mtime_ns;
-        uint64_t size;
-};
-
 struct output_ref {
         char *name;
         unsigned char sha256[32];
         uint64_t size;
         uint32_t mode;
+        uint64_t at; /* in the file that is uploaded from, where it is one for all */
 };
 
 struct name_list { /* attempts to be named in one message */
@@ -128,6 +127,8 @@ struct agent {
         struct config config;
         int dir, jobs; /* descriptors: state folder, sandboxes */
         char *jobs_path;
+        /* with `users`, else NULL: the folder of root and the shepherd, its map, our program */
+        char *shepherd_dir, *users_path, program[4096];
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;
         int exit_code;
@@ -143,6 +144,11 @@ struct agent {
         uint64_t runner_generation;
         struct cgroups *cgroups;
         struct worker *worker;
+        struct stage *children;    /* stages that other processes do */
+        struct stage *logs;        /* lines that wait for the ones before them of the same owner */
+        struct config_list denied; /* "!owner why": asked for, and not allowed by `users` */
+        uint32_t child_serial;
+        unsigned ticks_away; /* of the shepherd */
         struct fetches *fetches;
 
         struct connection *connection;
@@ -246,6 +252,7 @@ void offers_tick(struct agent *a); /* every second */
 void offers_update(struct agent *a, bool force);
 void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at);
 void offers_assigned(struct agent *a, uint64_t jobs);
+void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
 bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes);      /* now */
 bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* ever */
 
@@ -253,6 +260,12 @@ bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memor
 void stage_in(struct attempt *at);
 void stage_out(struct attempt *at);
 void stage_cancel(struct attempt *at);
+/* With `users`: adds to the log as the owner's user, and then calls userlog_written. */
+void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user);
+/* True: the task was a stage's, not a job's. */
+bool stage_event(struct agent *a, const struct run_event *e);
+/* With `users`: empties and removes a sandbox, as the user whose it is. */
+void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence);
 void stage_worker_open(struct agent *a);
 void stage_worker_close(struct agent *a);
 
@@ -267,10 +280,15 @@ void spool_path(const struct agent *a, const unsigned char sha256[32], struct bu
 /* True: all of them are in the cache. Else they are fetched, and attempt's stage_in is called again. */
 bool spool_want(struct attempt *at);
 void spool_forget(struct attempt *at);
-/* Sends the files named in at->outputs (read from `paths`, taken) and then calls attempt_delivered. */
-void spool_upload(struct attempt *at, char **paths);
+/* Sends the files named in at->outputs, and then calls attempt_delivered. They are read from `paths`
+ * (taken); or, when `data` (taken) is no -1, from there, each from where its `at` says. */
+void spool_upload(struct attempt *at, char **paths, int data);
 
 /* userlog.c */
+struct userlog_file_result;
+/* Answers the server. */
+void userlog_written(struct agent *a, uint64_t serial, int r, const struct userlog_file_result *result,
+                     struct err *err);
 void userlog_write(struct agent *a, const Drover__UserLogWrite *m);
 
 /* limits.c */

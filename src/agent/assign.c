@@ -23,6 +23,7 @@ void template_unref(struct template *t)
         if (!t || --t->refs > 0)
                 return;
         drover__template__free_unpacked(t->m, NULL);
+        free(t->not_mapped);
         free(t);
 }
 
@@ -37,6 +38,9 @@ struct template *assign_template(struct agent *a, const Drover__Template *m)
         t->refs = 1;
         t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
         t->own_cwd = m->transfer != DROVER__TRANSFER__TRANSFER_NO;
+        struct err err = {""};
+        if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)
+                t->not_mapped = mem_dupz(err.text);
         char key[32];
         template_key(key, m->request, m->part);
         template_unref(map_put(a->templates, str_make(key, 12), t));
@@ -117,7 +121,9 @@ static const char *unfit(const struct agent *a, const struct template *t, bool *
                         return "this agent runs no containers";
                 }
         *ret_hold = false;
-        if (!assign_owner_is_ours(a, m->owner))
+        if (t->not_mapped)
+                return t->not_mapped;
+        if (!a->users_path && !assign_owner_is_ours(a, m->owner))
                 return "this agent does not run the owner's jobs";
         if (!t->same_domain && m->transfer == DROVER__TRANSFER__TRANSFER_NO)
                 return "the submitter's files are not visible here, and should_transfer_files is NO";
@@ -139,6 +145,8 @@ static void take_group(struct agent *a, const Drover__Group *g, unsigned *left)
                         if (agent_find(a, g->request, member, g->fence))
                                 continue; /* we have it already */
                         if (why) {
+                                if (t && t->not_mapped)
+                                        offers_deny(a, t->m->owner, why);
                                 struct attempt none = {
                                         .request = g->request, .member = member, .fence = g->fence};
                                 report_refuse(a, &none, hold, why);

@@ -427,9 +427,16 @@ void attempt_event(struct agent *a, const struct run_event *e)
                 a->runner_ready = false;
                 a->runner_generation++;
                 log_warn("msg=\"the shepherd is gone\"");
+                if (a->users_path &&
+                    !a->stopping) { /* only root can start another: who started us, shall again */
+                        a->exit_code = 1;
+                        loop_stop(a->loop);
+                }
                 offers_update(a, true);
                 return;
         }
+        if (stage_event(a, e))
+                return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {
                 /* nobody's any more */

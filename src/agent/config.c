@@ -9,9 +9,10 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "agent/users.h"
 #include "base/fs.h"
 
-enum kind { TEXT, LIST, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY };
+enum kind { TEXT, LIST, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY, PAIRS };
 struct setting {
         const char *name; /* in the file; the option has '-' for '_' */
         enum kind kind;
@@ -31,6 +32,9 @@ static const struct setting settings[] = {
         S(token_file, TEXT, "FILE", "the same, in a file"),
         {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN",
          "whose jobs it runs; its own user's; `any` for all"},
+        S(users, PAIRS, NULL, NULL), /* in the file only */
+        S(min_uid, COUNT, "N", "with `users` in the file: the smallest uid of a job; 1000"),
+        S(user, TEXT, "NAME", "with `users`: the agent's own user; drover, or nobody"),
         S(domain, TEXT, "DOMAIN", "of its own user's name; local"),
         S(filesystem_domain, TEXT, "NAME",
           "agents and submitters of one name see the same paths; this machine"),
@@ -58,8 +62,11 @@ static const struct setting settings[] = {
 
 void config_init(struct config *c)
 {
-        *c = (struct config){
-                .cgroups = true, .pids_max = 16384, .kill_grace_ms = 10000, .cache_bytes = 10ull << 30};
+        *c = (struct config){.min_uid = 1000,
+                             .cgroups = true,
+                             .pids_max = 16384,
+                             .kill_grace_ms = 10000,
+                             .cache_bytes = 10ull << 30};
         pull_policy_default(&c->pull_policy);
 }
 
@@ -76,7 +83,7 @@ void config_deinit(struct config *c)
                 void *at = (char *)c + settings[i].at;
                 if (settings[i].kind == TEXT)
                         free(*(char **)at);
-                else if (settings[i].kind == LIST)
+                else if (settings[i].kind == LIST || settings[i].kind == PAIRS)
                         list_deinit(at);
         }
         memset(c, 0, sizeof(*c));
@@ -140,6 +147,7 @@ static int set(struct config *c, const struct setting *s, struct str value, stru
                 else
                         r = -EINVAL;
                 break;
+        case PAIRS: return err_set(err, -EINVAL, "%s is written in the file, as a map", s->name);
         case POLICY: r = pull_policy_parse(value, at, err); return r;
         }
         return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'", s->name, STR_ARG(value)) : 0;
@@ -180,10 +188,36 @@ static struct str scalar(const yaml_node_t *n)
         return str_make((const char *)n->data.scalar.value, n->data.scalar.length);
 }
 
+/* `owner: user`, as lines of the shepherd's map. */
+static int pairs(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value,
+                 struct err *err)
+{
+        struct config_list *l = (void *)((char *)c + s->at);
+        for (yaml_node_pair_t *p = value->data.mapping.pairs.start; p < value->data.mapping.pairs.top; p++) {
+                const yaml_node_t *k = yaml_document_get_node(doc, p->key),
+                                  *v = yaml_document_get_node(doc, p->value);
+                if (k->type != YAML_SCALAR_NODE || v->type != YAML_SCALAR_NODE)
+                        return err_set(err, -EINVAL, "%s maps owners to users", s->name);
+                if (l->n == CONFIG_LIST_MAX)
+                        return err_set(err, -EINVAL, "%s has more than %d lines", s->name, CONFIG_LIST_MAX);
+                struct str owner = scalar(k), user = scalar(v);
+                if (memchr(owner.p, ' ', owner.n) || memchr(owner.p, '\n', owner.n) || owner.p[0] == '#' ||
+                    memchr(user.p, '\n', user.n) || owner.n + user.n > 500)
+                        return err_set(err, -EINVAL, "%s cannot map '" STR_FMT "'", s->name, STR_ARG(owner));
+                struct buf b = {0};
+                buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(owner),
+                           STR_ARG(str_eqz(user, "same name") ? STR("*") : user));
+                l->v[l->n++] = buf_take(&b);
+        }
+        return 0;
+}
+
 static int node(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value,
                 struct err *err)
 {
         int r = 0;
+        if (value->type == YAML_MAPPING_NODE && s->kind == PAIRS)
+                return pairs(c, doc, s, value, err);
         if (value->type == YAML_SCALAR_NODE)
                 return set(c, s, scalar(value), err);
         if (value->type == YAML_SEQUENCE_NODE && s->kind == LIST) {
@@ -244,6 +278,11 @@ int config_file(struct config *c, const char *path, struct err *err)
                 yaml_document_delete(&doc);
         }
         yaml_parser_delete(&parser);
+        struct stat st;
+        if (r == 0 && c->users.n && geteuid() == 0 &&
+            (stat(path, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022)))
+                r = err_set(err, -EPERM, "%s has `users`: it must be root's, and writable by nobody else",
+                            path);
         return r;
 }
 
@@ -258,6 +297,8 @@ static void help(void)
                "  --config FILE           settings in YAML, by the same names (with _ for -)\n");
         for (size_t i = 0; i < SETTINGS; i++) {
                 char option[64];
+                if (!settings[i].help)
+                        continue;
                 size_t n = (size_t)snprintf(option, sizeof(option), "--%s", settings[i].name);
                 for (size_t k = 2; k < n; k++)
                         if (option[k] == '_')
@@ -381,5 +422,7 @@ int config_finish(struct config *c, struct err *err)
                 fs_domain(domain, sizeof(domain));
                 c->filesystem_domain = mem_dupz(domain);
         }
-        return check_owners(c, err) < 0 ? -EINVAL : read_token(c, err);
+        c->agent_uid = geteuid();
+        r = c->users.n ? users_check(c, err) : check_owners(c, err);
+        return r < 0 ? -EINVAL : read_token(c, err);
 }

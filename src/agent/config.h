@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "place/pull_policy.h"
 
-#define CONFIG_LIST_MAX 64
+#define CONFIG_LIST_MAX 256
 
 struct config_list {
         char *v[CONFIG_LIST_MAX];
@@ -19,8 +19,12 @@ struct config {
         struct config_list servers; /* addresses, tried in turn */
         char *dir, *name, *token, *token_file;
         struct config_list owners; /* name@domain; "any": anybody's */
-        char *domain;              /* of our own user's principal: "local" */
-        char *filesystem_domain;   /* NULL: this machine and mount namespace */
+        struct config_list users;  /* "owner user": whom jobs run as; of root's agent, see users.h */
+        uint64_t min_uid;
+        char *user; /* the agent's own, with users; after config_finish in agent_uid and agent_gid */
+        unsigned agent_uid, agent_gid;
+        char *domain;            /* of our own user's principal: "local" */
+        char *filesystem_domain; /* NULL: this machine and mount namespace */
         char *queue;
         uint64_t cpus_milli, memory_bytes, disk_bytes,
                 jobs_max; /* 0: what the machine has; jobs_max 0: none */

@@ -171,9 +171,9 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
-        env_set(env, "HOME", a->home);
-        env_set(env, "USER", a->user);
-        env_set(env, "LOGNAME", a->user);
+        env_set(env, "HOME", a->users_path ? at->t->user.home : a->home);
+        env_set(env, "USER", a->users_path ? at->t->user.name : a->user);
+        env_set(env, "LOGNAME", a->users_path ? at->t->user.name : a->user);
         env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
         BUF_CLEANUP struct buf marker = {0};
         buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
@@ -259,6 +259,8 @@ int expand_submit(struct attempt *at, struct err *err)
         struct run_spec spec = {
                 .id = {at->request, at->member, at->fence, at->step, 0},
                 .owner = m->owner,
+                .user = at->a->users_path ? at->t->user.name : NULL,
+                .flags = at->a->users_path ? RUN_MAKE_SANDBOX : 0,
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
                 .stdin_path = buf_z(&in),

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/mapping.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/uuid.h"
 
 #define TICK_MS    1000
+#define TICKS_AWAY 30  /* with `users`: without a shepherd */
 #define LOCK_TRIES 150 /* of 20 ms */
 
 static void on_lease(void *arg)
@@ -45,6 +47,12 @@ static void on_tick(void *arg)
         struct agent *a = arg;
         limits_sample(a);
         offers_tick(a);
+        a->ticks_away = a->runner_ready ? 0 : a->ticks_away + 1;
+        if (a->users_path && a->ticks_away == TICKS_AWAY) {
+                log_error("msg=\"no shepherd answers, and only root can start one\"");
+                a->exit_code = 1;
+                loop_stop(a->loop);
+        }
         agent_turn_later(a);
         timer_start(a->tick, TICK_MS);
 }
@@ -93,6 +101,8 @@ static int open_state(struct agent *a, struct err *err)
                 usleep(20000);
         if (busy < 0)
                 return err_set(err, -EBUSY, "another agent uses the folder %s", a->config.dir);
+        if (a->users_path)
+                return 0;
         if (mkdirat(a->dir, "jobs", 0700) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "cannot make %s/jobs: %s", a->config.dir, strerror(errno));
         a->jobs = openat(a->dir, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -121,11 +131,13 @@ static void who_are_we(struct agent *a)
 
 static int open_all(struct agent *a, struct err *err)
 {
-        int r = open_state(a, err);
+        int r = a->config.users.n ? mapping_begin(a, err) : 0;
+        if (r == 0)
+                r = open_state(a, err);
         if (r < 0)
                 return r;
         who_are_we(a);
-        if (a->config.cgroups) {
+        if (a->config.cgroups && !a->users_path) {
                 char name[64];
                 snprintf(name, sizeof(name), "drover-%.13s", a->instance);
                 struct err why;
@@ -145,12 +157,8 @@ static int open_all(struct agent *a, struct err *err)
         a->lease_timer = timer_new(a->loop, on_lease, a);
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
-        struct runner_config rc = {.loop = a->loop,
-                                   .dir = a->config.dir,
-                                   .instance = a->instance,
-                                   .program = a->config.shepherd,
-                                   .events = on_events,
-                                   .arg = a};
+        struct runner_config rc = mapping_runner(a);
+        rc.events = on_events;
         r = runner_process.open(&rc, &a->runner, err);
         if (r == 0)
                 r = connect_open(a, err);
@@ -188,6 +196,8 @@ static void close_all(struct agent *a)
         timer_free(a->lease_timer);
         timer_free(a->tick);
         free(a->jobs_path);
+        free(a->shepherd_dir);
+        free(a->users_path);
         close(a->jobs);
         close(a->dir);
 }
@@ -197,6 +207,8 @@ int main(int argc, char **argv)
         static struct agent a = {.magic = AGENT_MAGIC, .dir = -1, .jobs = -1};
         struct err err = {""};
         bool done;
+        if (argc == 2 && !strcmp(argv[1], "--stage")) /* our own child, as a job's user: see stage_work.h */
+                return stage_work_child();
         config_init(&a.config);
         int r = config_options(&a.config, argc, argv, &done, &err);
         if (r == 0 && done)

@@ -140,6 +140,8 @@ void offers_close(struct agent *a)
         if (!o)
                 return;
         use_write(a);
+        for (size_t i = 0; i < a->denied.n; i++)
+                free(a->denied.v[i]);
         free(o->limits);
         free(o->policy);
         buf_deinit(&o->ad);
@@ -185,6 +187,26 @@ void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at)
 void offers_assigned(struct agent *a, uint64_t jobs)
 {
         a->offers->assigned += jobs;
+}
+
+/* The oldest goes when there are too many: he is asked for again, and denied again. */
+void offers_deny(struct agent *a, const char *owner, const char *why)
+{
+        struct config_list *l = &a->denied;
+        struct buf b = {0};
+        buf_printf(&b, "!%s %s", owner, why);
+        for (size_t i = 0; i < l->n; i++)
+                if (str_eqz(buf_view(&b), l->v[i])) {
+                        buf_deinit(&b);
+                        a->offers->sent = false;
+                        return;
+                }
+        if (l->n == CONFIG_LIST_MAX) {
+                free(l->v[0]);
+                memmove(l->v, l->v + 1, --l->n * sizeof(*l->v));
+        }
+        l->v[l->n++] = buf_take(&b);
+        a->offers->sent = false;
 }
 
 /* What waits for room too long is given back: somebody else may have it now. */
@@ -282,9 +304,12 @@ static void send_offer(struct agent *a, const struct room *r)
         bool any = false;
         for (size_t i = 0; i < owners->n; i++)
                 any = any || !strcmp(owners->v[i], "any");
+        MEM_CLEANUP char **all = mem_array(NULL, owners->n + a->denied.n + 1, sizeof(*all));
         if (!any) {
-                m.owners = (char **)owners->v;
-                m.n_owners = owners->n;
+                memcpy(all, owners->v, owners->n * sizeof(*all));
+                memcpy(all + owners->n, a->denied.v, a->denied.n * sizeof(*all));
+                m.owners = all;
+                m.n_owners = owners->n + a->denied.n;
         }
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;

@@ -19,6 +19,10 @@ int sandbox_make(struct attempt *at)
         char name[64];
         if (at->has_sandbox)
                 return 0;
+        if (at->a->users_path) { /* the shepherd does, for the user */
+                at->has_sandbox = true;
+                return 0;
+        }
         sandbox_name(at, name);
         if (mkdirat(at->a->jobs, name, 0700) < 0) {
                 if (errno != EEXIST)
@@ -36,9 +40,15 @@ int sandbox_make(struct attempt *at)
 void sandbox_remove(struct attempt *at)
 {
         char name[64];
-        if (!at->has_sandbox)
+        if (!at->has_sandbox && !(at->a->users_path && at->adopted))
                 return;
         sandbox_name(at, name);
+        if (at->a->users_path) {
+                at->has_sandbox = false;
+                if (faccessat(at->a->jobs, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                        stage_remove(at->a, name, at->request, at->member, at->fence);
+                return;
+        }
         int r = fs_remove_tree(at->a->jobs, name);
         if (r < 0 && r != -ENOENT)
                 log_warn("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(-r));
@@ -51,8 +61,8 @@ void sandbox_sweep(struct agent *a)
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
         while (dir && (e = readdir(dir))) {
-                unsigned long long request;
-                unsigned member, fence;
+                unsigned long long request = 0;
+                unsigned member = 0, fence = 0;
                 if (e->d_name[0] == '.')
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
@@ -60,7 +70,10 @@ void sandbox_sweep(struct agent *a)
                         if (at && at->state != ATTEMPT_DONE)
                                 continue;
                 }
-                fs_remove_tree(a->jobs, e->d_name);
+                if (a->users_path)
+                        stage_remove(a, e->d_name, request, member, fence);
+                else
+                        fs_remove_tree(a->jobs, e->d_name);
         }
         if (dir)
                 closedir(dir);

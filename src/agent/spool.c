@@ -31,6 +31,7 @@ struct upload {
         struct upload *next;
         struct attempt *at; /* NULL: not wanted any more */
         char **paths;
+        int data; /* all contents, one after the other; -1: they are in the sandbox */
         size_t index;
         uint64_t offset;
         int fd;
@@ -90,6 +91,8 @@ static void upload_free(struct upload *u)
         free(u->paths);
         if (u->fd >= 0)
                 close(u->fd);
+        if (u->data >= 0)
+                close(u->data);
         free(u);
 }
 
@@ -322,6 +325,8 @@ static void upload_done(struct agent *a, const char *error)
 static int upload_open(struct agent *a, struct upload *u)
 {
         char name[64];
+        if (u->data >= 0)
+                return u->fd = fcntl(u->data, F_DUPFD_CLOEXEC, 3);
         sandbox_name(u->at, name);
         int sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         u->fd = sandbox < 0
@@ -356,7 +361,7 @@ static void upload_next(struct agent *a)
         struct output_ref *o = &u->at->outputs[u->index];
         MEM_CLEANUP char *room = mem_alloc(CHUNK);
         size_t want = o->size - u->offset < CHUNK ? (size_t)(o->size - u->offset) : CHUNK;
-        ssize_t n = want ? pread(u->fd, room, want, (off_t)u->offset) : 0;
+        ssize_t n = want ? pread(u->fd, room, want, (off_t)(o->at + u->offset)) : 0;
         if (n < 0 || (want && n == 0)) {
                 upload_done(a, "an output cannot be read");
                 return;
@@ -378,12 +383,13 @@ static void upload_next(struct agent *a)
         connect_send(a, &to);
 }
 
-void spool_upload(struct attempt *at, char **paths)
+void spool_upload(struct attempt *at, char **paths, int data)
 {
         struct fetches *f = at->a->fetches;
         struct upload *u = mem_new(struct upload);
         u->at = at;
         u->paths = paths;
+        u->data = data;
         paths[at->output_count] = NULL;
         u->fd = -1;
         *f->last = u;

@@ -1,10 +1,8 @@
 /* Inputs into the sandbox, outputs out of it. What is quick (renames, small files) is done at once; copies
  * are the worker's, a thread that sees nothing but a struct stage: paths, and a word that it is not wanted
  * any more. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,38 +10,25 @@
 #include "agent/agent.h"
 #include "agent/move_files.h"
 #include "agent/shipped.h"
-#include "base/fs.h"
+#include "agent/userlog_file.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "ev/mailbox.h"
+#include "run/shepherd_protocol.h"
 
-#define FILES_MAX 100000
-
-enum kind { KIND_IN, KIND_OUT, KIND_HASH };
-struct file {
-        char *from, *to;
-        bool contents; /* IN: of a folder, what is in it */
-        bool executable;
-        bool optional; /* OUT: a stream that was delivered before a restart, or never written */
-        bool required; /* OUT: named by the job */
-        unsigned char sha256[32];
-        uint64_t size;
-        uint32_t mode;
-        bool missing;
-};
 struct stage {
         struct mail mail;
+        struct agent *a;
         struct attempt *at; /* NULL: not wanted any more; the loop's thread only */
-        volatile bool cancelled;
-        enum kind kind;
-        int sandbox;
-        uint32_t fence;
-        struct file *files;
-        size_t count, cap;
-        int result;
-        int hold_subcode;
-        uint64_t bytes;
-        struct err err;
+        struct stage_work w;
         struct stage *next;
+        /* done by a child of the job's user */
+        bool prepare; /* the worker writes the task first */
+        struct run_id id;
+        struct stage *child_next;
+        uint64_t log_serial;
+        char *log_owner;
+        char log_user[64];
 };
 struct worker {
         pthread_t thread;
@@ -54,92 +39,23 @@ struct worker {
         struct mailbox *back;
 };
 
-static struct stage *stage_new(struct attempt *at, enum kind kind)
+static struct stage *stage_new(struct attempt *at, enum stage_kind kind)
 {
         struct stage *s = mem_new(struct stage);
+        s->a = at->a;
         s->at = at;
-        s->kind = kind;
-        s->sandbox = -1;
-        s->fence = at->fence;
+        stage_work_init(&s->w, kind, at->fence);
         return s;
 }
 
 static void stage_free(struct stage *s)
 {
-        for (size_t i = 0; i < s->count; i++) {
-                free(s->files[i].from);
-                free(s->files[i].to);
-        }
-        free(s->files);
-        if (s->sandbox >= 0)
-                close(s->sandbox);
+        stage_work_deinit(&s->w);
+        free(s->log_owner);
         free(s);
 }
 
-static struct file *stage_file(struct stage *s, char *from, char *to)
-{
-        MEM_GROW(s->files, s->cap, s->count + 1);
-        struct file *f = &s->files[s->count++];
-        *f = (struct file){.from = from, .to = to};
-        return f;
-}
-
 /* ---- the worker's work */
-
-static int hash_file(struct stage *s, struct file *f)
-{
-        int fd = fs_open_beneath(s->sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-        struct stat st;
-        if (fd < 0)
-                return fd;
-        int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-        EVP_MD_CTX *md = EVP_MD_CTX_new();
-        EVP_DigestInit_ex(md, EVP_sha256(), NULL);
-        MEM_CLEANUP char *room = mem_alloc(1 << 17);
-        while (r == 0) {
-                ssize_t n = read(fd, room, 1 << 17);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        r = -errno;
-                if (n <= 0)
-                        break;
-                f->size += (uint64_t)n;
-                EVP_DigestUpdate(md, room, (size_t)n);
-        }
-        EVP_DigestFinal_ex(md, f->sha256, NULL);
-        EVP_MD_CTX_free(md);
-        close(fd);
-        f->mode = st.st_mode & 0777;
-        return r;
-}
-
-static int do_file(struct stage *s, struct file *f)
-{
-        if (s->kind == KIND_IN)
-                return move_in(f->from, s->sandbox, f->to, f->contents, f->executable ? 0111 : 0, &s->bytes,
-                               &s->err);
-        int r;
-        if (s->kind == KIND_OUT) {
-                r = move_out(s->sandbox, f->from, f->to, s->fence, false, &s->bytes, &s->err);
-        } else {
-                r = hash_file(s, f);
-                s->bytes += f->size;
-                if (r < 0)
-                        err_set(&s->err, r, "cannot read the output %s: %s", f->from, strerror(-r));
-        }
-        if (r == -ENOENT && f->optional && faccessat(s->sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
-                f->missing = true;
-                r = 0;
-        }
-        return r;
-}
-
-static void do_stage(struct stage *s)
-{
-        for (size_t i = 0; i < s->count && s->result == 0 && !s->cancelled; i++)
-                s->result = do_file(s, &s->files[i]);
-}
 
 static void *work(void *arg)
 {
@@ -154,9 +70,12 @@ static void *work(void *arg)
                 if (!(w->first = s->next))
                         w->last = &w->first;
                 if (w->quit)
-                        s->cancelled = true;
+                        s->w.cancelled = true;
                 pthread_mutex_unlock(&w->lock);
-                do_stage(s);
+                if (s->prepare)
+                        s->w.result = stage_work_write(&s->w);
+                else
+                        stage_work_run(&s->w);
                 mailbox_post(w->back, &s->mail);
                 pthread_mutex_lock(&w->lock);
         }
@@ -164,10 +83,9 @@ static void *work(void *arg)
         return NULL;
 }
 
-static void hand_over(struct stage *s)
+static void to_worker(struct stage *s)
 {
-        struct worker *w = s->at->a->worker;
-        s->at->stage = s;
+        struct worker *w = s->a->worker;
         pthread_mutex_lock(&w->lock);
         s->next = NULL;
         *w->last = s;
@@ -176,11 +94,224 @@ static void hand_over(struct stage *s)
         pthread_mutex_unlock(&w->lock);
 }
 
+/* ---- children: with `users`, whoever the files belong to does the work (see stage_work.h) */
+
+#define CHILD_STEP     0x80000000u       /* marks a run_id as a stage's */
+#define CHILD_LIMIT_MS (6ull * 3600000u) /* nothing is staged longer */
+
+static int child_file(struct agent *a, struct stage *s)
+{
+        char name[48];
+        snprintf(name, sizeof(name), "stage.%08x.tmp", s->id.step);
+        unlinkat(a->dir, name, 0);
+        s->w.data = openat(a->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (s->w.data < 0)
+                return err_set(&s->w.err, -errno, "the agent cannot make a file: %s", strerror(errno));
+        unlinkat(a->dir, name, 0);
+        return 0;
+}
+
+static void child_start(struct stage *s, const char *sandbox, const char *owner, const char *user)
+{
+        struct agent *a = s->a;
+        BUF_CLEANUP struct buf path = {0}, marker = {0};
+        buf_printf(&path, "%s/%s", a->jobs_path, sandbox);
+        buf_printf(&marker, SHEPHERD_MARKER "%s/%llu.%u.%u", a->instance, (unsigned long long)s->id.request,
+                   s->id.member, s->id.fence);
+        char *argv[] = {(char *)"drover-agent", (char *)"--stage", NULL},
+             *envp[] = {(char *)buf_z(&marker), (char *)"PATH=/usr/bin:/bin", NULL};
+        bool log = s->w.kind == STAGE_LOG;
+        struct run_spec spec = {
+                .id = s->id,
+                .owner = owner,
+                .user = user,
+                .sandbox = log ? NULL : buf_z(&path),
+                .cwd = log ? "/" : NULL,
+                .flags = log ? RUN_STDIN_FD : RUN_STDIN_FD | RUN_MAKE_SANDBOX,
+                .stdin_fd = s->w.data,
+                .path = a->program,
+                .argv = argv,
+                .envp = envp,
+                .slot = UINT32_MAX,
+                .walltime_ms = CHILD_LIMIT_MS,
+        };
+        if (s->w.kind == STAGE_OUT || s->w.kind == STAGE_REMOVE)
+                spec.flags |= RUN_REMOVE_SANDBOX;
+        s->child_next = a->children;
+        a->children = s;
+        runner_submit(a->runner, &spec);
+        agent_turn_later(a);
+}
+
+static void finish(struct stage *s);
+
+static void child_go_on(struct stage *s)
+{
+        char name[64];
+        s->prepare = false;
+        if (s->w.result < 0 || !s->at) {
+                finish(s);
+                return;
+        }
+        sandbox_name(s->at, name);
+        child_start(s, name, s->at->t->m->owner, s->at->t->user.name);
+}
+
+static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_t fence)
+{
+        if (!s->a->child_serial) /* not those of an earlier life, which the shepherd may know */
+                s->a->child_serial = (uint32_t)clock_boot_ms() * 16;
+        s->id = (struct run_id){request, member, fence, CHILD_STEP | ++s->a->child_serial, 0};
+}
+
+static void child_begin(struct stage *s)
+{
+        struct attempt *at = s->at;
+        child_id(s, at->request, at->member, at->fence);
+        s->w.result = child_file(s->a, s);
+        for (size_t i = 0; i < s->w.count && s->w.result == 0; i++)
+                s->prepare = s->prepare || s->w.files[i].carried;
+        if (s->prepare) {
+                to_worker(s);
+                return;
+        }
+        if (s->w.result == 0)
+                s->w.result = stage_work_write(&s->w);
+        child_go_on(s);
+}
+
+void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence)
+{
+        struct stat st;
+        struct users_entry user;
+        if (fstatat(a->jobs, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        MEM_CLEANUP char *owner = users_owner(&a->config, st.st_uid);
+        if (!owner || users_find(&a->config, owner, &user, NULL) < 0) {
+                log_warn("msg=\"a sandbox stays: `users` do not name its user any more\" sandbox=%s uid=%u",
+                         name, (unsigned)st.st_uid);
+                return;
+        }
+        struct stage *s = mem_new(struct stage);
+        s->a = a;
+        stage_work_init(&s->w, STAGE_REMOVE, fence);
+        child_id(s, request, member, fence);
+        if (child_file(a, s) < 0 || stage_work_write(&s->w) < 0) {
+                stage_free(s);
+                return;
+        }
+        child_start(s, name, owner, user.name);
+}
+
+/* An owner's lines leave one after the other, in the order in which they came. */
+static bool log_is_under_way(const struct agent *a, const char *owner)
+{
+        for (const struct stage *s = a->children; s; s = s->child_next)
+                if (s->log_owner && !strcmp(s->log_owner, owner))
+                        return true;
+        return false;
+}
+
+static void log_next(struct agent *a)
+{
+        struct stage **link = &a->logs;
+        while (*link && log_is_under_way(a, (*link)->log_owner))
+                link = &(*link)->child_next;
+        struct stage *s = *link;
+        if (!s)
+                return;
+        *link = s->child_next;
+        child_start(s, "", s->log_owner, s->log_user);
+}
+
+static void log_wait(struct stage *s, const char *owner, const char *user)
+{
+        struct stage **last = &s->a->logs;
+        s->log_owner = mem_dupz(owner);
+        snprintf(s->log_user, sizeof(s->log_user), "%s", user);
+        while (*last)
+                last = &(*last)->child_next;
+        *last = s;
+        log_next(s->a);
+}
+
+void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct users_entry *user)
+{
+        struct stage *s = mem_new(struct stage);
+        s->a = a;
+        s->log_serial = m->serial;
+        stage_work_init(&s->w, STAGE_LOG, 0);
+        child_id(s, 0, 0, 0);
+        struct stage_file *f = stage_work_file(&s->w, mem_dupz(""), mem_dupz(m->path));
+        f->maybe_there = m->maybe_there;
+        f->again = true; /* until the child says otherwise */
+        int r = child_file(a, s);
+        if (r == 0)
+                r = stage_work_text(&s->w, f, str_make((const char *)m->text.data, m->text.len));
+        if (r == 0)
+                r = stage_work_write(&s->w);
+        s->w.result = r;
+        if (r < 0)
+                finish(s);
+        else
+                log_wait(s, m->owner, user->name);
+}
+
+/* What its child left in the file of the task, or why there is nothing. */
+static void child_answered(struct stage *s, const struct run_event *e)
+{
+        if (e->state == RUN_ENDED && !e->signaled && e->exit_code == 0 && stage_work_answer(&s->w) == 0) {
+                if (s->at && s->w.kind == STAGE_OUT)
+                        s->at->has_sandbox = false;
+                return;
+        }
+        if (e->state == RUN_FAILED)
+                s->w.result = err_set(&s->w.err, -EIO, "its files cannot be staged as its user (%s): %s",
+                                      e->what, strerror(e->error));
+        else
+                s->w.result = err_set(&s->w.err, -EIO, "what staged its files was ended before it was done");
+}
+
+bool stage_event(struct agent *a, const struct run_event *e)
+{
+        struct stage **link = &a->children;
+        while (*link && !run_id_eq((*link)->id, e->id))
+                link = &(*link)->child_next;
+        struct stage *s = *link;
+        if (!s || e->state == RUN_WAITING || e->state == RUN_RUNNING)
+                return s != NULL;
+        *link = s->child_next;
+        runner_forget(a->runner, e->id);
+        if (e->state == RUN_LOST && s->at) { /* the agent ends now; the next one sees to it */
+                s->at->stage = NULL;
+                s->at = NULL;
+        }
+        child_answered(s, e);
+        if (s->w.result < 0 && s->w.kind == STAGE_REMOVE)
+                log_warn("msg=\"cannot empty a sandbox\" error=%s", LOG_TEXT(str_of(s->w.err.text)));
+        bool log = s->w.kind == STAGE_LOG;
+        finish(s);
+        if (log)
+                log_next(a);
+        return true;
+}
+
+static void hand_over(struct stage *s)
+{
+        s->at->stage = s;
+        if (s->a->users_path)
+                child_begin(s);
+        else
+                to_worker(s);
+}
+
 void stage_cancel(struct attempt *at)
 {
         if (at->stage) {
+                if (at->stage->id.step && at->a->runner)
+                        runner_kill(at->a->runner, at->stage->id, 0);
                 at->stage->at = NULL;
-                at->stage->cancelled = true;
+                at->stage->w.cancelled = true;
                 at->stage = NULL;
         }
         spool_forget(at);
@@ -188,35 +319,18 @@ void stage_cancel(struct attempt *at)
 
 /* ---- inputs */
 
-static void remember_input(struct attempt *at, int sandbox, const char *name)
-{
-        struct stat st;
-        if (strchr(name, '/') || fstatat(sandbox, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return;
-        MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
-        at->inputs[at->input_count++] = (struct staged_input){
-                mem_dupz(name), (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
-                (uint64_t)st.st_size};
-}
-
 static void done_in(struct attempt *at, struct stage *s)
 {
-        at->bytes_in += s->bytes;
-        for (size_t i = 0; i < s->count && s->result == 0; i++)
-                remember_input(at, s->sandbox, s->files[i].to);
-        at->hold_subcode = s->result < 0 ? -s->result : 0;
-        attempt_staged(at, s->result < 0 ? HOLD_INPUT : 0, s->err.text);
-}
-
-static char *join(const char *dir, struct str name)
-{
-        struct buf b = {0};
-        if (!str_starts(name, STR("/"))) {
-                buf_addz(&b, dir);
-                buf_char(&b, '/');
+        at->bytes_in += s->w.bytes;
+        for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
+                struct stage_file *f = &s->w.files[i];
+                if (f->mtime_ns == INT64_MIN)
+                        continue;
+                MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
+                at->inputs[at->input_count++] = (struct staged_input){mem_dupz(f->to), f->mtime_ns, f->size};
         }
-        buf_str(&b, name);
-        return buf_take(&b);
+        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        attempt_staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
 static struct str base_name(struct str path)
@@ -315,7 +429,7 @@ static int add_inputs(struct stage *s, const char *text, struct err *err)
                 if (str_eqz(name, ".") || str_eqz(name, ".."))
                         return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own",
                                        STR_ARG(path));
-                struct file *f = stage_file(s, join(at->iwd, path), str_dupz(name));
+                struct stage_file *f = stage_work_file(&s->w, stage_work_join(at->iwd, path), str_dupz(name));
                 f->contents = contents;
         }
         return r;
@@ -332,7 +446,7 @@ void stage_in(struct attempt *at)
         if (!spool_want(at))
                 return; /* called again when they are here */
         int r = sandbox_make(at);
-        struct stage *s = stage_new(at, KIND_IN);
+        struct stage *s = stage_new(at, STAGE_IN);
         char name[64];
         sandbox_name(at, name);
         struct shipped shipped;
@@ -342,15 +456,17 @@ void stage_in(struct attempt *at)
                 if (!shipped_wants(&shipped, m->spooled[i]->name))
                         continue;
                 spool_path(a, m->spooled[i]->sha256.data, &path);
-                stage_file(s, buf_take(&path), mem_dupz(m->spooled[i]->name))->executable =
-                        m->spooled[i]->executable;
+                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(m->spooled[i]->name));
+                f->executable = m->spooled[i]->executable;
+                f->carried = a->users_path != NULL;
         }
         shipped_deinit(&shipped);
         struct err err = {""};
         for (size_t i = 0; i < m->n_input_files && r == 0; i++)
                 r = add_inputs(s, m->input_files[i], &err);
-        if (r == 0 && s->count > 0) {
-                s->sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (r == 0 && s->w.count > 0) {
+                if (!a->users_path)
+                        s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 hand_over(s);
                 return;
         }
@@ -360,49 +476,20 @@ void stage_in(struct attempt *at)
 
 /* ---- outputs */
 
-static bool is_new(const struct attempt *at, int sandbox, const char *name)
-{
-        struct stat st;
-        if (fstatat(sandbox, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-                return false;
-        int64_t mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-        for (size_t i = 0; i < at->input_count; i++)
-                if (!strcmp(at->inputs[i].name, name))
-                        return at->inputs[i].mtime_ns != mtime || at->inputs[i].size != (uint64_t)st.st_size;
-        return !at->adopted || mtime / 1000000 >= (int64_t)at->started_ms;
-}
-
-/* Where an output belongs: what the job remaps it to, else its last component; relative to iwd. */
-static int destination(const struct attempt *at, const char *name, struct buf *out, struct err *err)
-{
-        const Drover__Template *m = at->t->m;
-        for (size_t i = 0; i < m->n_output_remaps; i++) {
-                BUF_CLEANUP struct buf from = {.max = 65536};
-                int r = expand_text(at, m->output_remaps[i]->name, &from, err);
-                if (r < 0)
-                        return r;
-                if (str_eqz(buf_view(&from), name))
-                        return expand_text(at, m->output_remaps[i]->path, out, err);
-        }
-        buf_str(out, base_name(str_of(name)));
-        return 0;
-}
-
-static int add_output(struct stage *s, struct str name, bool required, struct err *err)
+static int add_remaps(struct stage *s)
 {
         struct attempt *at = s->at;
-        MEM_CLEANUP char *from = str_dupz(name);
-        BUF_CLEANUP struct buf to = {.max = 65536};
-        int r = destination(at, from, &to, err);
-        if (r < 0)
-                return r;
-        if (s->count >= FILES_MAX)
-                return err_set(err, -E2BIG, "the job has more than %d outputs", FILES_MAX);
-        struct file *f = stage_file(s, str_dupz(name),
-                                    s->kind == KIND_OUT ? join(at->iwd, buf_view(&to)) : buf_take(&to));
-        f->required = required;
-        f->optional = at->adopted; /* it may have been delivered before the restart */
-        return 0;
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_output_remaps && r == 0; i++) {
+                BUF_CLEANUP struct buf from = {.max = 65536}, to = {.max = 65536};
+                r = expand_text(at, m->output_remaps[i]->name, &from, &s->w.err);
+                if (r == 0)
+                        r = expand_text(at, m->output_remaps[i]->path, &to, &s->w.err);
+                MEM_GROW(s->w.remaps, s->w.remap_cap, s->w.remap_count + 1);
+                s->w.remaps[s->w.remap_count++] = (struct stage_remap){buf_take(&from), buf_take(&to)};
+        }
+        return r;
 }
 
 static int add_streams(struct stage *s, struct err *err)
@@ -422,98 +509,101 @@ static int add_streams(struct stage *s, struct err *err)
                         seen[index / 64] |= 1ull << (index % 64);
                         char from[32];
                         snprintf(from, sizeof(from), ".drover_out.%d", index);
-                        struct file *f = stage_file(s, mem_dupz(from),
-                                                    s->kind == KIND_OUT ? join(at->iwd, buf_view(&path))
-                                                                        : buf_take(&path));
+                        struct stage_file *f = stage_work_file(
+                                &s->w, mem_dupz(from),
+                                s->w.kind == STAGE_OUT ? stage_work_join(at->iwd, buf_view(&path))
+                                                       : buf_take(&path));
                         f->optional = true;
                 }
         }
         return 0;
 }
 
-static int add_outputs(struct stage *s, int sandbox, struct err *err)
+static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
         const Drover__Template *m = at->t->m;
         const Drover__StepResult *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
         bool failed =
                 at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
-        int r = 0;
         if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED ||
-            (failed && !m->outputs_on_failure))
+            (failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
                 return 0;
+        int r = add_remaps(s);
         for (size_t i = 0; i < m->n_output_files && r == 0; i++) {
                 BUF_CLEANUP struct buf b = {.max = 1 << 20};
-                r = expand_text(at, m->output_files[i], &b, err);
+                r = expand_text(at, m->output_files[i], &b, &s->w.err);
                 struct str rest = buf_view(&b), name;
                 while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
                         name = str_trim(name);
-                        if (name.n)
-                                r = add_output(s, name, !failed, err);
+                        if (name.n) /* after a restart it may have been delivered already */
+                                r = stage_work_output(&s->w, name, at->adopted);
                 }
         }
-        if (m->n_output_files || !m->all_outputs || r < 0)
+        if (m->n_output_files || r < 0)
                 return r;
-        int fd = openat(sandbox, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        struct dirent *e;
-        while (dir && r == 0 && (e = readdir(dir)))
-                if (e->d_name[0] != '.' || (strncmp(e->d_name, ".drover_", 8) != 0 &&
-                                            strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0))
-                        if (is_new(at, sandbox, e->d_name))
-                                r = add_output(s, str_of(e->d_name), false, err);
-        if (dir)
-                closedir(dir);
-        return r;
+        s->w.find_new = true;
+        s->w.new_optional = at->adopted;
+        s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
+        for (size_t i = 0; i < at->input_count; i++) {
+                const struct staged_input *in = &at->inputs[i];
+                MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
+                s->w.inputs[s->w.input_count++] =
+                        (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
+        }
+        return 0;
 }
 
 static void done_out(struct attempt *at, struct stage *s)
 {
-        at->bytes_out += s->bytes;
-        if (s->result < 0) {
-                at->hold_subcode = -s->result;
-                attempt_delivered(at, HOLD_OUTPUT, s->err.text);
+        at->bytes_out += s->w.bytes;
+        if (s->w.result < 0) {
+                at->hold_subcode = -s->w.result;
+                attempt_delivered(at, HOLD_OUTPUT, s->w.err.text);
                 return;
         }
-        if (s->kind == KIND_OUT) {
+        if (s->w.kind == STAGE_OUT) {
                 attempt_delivered(at, 0, NULL);
                 return;
         }
-        char **paths = mem_array(NULL, s->count + 1, sizeof(*paths));
-        for (size_t i = 0; i < s->count; i++) {
-                struct file *f = &s->files[i];
+        char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
+        for (size_t i = 0; i < s->w.count; i++) {
+                struct stage_file *f = &s->w.files[i];
                 if (f->missing)
                         continue;
                 MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
                 struct output_ref *o = &at->outputs[at->output_count];
                 *o = (struct output_ref){.name = mem_dupz(f->to), .size = f->size, .mode = f->mode};
+                o->at = f->at;
                 memcpy(o->sha256, f->sha256, 32);
                 paths[at->output_count++] = mem_dupz(f->from);
         }
-        spool_upload(at, paths);
+        int data = s->w.data;
+        s->w.data = -1;
+        spool_upload(at, paths, data);
 }
 
 /* What can be done at once, is; true when nothing is left. */
 static bool quick(struct stage *s)
 {
         size_t kept = 0;
-        for (size_t i = 0; i < s->count; i++) {
-                struct file *f = &s->files[i];
-                int r = move_out(s->sandbox, f->from, f->to, s->fence, true, &s->bytes, &s->err);
+        for (size_t i = 0; i < s->w.count; i++) {
+                struct stage_file *f = &s->w.files[i];
+                int r = move_out(s->w.sandbox, f->from, f->to, s->w.fence, true, &s->w.bytes, &s->w.err);
                 if (r == -ENOENT && f->optional &&
-                    faccessat(s->sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                    faccessat(s->w.sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                         r = 0;
                 if (r == -EXDEV) {
-                        s->files[kept++] = *f;
+                        s->w.files[kept++] = *f;
                         continue;
                 }
                 free(f->from);
                 free(f->to);
-                if (r < 0 && s->result == 0)
-                        s->result = r;
+                if (r < 0 && s->w.result == 0)
+                        s->w.result = r;
         }
-        s->count = kept;
-        return kept == 0 || s->result < 0;
+        s->w.count = kept;
+        return kept == 0 || s->w.result < 0;
 }
 
 /* True: the folder was empty and is gone, and the attempt delivered. */
@@ -527,6 +617,22 @@ static bool leave_empty(struct attempt *at, const char *name, struct stage *s)
         return true;
 }
 
+/* With `users`: all is named, and the job's user does it. */
+static void out_by_child(struct attempt *at, struct stage *s)
+{
+        int r = add_streams(s, &s->w.err);
+        s->w.iwd = mem_dupz(at->iwd);
+        if (r == 0)
+                r = add_outputs(s);
+        s->w.result = r;
+        if (r == 0 && (s->w.count > 0 || s->w.find_new)) {
+                hand_over(s);
+                return;
+        }
+        done_out(at, s);
+        stage_free(s);
+}
+
 void stage_out(struct attempt *at)
 {
         struct agent *a = at->a;
@@ -534,26 +640,33 @@ void stage_out(struct attempt *at)
                 attempt_delivered(at, 0, NULL);
                 return;
         }
-        struct stage *s = stage_new(at, at->t->same_domain ? KIND_OUT : KIND_HASH);
-        int r = add_streams(s, &s->err);
+        struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);
+        if (a->users_path) {
+                out_by_child(at, s);
+                return;
+        }
+        int r = add_streams(s, &s->w.err);
+        s->w.iwd = mem_dupz(at->iwd);
         char name[64];
         sandbox_name(at, name);
         /* most often that is all, and the folder is empty then: removing it says so */
         bool maybe_all =
-                r == 0 && s->kind == KIND_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
-        if (maybe_all && s->count == 0 && leave_empty(at, name, s))
+                r == 0 && s->w.kind == STAGE_OUT && at->t->m->n_output_files == 0 && at->input_count == 0;
+        if (maybe_all && s->w.count == 0 && leave_empty(at, name, s))
                 return;
-        s->sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (s->sandbox < 0)
-                r = err_set(&s->err, -errno, "the job's folder is gone: %s", strerror(errno));
-        if (r == 0 && maybe_all && s->count > 0 && quick(s) && s->result == 0 && leave_empty(at, name, s))
+        s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->w.sandbox < 0)
+                r = err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno));
+        if (r == 0 && maybe_all && s->w.count > 0 && quick(s) && s->w.result == 0 && leave_empty(at, name, s))
                 return;
-        if (r == 0 && s->result == 0)
-                r = add_outputs(s, s->sandbox, &s->err);
+        if (r == 0 && s->w.result == 0)
+                r = add_outputs(s);
+        if (r == 0 && s->w.result == 0)
+                r = stage_work_find(&s->w);
         if (r == 0)
-                r = s->result;
-        s->result = r;
-        if (r < 0 || (s->kind == KIND_OUT && quick(s)) || s->count == 0) {
+                r = s->w.result;
+        s->w.result = r;
+        if (r < 0 || (s->w.kind == STAGE_OUT && quick(s)) || s->w.count == 0) {
                 done_out(at, s);
                 stage_free(s);
                 return;
@@ -563,20 +676,33 @@ void stage_out(struct attempt *at)
 
 /* ---- the worker and the way back */
 
-static void on_back(void *arg, struct mail *mail)
+static void finish(struct stage *s)
 {
-        struct agent *a = arg;
-        struct stage *s = (struct stage *)(void *)mail;
         struct attempt *at = s->at;
+        struct agent *a = s->a;
+        if (s->w.kind == STAGE_LOG && !a->stopping) {
+                struct userlog_file_result result = {s->w.files[0].again, s->w.files[0].added};
+                userlog_written(a, s->log_serial, s->w.result, &result, &s->w.err);
+        }
         if (at) {
                 at->stage = NULL;
-                if (s->kind == KIND_IN)
+                if (s->w.kind == STAGE_IN)
                         done_in(at, s);
                 else
                         done_out(at, s);
                 agent_turn_later(a);
         }
         stage_free(s);
+}
+
+static void on_back(void *arg, struct mail *mail)
+{
+        struct stage *s = (struct stage *)(void *)mail;
+        (void)arg;
+        if (s->prepare)
+                child_go_on(s);
+        else
+                finish(s);
 }
 
 void stage_worker_open(struct agent *a)
@@ -613,4 +739,11 @@ void stage_worker_close(struct agent *a)
         pthread_cond_destroy(&w->wake);
         free(w);
         a->worker = NULL;
+        while (a->children || a->logs) {
+                struct stage **list = a->children ? &a->children : &a->logs, *s = *list;
+                *list = s->child_next;
+                if (s->at)
+                        s->at->stage = NULL;
+                stage_free(s);
+        }
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
+#include "agent/users.h"
 #include "base/fs.h"
 
 static char top[64], path[96];
@@ -63,6 +64,56 @@ static void reads_settings(void **state)
         config_deinit(&c);
 }
 
+static void maps_owners_to_users(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        struct users_entry e;
+        assert_int_equal(read_text("min_uid: 1000\nusers:\n  a@b: nobody\n  r@b: root\n  d@b: daemon\n"
+                                   "  x@b: no-such-user\n  \"*@c\": same name\n  daemon@c: nobody\n"
+                                   "  \"*@d\": nobody\n",
+                                   &c, &err),
+                         0);
+        c.agent_uid = 12345;
+        static const struct {
+                const char *owner, *user, *says;
+        } cases[] = {
+                {"a@b", "nobody", NULL},
+                {"nobody@c", "nobody", NULL},
+                {"daemon@c", "nobody", NULL}, /* its own line goes first */
+                {"anyone@d", "nobody", NULL},
+                {"z@b", NULL, "name no local user for z@b"},
+                {"a@bb", NULL, "name no local user"},
+                {"a", NULL, "name no local user"},
+                {"@d", NULL, "name no local user"},
+                {"r@b", NULL, "no job runs as uid 0"},
+                {"root@c", NULL, "no job runs as uid 0"},
+                {"d@b", NULL, "whose uid 1 is below min_uid, 1000"},
+                {"x@b", NULL, "no user no-such-user"},
+        };
+        for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                int r = users_find(&c, cases[i].owner, &e, &err);
+                assert_int_equal(r, cases[i].user ? 0 : -EPERM);
+                if (cases[i].user)
+                        assert_string_equal(e.name, cases[i].user);
+                else if (!strstr(err.text, cases[i].says))
+                        fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
+        }
+        MEM_CLEANUP char *owner = users_owner(&c, 65534);
+        assert_string_equal(owner, "a@b");
+        assert_null(users_owner(&c, 0));
+        assert_null(users_owner(&c, 1));
+        BUF_CLEANUP struct buf text = {0};
+        users_print(&c, &text);
+        assert_non_null(strstr(buf_z(&text), "\na@b nobody\n"));
+        assert_non_null(strstr(buf_z(&text), "\n*@c *\n"));
+        c.agent_uid = 65534; /* its key would be theirs */
+        assert_int_equal(users_find(&c, "a@b", &e, &err), -EPERM);
+        assert_non_null(strstr(err.text, "the agent's own user"));
+        config_deinit(&c);
+}
+
 static void says_what_is_wrong(void **state)
 {
         (void)state;
@@ -76,6 +127,9 @@ static void says_what_is_wrong(void **state)
                 {"just text\n", "settings are written"},
                 {"name: [a\n", ":"},
                 {"pull_policy: load\n", "has no '='"},
+                {"users: alice\n", "users is written in the file, as a map"},
+                {"users:\n  a@b: [c, d]\n", "users maps owners to users"},
+                {"users:\n  'a b@c': d\n", "users cannot map"},
         };
         for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct config c;
@@ -117,6 +171,7 @@ static int teardown(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(reads_settings),
+                                           cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }

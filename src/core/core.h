@@ -152,7 +152,7 @@ struct core_offer {
         uint64_t serial;
         struct str ad;            /* new syntax: Cpus, Memory, Disk are what is free */
         uint32_t jobs_max;        /* 0: nothing now, the ad is kept for `why` */
-        const struct str *owners; /* empty: anybody's */
+        const struct str *owners; /* name@domain, *@domain, or "!name@domain why not"; empty: anybody's */
         size_t owner_count;
         struct str filesystem_domain, hostname; /* put into the ad where it has none */
 };
@@ -294,7 +294,8 @@ enum core_verdict {
 struct core_why {
         const char *agent, *queue;
         enum core_verdict verdict;
-        struct str clause, value; /* the first clause that is not true, and what it gave */
+        struct str clause, value; /* the first clause that is not true, and what it gave; OWNER_REFUSED: value
+                                     is why, if the agent has said so */
 };
 int core_why(struct core *c, uint64_t request, uint32_t member,
              void (*fn)(void *arg, const struct core_why *w), void *arg);

@@ -252,6 +252,8 @@ void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accept
  * has. */
 void queue_show_free(struct core *c, struct queue *q);
 bool queue_allows_owner(const struct queue *q, const char *owner);
+/* Why this owner in particular is not allowed, "" when that is not said; NULL: he is not named so. */
+const char *queue_denies_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,
                                   size_t *ret_count); /* by name; the caller frees the array */

@@ -88,8 +88,11 @@ static void ask_queue(struct core *c, const struct request *r, const struct ad *
         if (!q->agent->connected || !q->ad)
                 return;
         w->verdict = CORE_OWNER_REFUSED;
-        if (!queue_allows_owner(q, r->owner))
+        if (!queue_allows_owner(q, r->owner)) {
+                const char *why = queue_denies_owner(q, r->owner);
+                buf_addz(value, why ? why : "");
                 return;
+        }
         whole = queue_whole_ad(c, q);
         w->verdict = ask(c, job, whole, clause, value);
         ad_free(whole);

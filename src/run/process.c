@@ -121,7 +121,8 @@ static int process_open(const struct runner_config *c, struct runner **ret, stru
         r->arg = c->arg;
         r->loop = c->loop;
         r->later = timer_new(c->loop, tell, r);
-        struct shepherd_client_config config = {c->dir, c->instance, c->program, c->users_path, c->min_uid};
+        struct shepherd_client_config config = {c->dir,        c->instance, c->program,
+                                                c->users_path, c->min_uid,  c->agent_uid};
         r->client = shepherd_client_new(c->loop, &config, &ops, r);
         *ret = &r->base;
         return 0;
@@ -210,6 +211,8 @@ static void process_submit(struct runner *base, const struct run_spec *s)
                 return;
         }
         memcpy(out->p + start, &h, sizeof(h));
+        if (s->flags & RUN_STDIN_FD)
+                shepherd_client_pass(r->client, s->stdin_fd);
 }
 
 static void process_kill(struct runner *base, struct run_id id, uint64_t grace_ms)

@@ -26,7 +26,14 @@ struct run_id { /* a step of an attempt; all zero is none */
         uint32_t member, fence, step, zero;
 };
 
-enum run_stream_flags { RUN_STDOUT_APPEND = 1, RUN_STDERR_APPEND = 2, RUN_STDERR_IS_STDOUT = 4 };
+enum run_stream_flags {
+        RUN_STDOUT_APPEND = 1,
+        RUN_STDERR_APPEND = 2,
+        RUN_STDERR_IS_STDOUT = 4,
+        RUN_MAKE_SANDBOX = 8,    /* the sandbox is made, for `user`, if it isn't there */
+        RUN_REMOVE_SANDBOX = 16, /* it is removed at the end, if it is empty then */
+        RUN_STDIN_FD = 32        /* standard input is stdin_fd */
+};
 
 struct run_rlimit {
         int resource; /* RLIMIT_… */
@@ -42,6 +49,7 @@ struct run_spec {
         const char *stdin_path, *stdout_path,
                 *stderr_path; /* absolute, or beneath the sandbox; NULL: /dev/null */
         unsigned flags;
+        int stdin_fd;     /* borrowed; with RUN_STDIN_FD */
         const char *path; /* of the program; relative to cwd */
         char *const *argv, *const *envp;
         const struct run_rlimit *rlimits;
@@ -81,11 +89,11 @@ typedef void run_events_fn(void *arg, const struct run_event *events, size_t cou
 
 struct runner_config {
         struct loop *loop;
-        const char *dir;        /* the agent's state folder, absolute */
-        const char *instance;   /* the agent's uuid */
-        const char *program;    /* of a helper (the shepherd); NULL: beside ours, then PATH */
-        const char *users_path; /* map of owners to local users; NULL: everything runs as we do */
-        unsigned min_uid;
+        const char *dir;             /* the agent's state folder, absolute */
+        const char *instance;        /* the agent's uuid */
+        const char *program;         /* of a helper (the shepherd); NULL: beside ours, then PATH */
+        const char *users_path;      /* map of owners to local users; NULL: everything runs as we do */
+        unsigned min_uid, agent_uid; /* agent_uid: who we shall be; no job's user */
         run_events_fn *events;
         void *arg;
 };

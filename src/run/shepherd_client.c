@@ -23,7 +23,9 @@ struct shepherd_client {
         const struct shepherd_client_ops *ops;
         void *arg;
         char *dir, *instance, *program, *users_path;
-        unsigned min_uid;
+        unsigned min_uid, agent_uid;
+        int *passed; /* in the order of their records */
+        size_t passed_count, passed_cap;
         int dirfd, fd, ready;
         bool listed, was_up, *freed;
         struct watch *watch, *ready_watch;
@@ -65,6 +67,7 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         c->program = config->program ? mem_dupz(config->program) : beside_us();
         c->users_path = mem_dupz(config->users_path);
         c->min_uid = config->min_uid;
+        c->agent_uid = config->agent_uid;
         c->fd = c->ready = -1;
         c->dirfd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         c->room = mem_alloc(SHEPHERD_DIRECT_MAX * 4);
@@ -78,8 +81,9 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
 
 static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c, int ready)
 {
-        char min_uid[16];
+        char min_uid[16], agent_uid[16];
         snprintf(min_uid, sizeof(min_uid), "%u", c->min_uid);
+        snprintf(agent_uid, sizeof(agent_uid), "%u", c->agent_uid);
         setsid();
         if (fork() != 0)
                 _exit(0);
@@ -104,6 +108,8 @@ static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c,
                 argv[n++] = c->users_path;
                 argv[n++] = "--min-uid";
                 argv[n++] = min_uid;
+                argv[n++] = "--agent-uid";
+                argv[n++] = agent_uid;
         }
         execvp(c->program, (char **)argv);
         _exit(127);
@@ -153,6 +159,19 @@ static void again(struct shepherd_client *c)
         c->retry_ms = c->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : c->retry_ms * 2;
 }
 
+static void drop_out(struct shepherd_client *c)
+{
+        buf_reset(&c->out);
+        while (c->passed_count > 0)
+                close(c->passed[--c->passed_count]);
+}
+
+void shepherd_client_pass(struct shepherd_client *c, int fd)
+{
+        MEM_GROW(c->passed, c->passed_cap, c->passed_count + 1);
+        c->passed[c->passed_count++] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
 static void drop(struct shepherd_client *c)
 {
         watch_free(c->watch);
@@ -161,7 +180,7 @@ static void drop(struct shepherd_client *c)
                 close(c->fd);
         c->fd = -1;
         c->listed = false;
-        buf_reset(&c->out);
+        drop_out(c);
         if (c->was_up) {
                 c->was_up = false;
                 c->retry_ms = RETRY_FIRST_MS;
@@ -195,22 +214,58 @@ static void try_connect(void *arg)
         c->retry_ms = RETRY_FIRST_MS;
         c->watch = watch_new(c->loop, fd, WATCH_READ, on_socket, c);
         struct shepherd_hello hello = {{sizeof(hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, (int32_t)getpid()};
-        buf_reset(&c->out);
+        drop_out(c);
         buf_add(&c->out, &hello, sizeof(hello));
         shepherd_client_flush(c);
 }
 
-/* Ends of records within SHEPHERD_DIRECT_MAX, or one record that is larger. */
+static bool takes_fd(const struct shepherd_record *r)
+{
+        return r->kind == SHEPHERD_START &&
+               (((const struct shepherd_start *)(const void *)r)->flags & SHEPHERD_STDIN_FD);
+}
+
+/* Ends of records within SHEPHERD_DIRECT_MAX, or one record that is larger, or has a descriptor. */
 static size_t next_message(const struct buf *b)
 {
         size_t n = 0;
         while (n < b->n) {
                 const struct shepherd_record *r = (const void *)(b->p + n);
-                if (n > 0 && n + r->size > SHEPHERD_DIRECT_MAX)
+                if (n > 0 && (n + r->size > SHEPHERD_DIRECT_MAX || takes_fd(r)))
                         break;
                 n += r->size;
+                if (takes_fd(r))
+                        break;
         }
         return n;
+}
+
+static ssize_t send_with(struct shepherd_client *c, const void *p, size_t n, int fd)
+{
+        union {
+                struct cmsghdr header;
+                char room[CMSG_SPACE(sizeof(int))];
+        } control = {0};
+        struct iovec io = {(void *)p, n};
+        struct msghdr m = {
+                .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+        return sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The first of the passed descriptors goes with its record. */
+static ssize_t send_passed(struct shepherd_client *c, const void *p, size_t n)
+{
+        ssize_t r = send_with(c, p, n, c->passed[0]);
+        if (r >= 0) {
+                close(c->passed[0]);
+                memmove(c->passed, c->passed + 1, --c->passed_count * sizeof(int));
+        }
+        return r;
 }
 
 static ssize_t send_memory(struct shepherd_client *c, const char *p, size_t n)
@@ -228,21 +283,7 @@ static ssize_t send_memory(struct shepherd_client *c, const char *p, size_t n)
         }
         if (done == n && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0) {
                 struct shepherd_record record = {sizeof(record), SHEPHERD_MEMORY};
-                union {
-                        struct cmsghdr header;
-                        char room[CMSG_SPACE(sizeof(int))];
-                } control = {0};
-                struct iovec io = {&record, sizeof(record)};
-                struct msghdr m = {.msg_iov = &io,
-                                   .msg_iovlen = 1,
-                                   .msg_control = &control,
-                                   .msg_controllen = sizeof(control)};
-                struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-                h->cmsg_level = SOL_SOCKET;
-                h->cmsg_type = SCM_RIGHTS;
-                h->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(h), &fd, sizeof(fd));
-                r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+                r = send_with(c, &record, sizeof(record), fd);
         }
         int error = errno;
         close(fd);
@@ -253,12 +294,13 @@ static ssize_t send_memory(struct shepherd_client *c, const char *p, size_t n)
 void shepherd_client_flush(struct shepherd_client *c)
 {
         if (c->fd < 0)
-                buf_reset(&c->out);
+                drop_out(c);
         while (c->fd >= 0 && c->out.n > 0) {
                 size_t n = next_message(&c->out);
-                ssize_t done = n > SHEPHERD_DIRECT_MAX
-                                       ? send_memory(c, c->out.p, n)
-                                       : send(c->fd, c->out.p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+                ssize_t done =
+                        takes_fd((const void *)c->out.p) && c->passed_count ? send_passed(c, c->out.p, n)
+                        : n > SHEPHERD_DIRECT_MAX                           ? send_memory(c, c->out.p, n)
+                                                  : send(c->fd, c->out.p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done < 0 && errno == EAGAIN) {
@@ -337,6 +379,8 @@ void shepherd_client_free(struct shepherd_client *c)
                 close(c->fd);
         if (c->dirfd >= 0)
                 close(c->dirfd);
+        drop_out(c);
+        free(c->passed);
         buf_deinit(&c->out);
         free(c->room);
         free(c->dir);

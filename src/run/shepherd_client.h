@@ -12,10 +12,10 @@
 
 struct shepherd_client;
 struct shepherd_client_config {
-        const char *dir, *instance; /* copied */
-        const char *program;        /* NULL: drover-shepherd beside our own program, then in PATH */
-        const char *users_path;     /* may be NULL */
-        unsigned min_uid;
+        const char *dir, *instance;  /* copied */
+        const char *program;         /* NULL: drover-shepherd beside our own program, then in PATH */
+        const char *users_path;      /* may be NULL */
+        unsigned min_uid, agent_uid; /* with users_path */
 };
 struct shepherd_client_ops {
         /* WELCOME, each CHILD, LISTED */
@@ -31,4 +31,6 @@ void shepherd_client_free(struct shepherd_client *c); /* what was not sent is tr
  * shepherd. */
 struct buf *shepherd_client_out(struct shepherd_client *c);
 void shepherd_client_flush(struct shepherd_client *c);
+/* The descriptor (borrowed) of the START with SHEPHERD_STDIN_FD that was appended last. */
+void shepherd_client_pass(struct shepherd_client *c, int fd);
 bool shepherd_client_up(const struct shepherd_client *c); /* connected and listed */

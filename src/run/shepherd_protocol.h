@@ -77,7 +77,9 @@ enum {
         SHEPHERD_STDOUT_APPEND = 1,
         SHEPHERD_STDERR_APPEND = 2,
         SHEPHERD_STDERR_IS_STDOUT = 4,
-        SHEPHERD_MAKE_SANDBOX = 8
+        SHEPHERD_MAKE_SANDBOX = 8,    /* for the user, as STATE/jobs/<last component>, if it isn't there */
+        SHEPHERD_REMOVE_SANDBOX = 16, /* once the child has ended, if it is empty */
+        SHEPHERD_STDIN_FD = 32,       /* the record travels alone, with its standard input beside it */
 };
 
 /* Then follow strings, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup

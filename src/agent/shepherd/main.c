@@ -1,4 +1,4 @@
-/* drover-shepherd --dir STATE --instance UUID [--users FILE --min-uid N] [--ready-fd N]
+/* drover-shepherd --dir STATE --instance UUID [--users FILE --min-uid N --agent-uid N] [--ready-fd N]
  *
  * Started by the agent, away from its session, and lives on when the agent dies. The lock file is held for
  * life: a second shepherd on the same folder ends at once and says so by its exit code (3). SIGTERM kills all
@@ -66,7 +66,7 @@ void complain(const char *fmt, ...)
 }
 
 /* A path may be longer than a socket's address: it is named through the folder's descriptor. */
-static int listen_in(int dir)
+static int listen_in(int dir, uid_t uid, uid_t agent_uid)
 {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
         snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHEPHERD_SOCKET, dir);
@@ -77,6 +77,10 @@ static int listen_in(int dir)
         mode_t old = umask(0177);
         int r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 8) < 0 ? -errno : 0;
         umask(old);
+        /* the folder is root's then (sandbox_open), and nobody else can have put something in its place */
+        if (r == 0 && agent_uid != uid &&
+            fchownat(dir, SHEPHERD_SOCKET, agent_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+                r = -errno;
         if (r < 0)
                 close(fd);
         return r < 0 ? r : fd;
@@ -178,7 +182,8 @@ static void remove_groups(struct shepherd *s)
 static int usage(int fd)
 {
         static const char text[] =
-                "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N]\n"
+                "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N] "
+                "[--agent-uid N]\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
         return fd == 1 ? 0 : 2;
@@ -186,8 +191,8 @@ static int usage(int fd)
 
 int main(int argc, char **argv)
 {
-        static struct shepherd s = {.agent = -1, .min_uid = 1000};
-        const char *dir = NULL;
+        static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000};
+        const char *dir = NULL, *agent_uid = NULL;
         int ready = -1;
         for (int i = 1; i < argc; i++) {
                 const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -208,6 +213,8 @@ int main(int argc, char **argv)
                         s.users_path = value;
                 else if (!strcmp(argv[i], "--min-uid"))
                         s.min_uid = (uid_t)strtoul(value, NULL, 10);
+                else if (!strcmp(argv[i], "--agent-uid"))
+                        agent_uid = value;
                 else if (!strcmp(argv[i], "--ready-fd"))
                         ready = (int)strtol(value, NULL, 10);
                 else
@@ -216,7 +223,9 @@ int main(int argc, char **argv)
         }
         if (!dir || !s.instance || !*s.instance)
                 return usage(2);
-        s.uid = getuid();
+        s.uid = s.agent_uid = getuid();
+        if (agent_uid && s.users_path && s.uid == 0)
+                s.agent_uid = (uid_t)strtoul(agent_uid, NULL, 10);
         s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (lock < 0) {
@@ -229,8 +238,10 @@ int main(int argc, char **argv)
         s.signals = signals_open();
         s.dirty_last = &s.dirty_first;
         s.message = must(malloc(SHEPHERD_BATCH_MAX));
-        int r = table_open(&s);
-        s.listener = r < 0 ? r : listen_in(s.dir);
+        int r = sandbox_open(&s);
+        if (r == 0)
+                r = table_open(&s);
+        s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
         if (s.listener < 0 || s.signals < 0) {
                 complain("msg=\"cannot start\" dir=%s error=\"%s\"", dir, strerror(-s.listener));
                 return 1;

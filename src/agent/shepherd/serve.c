@@ -59,6 +59,8 @@ void child_done(struct shepherd *s, struct child *c)
                         *at = c->pid_next;
         }
         table_give(s, c->entry);
+        if (c->remove)
+                sandbox_remove(s, c->remove);
         c->entry = TABLE_MAX;
         c->state = CHILD_DONE;
         c->tell.state = c->failed ? SHEPHERD_FAILED : SHEPHERD_EXITED;
@@ -84,6 +86,7 @@ static void child_forget(struct shepherd *s, struct child *c)
                         s->dirty_last = d;
         }
         free(c->marker);
+        free(c->remove);
         free(c);
         s->child_count--;
 }
@@ -256,7 +259,14 @@ static bool serve_one(struct shepherd *s)
         if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
                 int fd;
                 memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-                ok = walk_memory(s, fd);
+                const struct shepherd_record *first = (const void *)s->message;
+                if (n >= (ssize_t)sizeof(*first) && first->kind == SHEPHERD_MEMORY) {
+                        ok = walk_memory(s, fd);
+                } else {
+                        s->passed = fd;
+                        ok = walk(s, s->message, (size_t)n);
+                        s->passed = -1;
+                }
                 close(fd);
         } else {
                 ok = walk(s, s->message, (size_t)n);
@@ -281,10 +291,9 @@ void serve_accept(struct shepherd *s)
                 return;
         struct ucred peer;
         socklen_t n = sizeof(peer);
-        struct stat st;
-        /* ours, or the folder's owner's: as root we serve an agent that has its own user */
+        /* ours, or that of an agent which was root and has its own user now */
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
-            (peer.uid != s->uid && (fstat(s->dir, &st) < 0 || peer.uid != st.st_uid))) {
+            (peer.uid != s->uid && peer.uid != s->agent_uid)) {
                 complain("msg=\"refused a connection\" uid=%d", (int)peer.uid);
                 close(fd);
                 return;

@@ -34,6 +34,7 @@ struct child {
         enum child_state state;
         struct shepherd_child tell;                           /* as it is told */
         unsigned entry;                                       /* in the table */
+        char *remove;                                         /* the sandbox to remove at its end, or NULL */
         char *marker;                                         /* SHEPHERD_MARKER and value, or NULL */
         int64_t kill_at, ending_since, again_at, walltime_at; /* CLOCK_BOOTTIME ms; 0: never */
 };
@@ -62,6 +63,9 @@ struct table {
 
 struct shepherd {
         int dir, listener, agent, signals; /* descriptors; agent -1: none */
+        int jobs;                          /* where we make sandboxes for other users; -1: nowhere */
+        int passed;                        /* came with the message that is read; -1: nothing */
+        uid_t agent_uid;                   /* may connect, and is no job's user; ours: nobody else */
         bool greeted;                      /* the agent has said HELLO */
         bool quit;
         uid_t uid;
@@ -105,6 +109,13 @@ void tree_kill_strays(const char *marker,
 int table_open(struct shepherd *s);      /* kills what the last shepherd left; 0 or -errno */
 unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */
 void table_give(struct shepherd *s, unsigned entry);
+/* sandbox.c: only as root with a map of users. The folder that holds the sandboxes is ours, so that a name in
+ * it means the same from one call to the next. */
+struct user;
+int sandbox_open(struct shepherd *s); /* 0 or -errno: the state folder isn't root's alone */
+int sandbox_make(struct shepherd *s, const char *path, const struct user *user); /* 0 or an errno */
+char *sandbox_name_of(const char *path); /* its last component, the caller's; NULL: it has none */
+void sandbox_remove(struct shepherd *s, const char *name);
 /* users.c */
 struct user {
         uid_t uid;

@@ -118,7 +118,10 @@ IN_CHILD static int in_child(void *arg)
         }
         if (*p->cwd ? chdir(p->cwd) < 0 : sandbox >= 0 && fchdir(sandbox) < 0)
                 fail(p, SHEPHERD_AT_CWD, errno);
-        take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
+        if (!(r->flags & SHEPHERD_STDIN_FD))
+                take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
+        else if (dup2(p->s->passed, 0) < 0)
+                fail(p, SHEPHERD_AT_STDIN, errno);
         int made = O_WRONLY | O_CREAT;
         take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
                     SHEPHERD_AT_STDOUT);
@@ -306,6 +309,15 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                         error = EPERM;
                 p.user = &become_user;
         }
+        if (!error && (r->flags & SHEPHERD_STDIN_FD) && s->passed < 0) {
+                error = EINVAL;
+                where = SHEPHERD_AT_STDIN;
+        }
+        if (!error && (r->flags & SHEPHERD_MAKE_SANDBOX) && p.user &&
+            (error = sandbox_make(s, p.sandbox, p.user)))
+                where = SHEPHERD_AT_SANDBOX;
+        if (!error && (r->flags & SHEPHERD_REMOVE_SANDBOX))
+                c->remove = sandbox_name_of(p.sandbox);
         if (!error && (error = slot_find(s, r, dirs, dirs_size, &slot)))
                 where = SHEPHERD_AT_CGROUP;
         if (!error && (c->entry = table_take(s)) == TABLE_MAX) {

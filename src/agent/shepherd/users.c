@@ -1,6 +1,6 @@
 /* Who may become whom. The file belongs to root: lines "owner user", "*@domain *" for the same name, "#"
- * comments. Whatever it says, nobody becomes uid 0 or a user below min_uid. Read again for each request: it
- * is short, and a change then holds from the next job on. */
+ * comments. Whatever it says, nobody becomes uid 0, a user below min_uid, or the agent's own user. Read again
+ * for each request: it is short, and a change then holds from the next job on. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -47,7 +47,8 @@ bool users_find(const struct shepherd *s, const char *owner, const char *user, s
         if (!s->users_path || !*user || !file_says(s->users_path, owner, user))
                 return false;
         const struct passwd *pw = getpwnam(user);
-        if (!pw || pw->pw_uid == 0 || pw->pw_uid < s->min_uid || pw->pw_gid == 0)
+        if (!pw || pw->pw_uid == 0 || pw->pw_uid < s->min_uid || pw->pw_gid == 0 ||
+            (s->agent_uid != s->uid && pw->pw_uid == s->agent_uid)) /* its key would be theirs */
                 return false;
         *ret = (struct user){.uid = pw->pw_uid, .gid = pw->pw_gid, .group_count = 64};
         if (getgrouplist(user, pw->pw_gid, ret->groups, &ret->group_count) < 0)

@@ -39,7 +39,9 @@ static void on_queue(void *arg, const struct core_why *w)
                 json_kstr(j, "clause", w->clause);
                 json_kstr(j, "value", w->value);
         }
-        if (verdicts[w->verdict].text) {
+        if (w->verdict == CORE_OWNER_REFUSED && w->value.n) {
+                json_kstr(j, "text", w->value);
+        } else if (verdicts[w->verdict].text) {
                 json_kstrz(j, "text", verdicts[w->verdict].text);
         } else {
                 BUF_CLEANUP struct buf b = {0};

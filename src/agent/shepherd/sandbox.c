@@ -1,0 +1,62 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/shepherd/shepherd.h"
+
+static bool is_roots(int fd)
+{
+        struct stat st;
+        return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 022);
+}
+
+int sandbox_open(struct shepherd *s)
+{
+        s->jobs = -1;
+        if (!s->users_path || s->uid != 0)
+                return 0;
+        if (!is_roots(s->dir))
+                return -EPERM;
+        s->jobs = openat(s->dir, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->jobs >= 0 && !is_roots(s->jobs))
+                return -EPERM;
+        return 0;
+}
+
+char *sandbox_name_of(const char *path)
+{
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? must(strdup(name)) : NULL;
+}
+
+int sandbox_make(struct shepherd *s, const char *path, const struct user *user)
+{
+        struct stat st;
+        if (s->jobs < 0)
+                return EPERM;
+        char *name = sandbox_name_of(path);
+        bool made = name && mkdirat(s->jobs, name, 0700) == 0;
+        int error = !name ? EINVAL : made || errno == EEXIST ? 0 : errno;
+        int fd = error ? -1 : openat(s->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (!error && (fd < 0 || fstat(fd, &st) < 0))
+                error = errno;
+        if (!error && made && fchown(fd, user->uid, user->gid) < 0)
+                error = errno;
+        if (!error && !made && st.st_uid != user->uid)
+                error = EPERM; /* somebody else's */
+        if (error && made)
+                unlinkat(s->jobs, name, AT_REMOVEDIR);
+        if (fd >= 0)
+                close(fd);
+        free(name);
+        return error;
+}
+
+void sandbox_remove(struct shepherd *s, const char *name)
+{
+        if (s->jobs >= 0 && unlinkat(s->jobs, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+                complain("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(errno));
+}

@@ -1,0 +1,99 @@
+/* stage_work: what is done to stage the files of one attempt, and how it is told to another process.
+ *
+ * Knows paths and descriptors only. An agent that runs its own user's jobs works by itself (stage.c); one
+ * that runs the jobs of several users has a child of the job's user do it (stage_child.c), so that no path
+ * named by a user is opened with other rights than his. Both call the same functions.
+ *
+ * A task for a child travels in one unnamed file, the child's standard input: a head; the contents of inputs
+ * that only the agent may read (its cache); the task. The child appends the contents of outputs that only it
+ * may read, and the task again with what came of it. All numbers in it are checked by who reads it.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define STAGE_FILES_MAX 100000
+
+struct staged_input {
+        char *name; /* in the sandbox, at its top */
+        int64_t mtime_ns;
+        uint64_t size;
+};
+
+enum stage_kind {
+        STAGE_IN,     /* into the sandbox */
+        STAGE_OUT,    /* to where the job's owner wants it */
+        STAGE_HASH,   /* what is to be sent: checksums, and the contents in a child's file */
+        STAGE_LOG,    /* lines to be added to a user's log: the carried text, to the file `to`. No sandbox */
+        STAGE_REMOVE, /* nothing but emptying the sandbox */
+};
+struct stage_file {
+        char *from, *to;
+        bool contents; /* IN: of a folder, what is in it */
+        bool executable;
+        bool carried;  /* IN: the contents are in the file of the task, `size` bytes at `at` */
+        bool optional; /* OUT, HASH: it may have been delivered before a restart, or was never written */
+        bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
+        bool missing;                   /* result: it was optional, and wasn't there */
+        unsigned char sha256[32];
+        uint64_t size, at;
+        uint32_t mode;
+        int64_t mtime_ns; /* IN, result: of what stands at the sandbox's top; INT64_MIN: nothing of the kind
+                           */
+};
+struct stage_remap {
+        char *from, *to;
+};
+struct stage_work {
+        enum stage_kind kind;
+        int sandbox; /* descriptor, owned; -1: none */
+        int data;    /* the file of the task, owned; -1: none */
+        uint64_t data_end;
+        uint32_t fence;
+        volatile bool cancelled;
+        struct stage_file *files;
+        size_t count, cap;
+        /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
+         */
+        bool find_new, new_optional;
+        struct staged_input *inputs;
+        size_t input_count, input_cap;
+        int64_t new_since_ms;
+        char *iwd;
+        struct stage_remap *remaps;
+        size_t remap_count, remap_cap;
+        /* what came of it */
+        int result; /* 0 or -errno, with err */
+        uint64_t bytes;
+        struct err err;
+};
+
+void stage_work_init(struct stage_work *w, enum stage_kind kind, uint32_t fence);
+void stage_work_deinit(struct stage_work *w);
+struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); /* both taken */
+/* An output by its name in the sandbox, with the place where it belongs. 0, or -E2BIG with w->err. */
+int stage_work_output(struct stage_work *w, struct str name, bool optional);
+/* Where the sandbox's file `name` belongs, absolute (OUT) or relative to iwd (HASH); the caller's. */
+char *stage_work_destination(const struct stage_work *w, const char *name);
+char *stage_work_join(const char *dir,
+                      struct str name); /* dir/name; an absolute name as it is; the caller's */
+/* Adds what find_new asks for. 0, or -errno with w->err. */
+int stage_work_find(struct stage_work *w);
+/* Does one file; all, in turn, until one fails. What came of it is in *w. */
+int stage_work_do(struct stage_work *w, struct stage_file *f);
+void stage_work_run(struct stage_work *w);
+
+/* LOG: the text, before the task is written. 0, or -errno with w->err. */
+int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text);
+/* Copies the carried inputs, and writes the task, into w->data. 0, or -errno with w->err. */
+int stage_work_write(struct stage_work *w);
+/* Reads what the child wrote into w->data: files, result, bytes, err. 0, or -EPROTO: nothing fit to be read.
+ */
+int stage_work_answer(struct stage_work *w);
+/* The child: reads the task from its standard input, does it in its current folder, answers, empties the
+ * folder if the task was OUT or REMOVE. Its exit status. */
+int stage_work_child(void);

@@ -1,0 +1,328 @@
+"""An agent that root starts with `users` in its file: each owner's jobs run as the local user that the file names."""
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import uuid
+
+import pytest
+
+from drover import Failed, free_port, processes, sh, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+
+# Users that every Debian has; min_uid is set so that two of them may run jobs and others may not.
+ONE, TWO, LOW, AGENT = (pwd.getpwnam(name) for name in ("games", "man", "daemon", "nobody"))
+MAP = f"users:\n  {ONE.pw_name}@local: {ONE.pw_name}\n  {TWO.pw_name}@local: {TWO.pw_name}\n"
+
+
+def as_user(user, what):
+    """What a function gives when this user calls it."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
+            os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
+            answer = [True, what()]
+        except BaseException as e:  # pylint: disable=broad-except
+            answer = [False, repr(e)]
+        os.write(theirs, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as f:
+        text = f.read()
+    os.waitpid(pid, 0)
+    good, value = json.loads(text)
+    if not good:
+        raise Failed(value)
+    return value
+
+
+class Site:
+    """A server, folders of two users, and agents that root starts."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self.bin = os.path.join(instance.base, "programs")
+        os.chmod(os.path.dirname(instance.base), 0o711)
+        os.chmod(instance.base, 0o711)
+        os.makedirs(self.bin)
+        for name in ("drover", "drover-agent", "drover-shepherd"):
+            shutil.copy(instance.program(name), self.bin)
+        instance.port = free_port()
+        instance.server("--listen", f"127.0.0.1:{instance.port}")
+        os.chmod(instance.dir, 0o755)
+        self.state = os.path.join(instance.base, "node")
+        for user in (ONE, TWO, LOW):
+            os.mkdir(self.home(user), 0o700)
+            os.chown(self.home(user), user.pw_uid, user.pw_gid)
+
+    def home(self, user):
+        return os.path.join(self.instance.base, "home-" + user.pw_name)
+
+    def config(self, text, mode=0o644):
+        path = os.path.join(self.instance.base, "node.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def agent(self, text=MAP, min_uid=ONE.pw_uid, more="", wait=True, mode=0o644):
+        config = self.config(f"{text}min_uid: {min_uid}\nuser: {AGENT.pw_name}\n{more}", mode)
+        token = self.instance.json("token", "agent", "--name", "node")["token"]
+        program, self.instance.program = self.instance.program, lambda name: os.path.join(self.bin, name)
+        try:
+            agent = self.instance.start("drover-agent", "--dir", self.state, "--server",
+                                        f"127.0.0.1:{self.instance.port}", "--token", token, "--config", config)
+        finally:
+            self.instance.program = program
+        if wait:
+            wait_until(lambda: self.instance.agents("connected") or not agent.running())
+            assert agent.running(), agent.output()
+        return agent
+
+    def submit(self, user, script, **more):
+        """Through the API, so that nothing is shipped: the agent must find the files."""
+        attributes = {"Cmd": '"/bin/sh"', "Iwd": json.dumps(self.home(user)), "TransferExecutable": "false",
+                      "Arguments": json.dumps("-c '" + script.replace("'", "''") + "'"), "RequestMemory": "32",
+                      "RequestDisk": "1024", "Out": '"out"', "Err": '"err"',
+                      **{k: json.dumps(v) for k, v in more.items()}}
+        attributes["FileSystemDomain"] = json.dumps(domain())
+        body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes, "rows": 1, "steps": 1}]}
+        return as_user(user, lambda: self.instance.api("POST", "/v1/requests", body))["id"]
+
+    def run(self, user, script, **more):
+        request = self.submit(user, script, **more)
+        self.instance.wait(request)
+        return request
+
+    def text(self, user, name):
+        with open(os.path.join(self.home(user), name), encoding="utf-8") as f:
+            return f.read()
+
+    def owner(self, user, name):
+        st = os.lstat(os.path.join(self.home(user), name))
+        return st.st_uid, st.st_gid
+
+
+def domain():
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as f:
+        return f"{f.read().strip()}:{os.stat('/proc/self/ns/mnt').st_ino}"
+
+
+@pytest.fixture
+def site(instance):
+    return Site(instance)
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def uids_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return {line.split()[0]: line.split()[1:] for line in f if line[:4] in ("Uid:", "Gid:", "Grou")}
+
+
+def test_each_owners_jobs_run_as_its_user(site):
+    agent = site.agent()
+    ids = uids_of(agent.pid)
+    assert ids["Uid:"] == [str(AGENT.pw_uid)] * 4 and ids["Groups:"] == []
+    shepherd, = site.instance.pids("drover-shepherd")
+    assert uids_of(shepherd)["Uid:"] == ["0"] * 4
+    for user in (ONE, TWO):
+        with open(os.path.join(site.home(user), "in"), "w", encoding="utf-8") as f:
+            f.write(f"data of {user.pw_name}\n")
+        os.chown(os.path.join(site.home(user), "in"), user.pw_uid, user.pw_gid)
+        os.chmod(os.path.join(site.home(user), "in"), 0o400)
+        site.run(user, "id -u; id -G; echo $USER $HOME; cat in; echo new >made; ls -ldn . | cut -d' ' -f1,3",
+                 TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
+        assert site.text(user, "out").splitlines() == [
+            str(user.pw_uid), str(user.pw_gid), f"{user.pw_name} {user.pw_dir}", f"data of {user.pw_name}",
+            f"drwx------ {user.pw_uid}"]
+        assert site.text(user, "made") == "new\n"
+        for name in ("out", "made", "err"):
+            assert site.owner(user, name) == (user.pw_uid, user.pw_gid)
+    offered = site.instance.agents()[0]
+    assert offered["state"] == "connected"
+    wait_until(lambda: os.listdir(os.path.join(site.state, "jobs")) == [])
+
+
+def test_what_a_submit_ships_arrives_and_goes_back(site):
+    """Inputs from the server's spool, and outputs into it: the agent's cache is closed to the job's user."""
+    site.agent(more="filesystem_domain: elsewhere.example\n")
+    home = site.home(ONE)
+    with open(os.path.join(home, "tool.sh"), "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nid -u\ncat data\nhead -c 3000000 /dev/zero >big\n")
+    os.chmod(os.path.join(home, "tool.sh"), 0o755)
+    with open(os.path.join(home, "data"), "w", encoding="utf-8") as f:
+        f.write("shipped\n")
+    env = {**site.instance.env, "HOME": home, "TMPDIR": home}
+    drover = os.path.join(site.bin, "drover")
+
+    def cli(*args):
+        p = subprocess.run([drover, *args], env=env, cwd=home, user=ONE.pw_uid, group=ONE.pw_gid, extra_groups=[],
+                           input="executable = tool.sh\ntransfer_input_files = data\noutput = out\n"
+                                 "transfer_output_files = big\nrequest_memory = 32 MB\nrequest_disk = 9 MB\nqueue\n",
+                           capture_output=True, text=True, timeout=60, check=False)
+        assert p.returncode == 0, p.stdout + p.stderr
+        return p.stdout
+
+    cli("submit", "-")
+    cli("wait", "--timeout", "60", "1")
+    cli("get", "1.0", "-o", "got")
+    assert site.text(ONE, "got/out") == f"{ONE.pw_uid}\nshipped\n"
+    assert os.path.getsize(os.path.join(home, "got", "big")) == 3000000
+
+
+def test_nobody_reads_what_is_another_ones(site):
+    agent = site.agent()
+    go = os.path.join(site.home(ONE), "go")
+    first = site.submit(ONE, f"echo secret >mine; echo $DROVER_SCRATCH; while [ ! -e {go} ]; do sleep 0.05; done")
+    site.instance.wait_state(f"{first}.0", "running")
+    sandbox, = os.listdir(os.path.join(site.state, "jobs"))
+    sandbox = os.path.join(site.state, "jobs", sandbox)
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "mine")))
+    assert os.stat(sandbox).st_uid == ONE.pw_uid and mode_of(sandbox) == 0o700
+    own = os.path.join(site.state, "agent")
+    tries = [os.path.join(sandbox, "mine"), sandbox, own, *(os.path.join(own, n) for n in (
+        "agent.key", "agent.crt", "journal", "cache")), f"/proc/{agent.pid}/environ", f"/proc/{agent.pid}/mem"]
+    assert os.path.exists(os.path.join(own, "agent.key")) and os.path.exists(os.path.join(own, "journal"))
+    for user in (TWO, ONE):
+        for path in tries if user is TWO else tries[2:]:
+            script = f"if ls {path}/ || cat {path}; then echo read; else echo refused; fi 2>/dev/null"
+            site.run(user, script, Out="tried")
+            assert site.text(user, "tried") == "refused\n", f"{user.pw_name} reads {path}"
+    site.run(TWO, f"touch {site.state}/jobs/x {site.state}/x {site.state}/users; ls {site.state}/jobs; true")
+    assert sorted(os.listdir(os.path.join(site.state, "jobs"))) == [os.path.basename(sandbox)]
+    assert not os.path.exists(os.path.join(site.state, "x"))
+    assert os.stat(os.path.join(site.state, "users")).st_uid == 0
+    with open(go, "w", encoding="utf-8"):
+        pass
+    site.instance.wait(first)
+
+
+def test_who_is_not_in_the_map_is_told_so(site):
+    site.agent()
+    request = site.submit(LOW, "id")
+    why = site.instance.cli("why", f"{request}.0")
+    assert "runs jobs of other owners" in why or "owner" in why, why
+    assert site.instance.job(f"{request}.0")["state"] == "idle"
+    assert not os.path.exists(os.path.join(site.home(LOW), "out"))
+
+
+@pytest.mark.parametrize("user, says", [("root", "root: no job runs as uid 0"), ("daemon", "is below min_uid"),
+                                        (AGENT.pw_name, "which is the agent's own user")])
+def test_the_file_cannot_name_them(site, user, says):
+    agent = site.agent(f"users:\n  {TWO.pw_name}@local: {user}\n", wait=False)
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode == 2 and says in agent.output(), agent.output()
+
+
+def test_the_file_must_be_roots(site):
+    agent = site.agent(wait=False, mode=0o666)
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode == 2 and "it must be root's" in agent.output()
+
+
+@pytest.mark.parametrize("name, says", [("root", "no job runs as uid 0"), (LOW.pw_name, "below min_uid")])
+def test_users_of_the_same_name_are_checked_one_by_one(site, name, says):
+    """`*@local` offers to everybody there; who may not be is refused with the reason, and nothing runs."""
+    site.agent('users:\n  "*@local": same name\n')
+    site.run(TWO, "id -u")
+    assert site.text(TWO, "out") == f"{TWO.pw_uid}\n"
+    user = pwd.getpwnam(name)
+    os.makedirs(site.home(user), exist_ok=True)
+    request = site.submit(user, "id -u")
+    wait_until(lambda: says in site.instance.cli("why", f"{request}.0"))
+    assert len(site.instance.events(f"{request}.0")) < 40, "it is not offered again and again"
+    site.run(TWO, "id -u")
+    assert not os.path.exists(os.path.join(site.home(user), "out"))
+
+
+def test_links_are_followed_with_the_owners_rights_only(site):
+    site.agent()
+    secret = os.path.join(site.instance.base, "secret")
+    with open(secret, "w", encoding="utf-8") as f:
+        f.write("root's\n")
+    os.chmod(secret, 0o600)
+    for name in ("link", "out-link"):
+        os.symlink(secret, os.path.join(site.home(ONE), name))
+    request = site.submit(ONE, "cat link", TransferInput="link", ShouldTransferFiles="YES")
+    job = site.instance.wait_state(f"{request}.0", "held")
+    assert "link" in job["hold_reason"] and "ermission" in job["hold_reason"]
+    request = site.submit(ONE, "cat", In="link")
+    job = site.instance.wait_state(f"{request}.0", "held")
+    assert "ermission" in job["hold_reason"]
+    # A regular file that replaces the link's target would need rights on root's folder.
+    request = site.submit(ONE, "echo overwritten", Out="out-link")
+    job = site.instance.wait_state(f"{request}.0", "held", "completed")
+    assert job["state"] == "held" and "ermission" in job["hold_reason"]
+    with open(secret, encoding="utf-8") as f:
+        assert f.read() == "root's\n"
+    assert os.stat(secret).st_uid == 0
+    # And an output that is a link in the sandbox is no output.
+    request = site.submit(ONE, f"ln -s {secret} made", TransferOutput="made", ShouldTransferFiles="YES",
+                          WhenToTransferOutput="ON_EXIT")
+    assert site.instance.wait_state(f"{request}.0", "held")["hold_reason"]
+    assert not os.path.lexists(os.path.join(site.home(ONE), "made"))
+
+
+def test_logs_are_the_owners(site):
+    """Lines of a user log are added by a process of the owner's user."""
+    site.agent()
+    secret = os.path.join(site.instance.base, "secret")
+    with open(secret, "w", encoding="utf-8"):
+        pass
+    site.run(ONE, "true", UserLog="job.log")
+    wait_until(lambda: os.path.exists(os.path.join(site.home(ONE), "job.log")) and
+               "\n005 (" in site.text(ONE, "job.log"))
+    assert site.owner(ONE, "job.log") == (ONE.pw_uid, ONE.pw_gid)
+    lines = site.text(ONE, "job.log").splitlines()
+    assert [line[:3] for line in lines if line[3:5] == " ("] == ["000", "001", "006", "005"]
+    os.chmod(secret, 0o600)
+    os.symlink(secret, os.path.join(site.home(ONE), "link.log"))
+    site.run(ONE, "true", UserLog="link.log")
+    site.run(ONE, "true", UserLog=secret)
+    site.run(ONE, "true", UserLog="job2.log")
+    wait_until(lambda: os.path.exists(os.path.join(site.home(ONE), "job2.log")))
+    assert os.path.getsize(secret) == 0
+
+
+def test_an_agent_that_comes_back_finds_its_jobs(site):
+    """The shepherd stays, with root's rights, and the next agent takes over; sandboxes that are nobody's go."""
+    agent = site.agent()
+    go = os.path.join(site.home(ONE), "go")
+    request = site.submit(ONE, f"while [ ! -e {go} ]; do sleep 0.05; done; id -u; exit 3")
+    site.instance.wait_state(f"{request}.0", "running")
+    agent.kill()
+    stray = os.path.join(site.state, "jobs", "99.0.1")
+    os.mkdir(stray)
+    with open(os.path.join(stray, "left"), "w", encoding="utf-8"):
+        pass
+    for path in (stray, os.path.join(stray, "left")):
+        os.chown(path, TWO.pw_uid, TWO.pw_gid)
+    before = site.instance.pids("drover-shepherd")
+    agent = site.agent()
+    assert site.instance.pids("drover-shepherd") == before
+    wait_until(lambda: not os.path.exists(stray))
+    with open(go, "w", encoding="utf-8"):
+        pass
+    site.instance.wait(request, code=1)
+    assert site.instance.history(request)[0]["exit_code"] == 3
+    assert site.text(ONE, "out") == f"{ONE.pw_uid}\n" and site.owner(ONE, "out")[0] == ONE.pw_uid
+
+
+def test_without_its_shepherd_it_ends(site):
+    """It cannot start another one any more; whoever started it as root does."""
+    agent = site.agent()
+    for pid in site.instance.pids("drover-shepherd"):
+        os.kill(pid, 9)
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode == 1
+    assert not processes(site.state)
+    site.instance.daemons.remove(agent)
