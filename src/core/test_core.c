@@ -574,6 +574,44 @@ static void test_why(void **state)
         buf_deinit(&out);
 }
 
+/* An offer names owners, all of a domain, and those of it who may not, with the reason. */
+static void test_owners(void **state)
+{
+        struct story *s = *state;
+        struct buf out = {0};
+        static const struct {
+                const char *agent;
+                struct str owners[2];
+                size_t count;
+        } offers[] = {
+                {"a", {STR("bob@local"), STR("*@locals")}, 2},
+                {"b", {STR("*@local"), STR("!ann@local too small")}, 2},
+                {"c", {STR("*@local"), STR("!ann")}, 2},
+                {"d", {STR("*@local"), STR("!ann@local2 no")}, 2},
+                {"e", {STR("ann@local"), STR("!ann@local")}, 2},
+        };
+
+        submit(s, 1, (const char *const[]){NULL}, NULL);
+        for (size_t i = 0; i < sizeof(offers) / sizeof(*offers); i++) {
+                struct core_offer o = {.agent = offers[i].agent,
+                                       .queue = "q",
+                                       .serial = 1,
+                                       .ad = STR("[ Cpus = 1; Memory = 999; Disk = 99999 ]"),
+                                       .jobs_max = 1,
+                                       .owners = offers[i].owners,
+                                       .owner_count = offers[i].count};
+
+                core_agent_connected(s->core, o.agent);
+                assert_int_equal(core_offer(s->core, &o, NULL), 0);
+        }
+        assert_int_equal(core_why(s->core, 1, 0, keep_why, &out), 0);
+        BUF_CLEANUP struct buf want = {0};
+        buf_printf(&want, "a %d  = \nb %d  = too small\nc %d  = \nd %d  = \ne %d  = \n", CORE_OWNER_REFUSED,
+                   CORE_OWNER_REFUSED, CORE_FITS, CORE_FITS, CORE_OWNER_REFUSED);
+        assert_string_equal(buf_z(&out), buf_z(&want));
+        buf_deinit(&out);
+}
+
 static enum job_state state_of(struct story *s, uint64_t request, uint32_t member)
 {
         struct core_job j;
@@ -669,6 +707,7 @@ int main(void)
                 STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),
                 STORY(test_why),
+                STORY(test_owners),
                 STORY(test_ahead_is_no_machine),
                 STORY(test_which_change_would_help),
                 STORY(test_finished_requests_are_forgotten),
