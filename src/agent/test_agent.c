@@ -652,7 +652,7 @@ static void keeps_results_until_acknowledged(void **s)
         (void)s;
         assign(&(struct job){.request = 50, .script = "exit 6"});
         assign(&(struct job){.request = 51,
-                             .script = "touch $DROVER_SCRATCH/../../../work/going; sleep 1000"});
+                             .script = "touch $DROVER_SCRATCH/../../../iwd/going; sleep 1000"});
         assign(&(struct job){.request = 52, .script = "sleep 1000"});
         Drover__Result *first = hear(DROVER__TO_SERVER__KIND_RESULT)->result;
         assert_int_equal(first->jobs[0]->request, 50);
@@ -681,8 +681,8 @@ static void a_killed_agent_loses_nothing(void **s)
         assign(&(struct job){.request = 60,
                              .stdout_file = "adopted",
                              .all_outputs = true,
-                             .script = "echo x > $DROVER_SCRATCH/../../../work/begun; while [ ! -e "
-                                       "$DROVER_SCRATCH/../../../work/finish ]; do sleep 0.02; done; echo "
+                             .script = "echo x > $DROVER_SCRATCH/../../../iwd/begun; while [ ! -e "
+                                       "$DROVER_SCRATCH/../../../iwd/finish ]; do sleep 0.02; done; echo "
                                        "made > product; echo lived; exit 17"});
         wait_for("begun");
         kill(agent, SIGKILL);
@@ -701,7 +701,7 @@ static void a_killed_agent_loses_nothing(void **s)
         /* one that ends while there is no agent */
         unlink("begun");
         assign(&(struct job){.request = 61,
-                             .script = "echo x > $DROVER_SCRATCH/../../../work/again; sleep 0.3; exit 18"});
+                             .script = "echo x > $DROVER_SCRATCH/../../../iwd/again; sleep 0.3; exit 18"});
         wait_for("again");
         kill(agent, SIGKILL);
         waitpid(agent, NULL, 0);
@@ -733,7 +733,7 @@ static void a_dead_shepherd_means_lost(void **s)
 {
         (void)s;
         assign(&(struct job){.request = 70,
-                             .script = "echo x > $DROVER_SCRATCH/../../../work/mark; sleep 1000"});
+                             .script = "echo x > $DROVER_SCRATCH/../../../iwd/mark; sleep 1000"});
         wait_for("mark");
         kill(shepherd_pid(), SIGKILL);
         assert_int_equal(result(70)->outcome, DROVER__OUTCOME__LOST);
@@ -749,7 +749,7 @@ static void the_lease_ends_without_the_server(void **s)
         (void)s;
         lease_ms = 1500;
         assign(&(struct job){.request = 80,
-                             .script = "echo $$ > $DROVER_SCRATCH/../../../work/pid; exec sleep 1000"});
+                             .script = "echo $$ > $DROVER_SCRATCH/../../../iwd/pid; exec sleep 1000"});
         wait_for("pid");
         BUF_CLEANUP struct buf b = {0}, path = {0};
         buf_printf(&path, "%s/pid", work);
@@ -779,7 +779,7 @@ static int setup(void **s)
         strncpy(top, "/tmp/drover-agent-XXXXXX", sizeof(top) - 1);
         assert_non_null(mkdtemp(top));
         snprintf(state, sizeof(state), "%s/state", top);
-        snprintf(work, sizeof(work), "%s/work", top);
+        snprintf(work, sizeof(work), "%s/iwd", top);
         snprintf(address, sizeof(address), "unix:%s/agents.sock", top);
         assert_int_equal(mkdir(work, 0700), 0);
         buf_printf(&path, "%s/ca", top);

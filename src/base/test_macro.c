@@ -76,7 +76,7 @@ static void missing(void *arg, struct str name)
 
 static uint64_t seed;
 static const struct macro_world world = {
-        .lookup = lookup, .getenv = environment, .random = &seed, .cwd = "/work/dir", .missing = missing};
+        .lookup = lookup, .getenv = environment, .random = &seed, .cwd = "/home/dir", .missing = missing};
 
 struct want {
         const char *text, *result;
@@ -213,10 +213,10 @@ static void test_file_parts(void **state)
                 {"$Fq(two words)", "\"two words\""},
                 {"$Fqa(\"two words\")", "'two words'"},
                 {"$Fnq(path)", "\"simulate.tar\""},
-                {"$Ff(a.c)", "/work/dir/a.c"},
-                {"$Ff(./a.c)", "/work/dir/a.c"},
+                {"$Ff(a.c)", "/home/dir/a.c"},
+                {"$Ff(./a.c)", "/home/dir/a.c"},
                 {"$Ff(/a.c)", "/a.c"},
-                {"$Ffpb(a.c)", "/work/dir"},
+                {"$Ffpb(a.c)", "/home/dir"},
                 {"$Fw(a/b)$Fu(c\\d)", "a\\bc/d"},
                 {"$DIRNAME(path)", "/tmp/run.d/"},
                 {"$BASENAME(path)", "simulate.tar.gz"},

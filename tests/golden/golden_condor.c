@@ -85,7 +85,7 @@ static const struct form_world world = {.read_file = read_file,
                                         .getenv = get,
                                         .run = run,
                                         .environment = environment,
-                                        .cwd = "/home/ann/work",
+                                        .cwd = "/home/ann/site",
                                         .now_s = 1700000000,
                                         .random = 42};
 
