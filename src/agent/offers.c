@@ -96,11 +96,11 @@ void offers_open(struct agent *a)
         upper(o->arch, sizeof(o->arch), u.machine);
         upper(o->opsys, sizeof(o->opsys), u.sysname);
         BUF_CLEANUP struct buf b = {0};
-        if (a->cgroups)
+        if (a->cgroups && cgroups_limits(a->cgroups)) {
                 cgroups_describe(a->cgroups, &b);
-        else
-                buf_addz(&b, "none");
-        buf_addz(&b, "; walltime (shepherd)");
+                buf_addz(&b, "; ");
+        }
+        buf_addz(&b, "walltime (shepherd)");
         if (!a->cgroups || !(cgroups_limits(a->cgroups) & CGROUP_MEMORY))
                 buf_addz(&b, ", memory (sampled)");
         o->limits = buf_take(&b);
