@@ -152,6 +152,7 @@ void agents_free(struct core *c)
                         a->queues = q->next;
                         queue_free(q);
                 }
+                agent_data_free(a->data);
                 free(a->name);
                 free(a);
         }

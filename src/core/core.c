@@ -28,6 +28,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.keep_finished = 10000;
         if (!c->config.classes_max)
                 c->config.classes_max = 1000;
+        if (!c->config.better_wait_ms)
+                c->config.better_wait_ms = 300000;
         c->symbols = symbols_new();
         attributes_intern(&c->attr, c->symbols);
         eval_init(&c->eval, 0, config->seed);
@@ -46,6 +48,7 @@ void core_free(struct core *c)
                 return;
         while (c->first)
                 request_free(c, c->first);
+        data_deinit(c);
         agents_free(c);
         free(c->ready);
         free(c->changed);

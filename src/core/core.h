@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/set.h"
 #include "classad/eval.h"
+#include "core/data.h"
 #include "core/event.h"
 #include "core/job.h"
 #include "core/submission.h"
@@ -89,6 +90,14 @@ struct core_world {
         void (*replayed)(void *arg, const struct event *e);
 };
 
+/* How a place is chosen for a job. All but the first are there to be compared with it. */
+enum core_placement {
+        CORE_PLACE_COST,   /* the least estimated time to the result; a job may wait for a better place */
+        CORE_PLACE_BLIND,  /* as if nothing were known of data */
+        CORE_PLACE_FIFO,   /* jobs in the order they came, each to the free place of least cost */
+        CORE_PLACE_CACHED, /* the place that holds most of the job's bytes, whatever else it costs */
+};
+
 struct core_config {
         int64_t lease_ms;         /* default lease; 0: 5 min */
         int64_t lease_margin_ms;  /* the server waits so much longer than the agent; 0: 10 s */
@@ -98,6 +107,8 @@ struct core_config {
         uint32_t classes_max;     /* classes of one request; 0: 1,000 */
         bool shadow;              /* only replays, to make snapshots: no matching, no templates */
         uint64_t seed;            /* of random() in users' expressions */
+        enum core_placement placement;
+        int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
 };
 
 struct core *core_new(const struct core_config *config, const struct core_world *world);

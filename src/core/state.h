@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "core/attributes.h"
 #include "core/core.h"
+#include "core/data_state.h"
 #include "core/template.h"
 
 struct core_agent;
@@ -166,6 +167,7 @@ struct core_agent {
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
+        struct agent_data *data; /* what it holds and measured; NULL: it has not said */
 };
 
 struct core {
@@ -193,6 +195,9 @@ struct core {
 
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
+
+        struct sites sites;
+        struct idmap *files; /* file → struct file, those that some agent holds; NULL: none ever */
 
         int64_t periodic_due_ms;
         uint64_t periodic_request;           /* where the slice goes on; 0: not under way */

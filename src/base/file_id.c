@@ -1,0 +1,234 @@
+#include "base/file_id.h"
+
+#include "base/sha256.h"
+
+static const struct {
+        struct str scheme, port;
+} default_ports[] = {
+        {{"http", 4}, {"80", 2}},   {{"https", 5}, {"443", 3}},   {{"ftp", 3}, {"21", 2}},
+        {{"root", 4}, {"1094", 4}}, {{"xroot", 5}, {"1094", 4}},  {{"sftp", 4}, {"22", 2}},
+        {{"davs", 4}, {"443", 3}},  {{"gsiftp", 6}, {"2811", 4}}, {{"dav", 3}, {"80", 2}},
+};
+
+static char lower(char c)
+{
+        return c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
+}
+
+static void add_lower(struct buf *out, struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                buf_char(out, lower(s.p[i]));
+}
+
+static bool scheme_ok(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++) {
+                char c = lower(s.p[i]);
+
+                if (!((c >= 'a' && c <= 'z') ||
+                      (i && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'))))
+                        return false;
+        }
+        return s.n > 0 && s.n <= 32;
+}
+
+/* host[:port] without the user, and without the port that the scheme has anyway */
+static void add_authority(struct buf *out, struct str scheme, struct str authority)
+{
+        ptrdiff_t at = str_rfind(authority, '@'), colon;
+        struct str port = STR_NONE;
+
+        if (at >= 0)
+                authority = str_skip(authority, (size_t)at + 1);
+        colon = str_rfind(authority, ':');
+        if (colon >= 0 && str_rfind(authority, ']') < colon) { /* not inside [::1] */
+                port = str_skip(authority, (size_t)colon + 1);
+                authority = str_head(authority, (size_t)colon);
+        }
+        for (size_t i = 0; i < sizeof(default_ports) / sizeof(default_ports[0]); i++)
+                if (str_ieq(scheme, default_ports[i].scheme) && str_eq(port, default_ports[i].port))
+                        port = STR_NONE;
+        add_lower(out, authority);
+        if (port.n) {
+                buf_char(out, ':');
+                buf_str(out, port);
+        }
+}
+
+static int hex(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c = lower(c);
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool unreserved(int c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+               c == '.' || c == '_' || c == '~';
+}
+
+static void add_unescaped(struct buf *out, struct str s)
+{
+        for (size_t i = 0; i < s.n; i++) {
+                int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
+                int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+
+                if (low < 0) {
+                        buf_char(out, s.p[i]);
+                        continue;
+                }
+                if (unreserved(high * 16 + low))
+                        buf_char(out, (char)(high * 16 + low));
+                else
+                        buf_printf(out, "%%%02X", (unsigned)(high * 16 + low));
+                i += 2;
+        }
+}
+
+/* Takes "." and ".." out of a path that begins with '/'; ".." of the root is the root. */
+static void add_path(struct buf *out, struct str path)
+{
+        size_t root = out->n;
+        struct str segment;
+
+        path = str_skip(path, 1);
+        if (path.n == 0)
+                buf_char(out, '/');
+        for (bool more = path.n > 0; more;) {
+                str_cut(&path, '/', &segment);
+                more = path.p != NULL;
+                if (str_eqz(segment, "..")) {
+                        while (out->n > root && out->p[out->n - 1] != '/')
+                                buf_truncate(out, out->n - 1);
+                        if (out->n > root)
+                                buf_truncate(out, out->n - 1);
+                }
+                if (!str_eqz(segment, ".") && !str_eqz(segment, "..")) {
+                        buf_char(out, '/');
+                        buf_str(out, segment);
+                } else if (!more) {
+                        buf_char(out, '/');
+                }
+        }
+}
+
+static void add_file(struct buf *out, struct str path)
+{
+        buf_addz(out, "file://");
+        add_path(out, path);
+}
+
+static bool canonical(struct str url, struct buf *out)
+{
+        ptrdiff_t colon = str_search(url, STR("://")), end;
+        BUF_CLEANUP struct buf path = {0};
+        struct str scheme, rest;
+        size_t n = 0;
+
+        if (url.n == 0 || url.n > FILE_URL_MAX)
+                return false;
+        if (url.p[0] == '/') { /* as it is: # ? % are letters there */
+                add_file(out, url);
+                return true;
+        }
+        if (colon <= 0)
+                return false;
+        scheme = str_head(url, (size_t)colon);
+        rest = str_skip(url, (size_t)colon + 3);
+        if (!scheme_ok(scheme) || rest.n == 0)
+                return false;
+        while (n < rest.n && !strchr("/?#", rest.p[n]))
+                n++;
+        if (str_ieqz(scheme, "file")) {
+                if (n && !str_ieqz(str_head(rest, n), "localhost"))
+                        return false;
+                add_file(out, str_skip(rest, n));
+                return true;
+        }
+        add_lower(out, scheme);
+        buf_addz(out, "://");
+        add_authority(out, scheme, str_head(rest, n));
+        rest = str_skip(rest, n);
+        if ((end = str_find(rest, '#')) >= 0)
+                rest = str_head(rest, (size_t)end);
+        end = str_find(rest, '?');
+        add_unescaped(&path, end >= 0 ? str_head(rest, (size_t)end) : rest);
+        if (path.n)
+                add_path(out, buf_view(&path));
+        if (end >= 0)
+                buf_str(out, str_skip(rest, (size_t)end));
+        return true;
+}
+
+/* How much of `name` the prefix is, several slashes in a row being one; 0: it is none. */
+static size_t prefix_length(struct str name, struct str prefix)
+{
+        size_t scheme = (size_t)str_search(prefix, STR("://")) + 3, n = 0;
+
+        for (size_t i = 0; i < prefix.n; i++) {
+                if (n == name.n || name.p[n] != prefix.p[i])
+                        return 0;
+                n++;
+                while (i >= scheme && prefix.p[i] == '/' && n < name.n && name.p[n] == '/')
+                        n++;
+        }
+        return n;
+}
+
+bool file_prefix(struct str prefix, struct buf *out)
+{
+        size_t before = out->n;
+
+        if (!canonical(prefix, out))
+                return false;
+        if (out->n > before && out->p[out->n - 1] != '/')
+                buf_char(out, '/');
+        return true;
+}
+
+bool file_url(struct str url, const struct store_urls *stores, size_t count, struct buf *out,
+              size_t *ret_store)
+{
+        BUF_CLEANUP struct buf name = {0};
+        size_t best = 0, used = 0, found = FILE_STORE_NONE;
+
+        if (!canonical(url, &name))
+                return false;
+        for (size_t i = 0; i < count; i++)
+                for (size_t k = 0; k < stores[i].prefix_count; k++) {
+                        struct str p = stores[i].prefixes[k];
+                        size_t n = p.n > best ? prefix_length(buf_view(&name), p) : 0;
+
+                        if (n) {
+                                best = p.n;
+                                used = n;
+                                found = i;
+                        }
+                }
+        if (found != FILE_STORE_NONE)
+                buf_str(out, stores[found].prefixes[0]);
+        buf_str(out, str_skip(buf_view(&name), used));
+        if (ret_store)
+                *ret_store = found;
+        return true;
+}
+
+uint64_t file_id_of_content(const unsigned char sum[32])
+{
+        uint64_t id = 0;
+
+        for (int i = 0; i < 8; i++)
+                id = id << 8 | sum[i];
+        return id;
+}
+
+uint64_t file_id(struct str name)
+{
+        unsigned char sum[SHA256_BYTES];
+
+        sha256(name, sum);
+        return file_id_of_content(sum);
+}

@@ -1,0 +1,346 @@
+/* Stores and labels as configured, and what agents hold and measured. */
+#include "core/data.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+/* A file's size is kept in the place of a pointer to it; one more than the size, since NULL is "not there".
+ */
+static void *as_value(uint64_t bytes)
+{
+        return (void *)(uintptr_t)(bytes + 1);
+}
+static uint64_t as_bytes(const void *value)
+{
+        return (uint64_t)(uintptr_t)value - 1;
+}
+
+static struct str *dup_strs(const struct str *from, size_t count)
+{
+        struct str *to = mem_array(NULL, count + 1, sizeof(*to));
+
+        for (size_t i = 0; i < count; i++)
+                to[i] = str_make(mem_dup(from[i].p, from[i].n), from[i].n);
+        return to;
+}
+
+static void free_strs(const struct str *v, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                free((char *)v[i].p);
+        free((struct str *)v);
+}
+
+static void sites_deinit(struct sites *s)
+{
+        for (size_t i = 0; i < s->store_count; i++) {
+                free((char *)s->stores[i].urls.name.p);
+                free_strs(s->stores[i].urls.prefixes, s->stores[i].urls.prefix_count);
+                free_strs(s->stores[i].labels, s->stores[i].label_count);
+        }
+        for (size_t i = 0; i < s->label_count; i++) {
+                free((char *)s->labels[i].name.p);
+                free_strs(s->labels[i].agents, s->labels[i].agent_count);
+                free_strs(s->labels[i].datasets, s->labels[i].dataset_count);
+        }
+        free(s->stores);
+        free(s->urls);
+        free(s->store_labels);
+        free(s->labels);
+        *s = (struct sites){0};
+}
+
+int sites_label(const struct sites *s, struct str name)
+{
+        for (size_t i = 0; i < s->label_count; i++)
+                if (str_eq(name, s->labels[i].name))
+                        return (int)i;
+        return -1;
+}
+
+/* A label that nothing but a store names still keeps everybody away: nobody is cleared for it. */
+static int add_label(struct sites *s, struct str name, struct err *err)
+{
+        int at = sites_label(s, name);
+
+        if (at >= 0)
+                return at;
+        if (s->label_count == CORE_LABELS_MAX)
+                return err_set(err, -E2BIG, "more than %u labels", CORE_LABELS_MAX);
+        s->labels[s->label_count++] = (struct core_label){.name = {mem_dup(name.p, name.n), name.n},
+                                                          .agents = dup_strs(NULL, 0),
+                                                          .datasets = dup_strs(NULL, 0)};
+        return (int)s->label_count - 1;
+}
+
+static int copy_labels(struct sites *s, const struct core_data *d, struct err *err)
+{
+        for (size_t i = 0; i < d->label_count; i++) {
+                const struct core_label *from = &d->labels[i];
+                int at = add_label(s, from->name, err);
+                struct core_label *to;
+
+                if (at < 0)
+                        return at;
+                to = &s->labels[at];
+                free_strs(to->agents, to->agent_count);
+                free_strs(to->datasets, to->dataset_count);
+                to->agents = dup_strs(from->agents, from->agent_count);
+                to->agent_count = from->agent_count;
+                to->datasets = dup_strs(from->datasets, from->dataset_count);
+                to->dataset_count = from->dataset_count;
+                to->not_spooled = from->not_spooled;
+        }
+        return 0;
+}
+
+static int copy_stores(struct sites *s, const struct core_data *d, struct err *err)
+{
+        if (d->store_count > CORE_STORES_MAX)
+                return err_set(err, -E2BIG, "more than %u stores", CORE_STORES_MAX);
+        s->stores = mem_zalloc((d->store_count + 1) * sizeof(*s->stores));
+        s->urls = mem_zalloc((d->store_count + 1) * sizeof(*s->urls));
+        s->store_labels = mem_zalloc((d->store_count + 1) * sizeof(*s->store_labels));
+        for (size_t i = 0; i < d->store_count; i++) {
+                const struct core_store *from = &d->stores[i];
+                struct core_store *to = &s->stores[s->store_count++];
+
+                *to = *from;
+                to->urls.name = str_make(mem_dup(from->urls.name.p, from->urls.name.n), from->urls.name.n);
+                to->urls.prefixes = dup_strs(from->urls.prefixes, from->urls.prefix_count);
+                to->labels = dup_strs(from->labels, from->label_count);
+                s->urls[i] = to->urls;
+                for (size_t k = 0; k < from->label_count; k++) {
+                        int at = add_label(s, from->labels[k], err);
+
+                        if (at < 0)
+                                return at;
+                        s->store_labels[i] |= 1ull << at;
+                }
+        }
+        return 0;
+}
+
+/* They are by a store's number, which has changed. */
+static void forget_links(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                struct agent_data *d = ((struct core_agent *)value)->data;
+
+                if (d)
+                        d->link_count = 0;
+        }
+}
+
+int core_data_set(struct core *c, const struct core_data *data, struct err *err)
+{
+        struct sites s = {0};
+        int r;
+
+        s.labels = mem_zalloc(CORE_LABELS_MAX * sizeof(*s.labels));
+        r = copy_labels(&s, data, err);
+        if (r >= 0)
+                r = copy_stores(&s, data, err);
+        if (r < 0) {
+                sites_deinit(&s);
+                return r;
+        }
+        sites_deinit(&c->sites);
+        c->sites = s;
+        forget_links(c);
+        return 0;
+}
+
+void data_deinit(struct core *c)
+{
+        void *value;
+
+        sites_deinit(&c->sites);
+        for (size_t at = 0; c->files && idmap_next(c->files, &at, NULL, &value);) {
+                struct file *f = value;
+
+                free(f->holders);
+                free(f);
+        }
+        idmap_free(c->files);
+}
+
+/* ---- what agents hold */
+
+static struct agent_data *data_of(struct core_agent *a)
+{
+        if (!a->data) {
+                a->data = mem_new(struct agent_data);
+                a->data->held = idmap_new();
+        }
+        return a->data;
+}
+
+void agent_data_free(struct agent_data *d)
+{
+        if (!d)
+                return;
+        idmap_free(d->held);
+        free(d->links);
+        free(d);
+}
+
+static void file_add_holder(struct core *c, uint64_t id, uint64_t bytes, struct core_agent *a)
+{
+        struct file *f;
+
+        if (!c->files)
+                c->files = idmap_new();
+        f = idmap_get(c->files, id);
+        if (!f) {
+                f = mem_new(struct file);
+                idmap_put(c->files, id, f);
+        }
+        f->bytes = bytes;
+        MEM_GROW(f->holders, f->cap, f->count + 1);
+        f->holders[f->count++] = a;
+}
+
+/* A file that nobody holds is forgotten, and its size with it. */
+static void file_drop_holder(struct core *c, uint64_t id, const struct core_agent *a)
+{
+        struct file *f = idmap_get(c->files, id);
+
+        for (uint32_t i = 0; i < f->count; i++)
+                if (f->holders[i] == a) {
+                        f->holders[i] = f->holders[--f->count];
+                        break;
+                }
+        if (f->count)
+                return;
+        idmap_take(c->files, id);
+        free(f->holders);
+        free(f);
+}
+
+static void drop(struct core *c, struct core_agent *a, uint64_t id)
+{
+        void *had = idmap_take(a->data->held, id);
+
+        if (!had)
+                return;
+        a->data->bytes -= as_bytes(had);
+        file_drop_holder(c, id, a);
+}
+
+static void drop_all(struct core *c, struct core_agent *a)
+{
+        uint64_t id;
+
+        for (size_t at = 0; idmap_next(a->data->held, &at, &id, NULL);)
+                file_drop_holder(c, id, a);
+        idmap_free(a->data->held);
+        a->data->held = idmap_new();
+        a->data->bytes = 0;
+}
+
+void core_cache_delta(struct core *c, const char *agent, const struct core_file *added, size_t added_count,
+                      const uint64_t *removed, size_t removed_count, bool full_reset)
+{
+        struct core_agent *a = agent_get(c, str_of(agent));
+        struct agent_data *d = data_of(a);
+
+        if (full_reset)
+                drop_all(c, a);
+        for (size_t i = 0; i < removed_count && !full_reset; i++)
+                drop(c, a, removed[i]);
+        for (size_t i = 0; i < added_count; i++) {
+                drop(c, a, added[i].id);
+                if (idmap_count(d->held) == CORE_FILES_MAX)
+                        continue;
+                idmap_put(d->held, added[i].id, as_value(added[i].bytes));
+                d->bytes += added[i].bytes;
+                file_add_holder(c, added[i].id, added[i].bytes, a);
+        }
+}
+
+bool agent_holds(const struct core_agent *a, uint64_t file)
+{
+        return a->data && idmap_get(a->data->held, file);
+}
+
+bool core_cleared(struct core *c, const char *agent, struct str label)
+{
+        int at = sites_label(&c->sites, label);
+
+        for (size_t i = 0; at >= 0 && i < c->sites.labels[at].agent_count; i++) {
+                struct str who = c->sites.labels[at].agents[i];
+
+                if (str_eqz(who, agent) ||
+                    (str_ends(who, STR("*")) && str_starts(str_of(agent), str_head(who, who.n - 1))))
+                        return true;
+        }
+        return false;
+}
+
+bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret)
+{
+        const struct core_agent *a = agent_find(c, agent);
+
+        if (!a)
+                return false;
+        *ret = (struct core_cache_view){0};
+        if (a->data)
+                *ret = (struct core_cache_view){idmap_count(a->data->held), a->data->bytes};
+        return true;
+}
+
+/* ---- links */
+
+static size_t store_named(const struct core *c, struct str name)
+{
+        for (size_t i = 0; i < c->sites.store_count; i++)
+                if (str_eq(name, c->sites.stores[i].urls.name))
+                        return i;
+        return name.n ? FILE_STORE_NONE : c->sites.store_count;
+}
+
+void core_links(struct core *c, const char *agent, const struct core_link *links, size_t count)
+{
+        struct agent_data *d = data_of(agent_get(c, str_of(agent)));
+
+        for (size_t i = 0; i < count; i++) {
+                size_t at = store_named(c, links[i].store);
+
+                if (at == FILE_STORE_NONE)
+                        continue;
+                if (at >= d->link_count) {
+                        d->links = mem_array(d->links, at + 1, sizeof(*d->links));
+                        memset(d->links + d->link_count, 0, (at + 1 - d->link_count) * sizeof(*d->links));
+                        d->link_count = at + 1;
+                }
+                d->links[at] = (struct link){links[i].latency_us, links[i].bytes_per_s, c->now_ms};
+        }
+}
+
+void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg)
+{
+        size_t n;
+        struct core_agent **all = agents_sorted(c, &n);
+        struct core_link_view *links = mem_array(NULL, n + 1, sizeof(*links));
+
+        for (size_t i = 0; i < c->sites.store_count; i++) {
+                struct core_store_view v = {.store = &c->sites.stores[i], .links = links};
+
+                for (size_t k = 0; k < n; k++) {
+                        const struct agent_data *d = all[k]->data;
+
+                        if (d && i < d->link_count && d->links[i].measured_ms)
+                                links[v.link_count++] = (struct core_link_view){
+                                        all[k]->name, d->links[i].latency_us, d->links[i].bytes_per_s,
+                                        d->links[i].measured_ms};
+                }
+                fn(arg, &v);
+        }
+        free(links);
+        free(all);
+}

@@ -1,0 +1,38 @@
+/* data_state: how the core keeps stores, labels, caches and links; for the files of core/ only. */
+#pragma once
+#include "base/map.h"
+#include "core/data.h"
+
+struct core_agent;
+
+/* What the configuration says. */
+struct sites {
+        struct core_store *stores; /* owned, with all they name */
+        struct store_urls *urls;   /* of the stores, as file_url wants them; borrowed from them */
+        uint64_t *store_labels;    /* a bit for each label */
+        size_t store_count;
+        struct core_label *labels;
+        size_t label_count;
+};
+int sites_label(const struct sites *s, struct str name); /* its number, or -1 */
+
+struct link {
+        uint64_t latency_us, bytes_per_s;
+        int64_t measured_ms; /* 0: not measured */
+};
+struct agent_data {
+        struct idmap *held; /* file → its size */
+        uint64_t bytes;     /* of all that it holds */
+        struct link *links; /* by number of the store; behind the last one, the server's spool */
+        size_t link_count;
+};
+/* A file that some agent holds. */
+struct file {
+        uint64_t bytes;
+        struct core_agent **holders;
+        uint32_t count, cap;
+};
+
+bool agent_holds(const struct core_agent *a, uint64_t file);
+void agent_data_free(struct agent_data *d); /* NULL is fine */
+void data_deinit(struct core *c);
