@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "classad/print.h"
-#include "core/state.h"
+#include "core/order.h"
 
 struct names {
         struct core *core;
@@ -164,16 +164,10 @@ static bool literal_integer(const struct ad *ad, symbol name, int64_t missing, i
         return ad_literal(ad, name, &v) && value_to_integer(&v, ret);
 }
 
-static bool bucket_before(const struct heap_node *x, const struct heap_node *y)
+static bool before(const struct heap_node *x, const struct heap_node *y)
 {
-        const struct bucket *a = container_of(x, const struct bucket, node);
-        const struct bucket *b = container_of(y, const struct bucket, node);
-
-        if (a->priority != b->priority)
-                return a->priority > b->priority;
-        if (a->request->id != b->request->id)
-                return a->request->id < b->request->id;
-        return a->part < b->part;
+        return order_bucket_before(container_of(x, const struct bucket, node),
+                                   container_of(y, const struct bucket, node));
 }
 
 struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member)
@@ -197,7 +191,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->ad = ad;
         k->template = p->template;
         k->template->refs++;
-        k->buckets.before = bucket_before;
+        k->buckets.before = before;
         k->owner = mem_dupz(r->owner);
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
@@ -269,12 +263,16 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
         }
 }
 
+struct bucket *class_first_bucket(const struct class *k)
+{
+        return container_of(heap_first(&k->buckets), struct bucket, node);
+}
+
 static int by_order(const void *x, const void *y)
 {
         const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
-        const struct heap_node *m = heap_first(&a->buckets), *n = heap_first(&b->buckets);
 
-        return bucket_before(m, n) ? -1 : bucket_before(n, m) ? 1 : 0;
+        return order_class_before(a, b) ? -1 : order_class_before(b, a) ? 1 : 0;
 }
 
 void class_ready_sort(struct core *c)

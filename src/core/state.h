@@ -243,6 +243,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
 void class_unref(struct core *c, struct class *k);
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more);
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer);
+struct bucket *class_first_bucket(const struct class *k); /* of one that has idle members */
 void class_ready_sort(struct core *c);
 void core_rekey(struct core *c);
 

@@ -1,0 +1,52 @@
+/* A queue can be used when it has room, its agent runs this owner's jobs, and both Requirements agree. Better
+ * is what the job ranks higher; of places that it ranks the same, the one with more free processors. */
+#include "core/choose.h"
+
+#include "classad/match.h"
+
+static bool agree(struct core *c, const struct class *k, const struct queue *q)
+{
+        if (q->job_specific)
+                return match_one_way(&c->eval, k->ad, q->ad);
+        return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
+}
+
+bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need)
+{
+        if (q->jobs_left == 0 || !queue_allows_owner(q, k->owner))
+                return false;
+        need_of(c, k, k->ad, q->ad, ret_need);
+        return need_fits(ret_need, q) && agree(c, k, q);
+}
+
+struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)
+{
+        return (struct candidate){
+                .queue = q,
+                .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
+        };
+}
+
+static int better(const void *x, const void *y)
+{
+        const struct candidate *a = x, *b = y;
+
+        if (a->rank != b->rank)
+                return a->rank > b->rank ? -1 : 1;
+        return (a->queue->cpus < b->queue->cpus) - (a->queue->cpus > b->queue->cpus);
+}
+
+size_t choose_offers(struct core *c, const struct class *k, struct queue *const *offers, size_t count,
+                     struct candidate *found)
+{
+        struct need need;
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++)
+                if (choose_fits(c, k, offers[i], &need))
+                        found[n++] = choose_worth(c, k, offers[i]);
+        eval_reset(&c->eval);
+        if (n > 1)
+                qsort(found, n, sizeof(*found), better);
+        return n;
+}

@@ -1,0 +1,19 @@
+/* need: what a job asks of a queue, and what the queue has left. For the files of core/ only.
+ *
+ * Cpus, memory in MiB, disk in KiB. What a queue has left may be less than nothing when its agent says that
+ * it has less than it was given.
+ */
+#pragma once
+#include "core/state.h"
+
+struct need {
+        int64_t cpus, memory_mib, disk_kib;
+};
+
+/* What a job of this class needs at this place; `job` is the class's ad, or a member's own. */
+void need_of(struct core *c, const struct class *k, const struct ad *job, const struct ad *place,
+             struct need *ret);
+bool need_same(const struct need *a, const struct need *b);
+bool need_fits(const struct need *n, const struct queue *q);
+/* One job's worth less in the queue; its ad says so. */
+void need_take(struct core *c, const struct need *n, struct queue *q);
