@@ -106,6 +106,7 @@ static void finished_maybe(struct core *c, struct request *r, int64_t at_ms)
         if (r->finished_ms || !request_ended(r) || set_count(&r->unfiled))
                 return;
         r->finished_ms = at_ms ? at_ms : 1;
+        request_inputs_free(c, r);
         MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
         c->finished[c->finished_count++] = r->id;
 }
@@ -240,6 +241,9 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         j->ended_ms = e->ended_ms ? e->ended_ms : e->at_ms;
         if (j->started_ms && j->ended_ms > j->started_ms)
                 j->wall_ms += j->ended_ms - j->started_ms;
+        if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms)
+                estimate_learn(c, request_part(j->request, j->member, NULL), j->queue,
+                               j->ended_ms - j->started_ms, e->bytes_out);
         j->cpu_user_ms += e->cpu_user_ms;
         j->cpu_system_ms += e->cpu_system_ms;
         if (e->memory_peak_bytes > j->memory_peak_bytes)

@@ -16,7 +16,9 @@
         X(OnExitHoldReason) X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                      \
         X(PeriodicHoldSubCode) X(PeriodicRelease) X(PeriodicRemove) X(PeriodicRemoveReason)                 \
         X(JobLeaseDuration) X(SuccessExitCode) X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
-        X(AllowedExecuteDuration) X(HoldOnSubmit)                                                           \
+        X(AllowedExecuteDuration) X(HoldOnSubmit) X(TransferInputSizes) X(TransferInputSizeMB)              \
+        X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DataLabels)         \
+        X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         /* a job, as it goes */                                                                             \
         X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \
@@ -27,7 +29,7 @@
         X(DroverUuid) X(CumulativeSuspensionTime)                                                           \
         /* a place */                                                                                       \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
-        X(QueueName) X(MyType)
+        X(QueueName) X(MyType) X(Price) X(Speed)
 /* clang-format on */
 
 struct attributes {

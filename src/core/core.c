@@ -49,6 +49,7 @@ void core_free(struct core *c)
         while (c->first)
                 request_free(c, c->first);
         data_deinit(c);
+        estimates_deinit(c);
         agents_free(c);
         free(c->ready);
         free(c->changed);

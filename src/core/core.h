@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/set.h"
 #include "classad/eval.h"
+#include "core/cost.h"
 #include "core/data.h"
 #include "core/event.h"
 #include "core/job.h"

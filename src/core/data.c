@@ -152,6 +152,10 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
         sites_deinit(&c->sites);
         c->sites = s;
         forget_links(c);
+        for (struct request *q = c->first; q && !c->config.shadow; q = q->next)
+                if (!request_ended(q))
+                        request_data_load(c, q);
+        core_rekey(c);
         return 0;
 }
 
@@ -230,17 +234,22 @@ static void drop(struct core *c, struct core_agent *a, uint64_t id)
                 return;
         a->data->bytes -= as_bytes(had);
         file_drop_holder(c, id, a);
+        inputs_file_went(a, id);
 }
 
 static void drop_all(struct core *c, struct core_agent *a)
 {
         uint64_t id;
 
-        for (size_t at = 0; idmap_next(a->data->held, &at, &id, NULL);)
-                file_drop_holder(c, id, a);
-        idmap_free(a->data->held);
+        struct idmap *had = a->data->held;
+
         a->data->held = idmap_new();
         a->data->bytes = 0;
+        for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
+                file_drop_holder(c, id, a);
+                inputs_file_went(a, id);
+        }
+        idmap_free(had);
 }
 
 void core_cache_delta(struct core *c, const char *agent, const struct core_file *added, size_t added_count,
@@ -260,6 +269,7 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
                 d->bytes += added[i].bytes;
                 file_add_holder(c, added[i].id, added[i].bytes, a);
+                inputs_file_came(a, added[i].id);
         }
 }
 

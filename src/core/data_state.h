@@ -4,6 +4,7 @@
 #include "core/data.h"
 
 struct core_agent;
+struct near;
 
 /* What the configuration says. */
 struct sites {
@@ -25,6 +26,7 @@ struct agent_data {
         uint64_t bytes;     /* of all that it holds */
         struct link *links; /* by number of the store; behind the last one, the server's spool */
         size_t link_count;
+        struct near *nears; /* see inputs.c */
 };
 /* A file that some agent holds. */
 struct file {

@@ -328,7 +328,8 @@ size_t core_bytes(struct core *c)
                 n += sizeof(*r) + strlen(r->owner ? r->owner : "") + 1 + 64; /* and its places in two maps */
                 for (size_t i = 0; i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
-                        n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0);
+                        n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +
+                             inputs_bytes(p->inputs);
                 }
                 for (size_t i = 0; i < r->bucket_count; i++)
                         n += sizeof(struct bucket) + set_bytes(&r->buckets[i]->idle) +

@@ -64,6 +64,26 @@ static void load_spooled(struct request *r, const struct submission *s)
                 r->spooled[i].name.p = r->spooled_names + at;
 }
 
+void request_inputs_free(struct core *c, struct request *r)
+{
+        for (size_t i = 0; i < r->part_count; i++) {
+                inputs_free(c, r->parts[i].inputs);
+                r->parts[i].inputs = NULL;
+        }
+}
+
+void request_data_load(struct core *c, struct request *r)
+{
+        request_inputs_free(c, r);
+        for (size_t i = 0; i < r->part_count; i++) {
+                struct part *p = &r->parts[i];
+
+                estimate_attach(c, r, p);
+                p->output_store = inputs_output_store(c, r, p);
+                p->inputs = inputs_new(c, r, p);
+        }
+}
+
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
 {
         uint64_t first = 0;
@@ -94,6 +114,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 r->periodic |= p->template->periodic_policy;
                 first += p->count;
         }
+        request_data_load(c, r);
         return 0;
 }
 
@@ -125,6 +146,7 @@ void request_free(struct core *c, struct request *r)
         void *value;
 
         drop_buckets(c, r);
+        request_inputs_free(c, r);
         free(r->buckets);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 job_free(value);

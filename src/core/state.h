@@ -16,7 +16,10 @@
 #include "base/map.h"
 #include "core/attributes.h"
 #include "core/core.h"
+#include "core/cost.h"
 #include "core/data_state.h"
+#include "core/estimate.h"
+#include "core/inputs.h"
 #include "core/template.h"
 
 struct core_agent;
@@ -79,7 +82,11 @@ struct part {
         uint64_t rows;
         char *items; /* owned, rows of values */
         size_t items_n;
-        uint32_t *row_at; /* byte offset of every ROW_STRIDEth row */
+        uint32_t *row_at;                       /* byte offset of every ROW_STRIDEth row */
+        size_t output_store;                    /* its number; sites.store_count: the server's spool */
+        struct estimate *of_program, *of_owner; /* of the core; NULL in a shadow */
+        int64_t expected_ms, allowed_ms;        /* its run, by its author's word; 0: not said */
+        struct inputs *inputs; /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
 
@@ -159,6 +166,7 @@ struct queue {
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
+        double slowness;    /* learned, see estimate.c; 0: not yet */
         struct queue *next; /* of the agent */
 };
 
@@ -197,7 +205,11 @@ struct core {
         size_t significant_count, significant_cap;
 
         struct sites sites;
-        struct idmap *files; /* file → struct file, those that some agent holds; NULL: none ever */
+        struct idmap *files;    /* file → struct file, those that some agent holds; NULL: none ever */
+        struct inputs *filling; /* those that inputs_fill_slice goes on with */
+        uint32_t near_count;    /* see inputs.c */
+        struct map *estimates;  /* see estimate.c; NULL: none yet */
+        struct estimate everybody;
 
         int64_t periodic_due_ms;
         uint64_t periodic_request;           /* where the slice goes on; 0: not under way */
@@ -214,6 +226,8 @@ struct request *request_find(const struct core *c, uint64_t id);
 struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
 void request_free(struct core *c, struct request *r);
+void request_data_load(struct core *c, struct request *r);         /* what its parts read and write */
+void request_inputs_free(struct core *c, struct request *r);       /* nobody asks for its files any more */
 struct job *request_job(const struct request *r, uint32_t member); /* NULL: it has no record */
 struct job *request_job_make(struct core *c, struct request *r, uint32_t member);
 void request_job_drop(struct request *r, struct job *j);

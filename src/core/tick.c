@@ -51,6 +51,8 @@ int64_t core_tick(struct core *c)
 
         if (history_file_slice(c))
                 wait = 0;
+        if (inputs_fill_slice(c))
+                wait = 0;
         forget_old(c);
         if (c->now_ms >= c->periodic_due_ms || c->periodic_request) {
                 if (policy_periodic_step(c, PERIODIC_SLICE))

@@ -1,0 +1,85 @@
+#include "core/cost.h"
+
+#include "core/estimate.h"
+#include "core/state.h"
+
+#define HOUR_MS 3600000.0
+#define MS_MAX  ((int64_t)1 << 50)
+
+struct sum {
+        const struct agent_data *data; /* NULL: the agent has told nothing */
+        const struct core_agent *agent;
+        double fetch_us, image_us;
+        struct core_cost *cost;
+};
+
+static struct link link_of(const struct agent_data *d, size_t store)
+{
+        struct link l = {0};
+
+        if (d && store < d->link_count)
+                l = d->links[store];
+        if (!l.measured_ms || l.bytes_per_s == 0)
+                l = (struct link){COST_LATENCY_US, COST_BYTES_PER_S, 0};
+        return l;
+}
+
+static double transfer_us(const struct agent_data *d, size_t store, uint64_t bytes)
+{
+        struct link l = link_of(d, store);
+
+        return (double)l.latency_us + (double)bytes * 1e6 / (double)l.bytes_per_s;
+}
+
+static bool add_input(void *arg, const struct input *f)
+{
+        struct sum *s = arg;
+
+        s->cost->bytes_in += f->bytes;
+        if (agent_holds(s->agent, f->id))
+                s->cost->bytes_held += f->bytes;
+        else
+                *(f->image ? &s->image_us : &s->fetch_us) += transfer_us(s->data, f->store, f->bytes);
+        return true;
+}
+
+static int64_t to_ms(double us)
+{
+        return us < (double)MS_MAX ? (int64_t)(us / 1000) : MS_MAX;
+}
+
+static void add_price(struct core *c, const struct part *p, const struct queue *q, struct core_cost *ret)
+{
+        double price = 0, weight = 0;
+        int64_t cpus = 1;
+
+        if (!q->ad || !eval_real(&c->eval, q->ad, NULL, c->attr.Price, &price) || !(price > 0))
+                return;
+        eval_integer(&c->eval, p->template->ad, NULL, c->attr.RequestCpus, &cpus);
+        ret->price = price * (double)cpus * (double)ret->run_ms / HOUR_MS;
+        if (eval_real(&c->eval, p->template->ad, NULL, c->attr.PriceWeight, &weight) && weight > 0)
+                ret->price_ms = to_ms(ret->price * weight * 1e6);
+}
+
+void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
+             struct core_cost *ret)
+{
+        struct sum s = {.data = q->agent->data, .agent = q->agent, .cost = ret};
+
+        *ret = (struct core_cost){0};
+        inputs_each(c, p->inputs, member, add_input, &s);
+        ret->fetch_ms = to_ms(s.fetch_us);
+        ret->image_ms = to_ms(s.image_us);
+        ret->run_ms = estimate_run_ms(c, p, q, &ret->run_known);
+        ret->bytes_out = estimate_bytes_out(c, p);
+        if (ret->bytes_out)
+                ret->send_ms = to_ms(transfer_us(s.data, p->output_store, ret->bytes_out));
+        add_price(c, p, q, ret);
+        ret->total_ms = ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
+}
+
+void cost_add_wait(struct core_cost *cost, int64_t wait_ms)
+{
+        cost->wait_ms += wait_ms;
+        cost->total_ms += wait_ms;
+}

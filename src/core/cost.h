@@ -1,0 +1,37 @@
+/* cost: what it would take to have a job's result from a place.
+ *
+ * The terms are times and are kept apart, so that they can be shown; their sum is what places are compared
+ * by. Bytes count, not the number of files: 10 GB that must come over a thin link outweigh a thousand small
+ * files that are there. A link that nobody has measured is taken to be COST_BYTES_PER_S and COST_LATENCY_US;
+ * a run time that nobody knows is the same everywhere.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#define COST_BYTES_PER_S 12500000u /* 100 Mbit/s */
+#define COST_LATENCY_US  50000u
+
+struct core_cost {
+        int64_t wait_ms;  /* until the place has room; 0 where it has */
+        int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency */
+        int64_t image_ms; /* the same for container images */
+        int64_t run_ms;
+        int64_t send_ms;  /* outputs to their store */
+        int64_t price_ms; /* the price, times what the job says a unit of money is worth (PriceWeight, s) */
+        int64_t total_ms;
+        uint64_t bytes_in;   /* of its inputs and images, those that are held included */
+        uint64_t bytes_held; /* of these, at the place already */
+        uint64_t bytes_out;
+        double price; /* of the run, by the place's Price for a processor and an hour */
+        bool run_known;
+};
+
+/* ---- for the files of core/ only */
+struct core;
+struct part;
+struct queue;
+/* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is left 0. */
+void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
+             struct core_cost *ret);
+void cost_add_wait(struct core_cost *cost, int64_t wait_ms);

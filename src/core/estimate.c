@@ -1,0 +1,153 @@
+#include "core/estimate.h"
+
+#include "base/mem.h"
+#include "core/state.h"
+
+#define ESTIMATES_MAX 200000u /* programs and owners; what is more shares one */
+#define MEMORY        8       /* about so many runs are remembered */
+#define SECONDS_MAX   1000000000
+
+static struct estimate *find(struct core *c, struct str key)
+{
+        struct estimate *e;
+
+        if (!c->estimates)
+                c->estimates = map_new();
+        e = map_get(c->estimates, key);
+        if (!e && map_count(c->estimates) >= ESTIMATES_MAX)
+                return &c->everybody;
+        if (!e) {
+                e = mem_new(struct estimate);
+                map_put(c->estimates, key, e);
+        }
+        return e;
+}
+
+static int64_t seconds(struct core *c, const struct part *p, symbol name)
+{
+        int64_t v = 0;
+
+        if (!eval_integer(&c->eval, p->template->ad, NULL, name, &v) || v < 0 || v > SECONDS_MAX)
+                return 0;
+        return v;
+}
+
+void estimate_attach(struct core *c, const struct request *r, struct part *p)
+{
+        BUF_CLEANUP struct buf key = {0};
+        struct str program;
+
+        buf_addz(&key, r->owner);
+        p->of_owner = find(c, buf_view(&key));
+        buf_char(&key, '\0');
+        if (eval_string(&c->eval, p->template->ad, NULL, c->attr.Cmd, &program))
+                buf_str(&key, program);
+        p->of_program = find(c, buf_view(&key));
+        p->expected_ms = seconds(c, p, c->attr.ExpectedRunTime) * 1000;
+        p->allowed_ms = seconds(c, p, c->attr.AllowedExecuteDuration) * 1000;
+        eval_reset(&c->eval);
+}
+
+static void add(struct estimate *e, double run_ms, double bytes_out)
+{
+        double weight = 1.0 / (e->count < MEMORY ? e->count + 1 : MEMORY);
+
+        e->run_ms += (run_ms - e->run_ms) * weight;
+        e->bytes_out += (bytes_out - e->bytes_out) * weight;
+        e->last_ms = run_ms;
+        e->count++;
+}
+
+/* An owner's is the mean of the last two: jobs of one user come in runs of the same kind (Tsafrir, Etsion,
+ * Feitelson: "Backfilling using system-generated predictions", 2007). */
+static void add_owner(struct estimate *e, double run_ms, double bytes_out)
+{
+        double before = e->count ? e->last_ms : run_ms;
+
+        add(e, run_ms, bytes_out);
+        e->run_ms = (before + run_ms) / 2;
+}
+
+/* How much longer than elsewhere a job runs there. */
+static double slowness(struct core *c, const struct queue *q)
+{
+        double speed = 0;
+
+        if (!q)
+                return 1;
+        if (q->slowness > 0)
+                return q->slowness;
+        if (q->ad && eval_real(&c->eval, q->ad, NULL, c->attr.Speed, &speed) && speed > 0.01 && speed < 100)
+                return 1 / speed;
+        return 1;
+}
+
+void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
+{
+        double slow = slowness(c, q), expected = p->of_program ? p->of_program->run_ms : 0;
+
+        if (!p->of_program)
+                return;
+        if (p->of_program->count >= 3 && expected > 1000) {
+                double ratio = (double)run_ms / expected;
+
+                ratio = ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio;
+                q->slowness = slow + (ratio - slow) / (2 * MEMORY);
+        }
+        add(p->of_program, (double)run_ms / slow, (double)bytes_out);
+        add_owner(p->of_owner, (double)run_ms / slow, (double)bytes_out);
+        if (p->of_program != &c->everybody)
+                add(&c->everybody, (double)run_ms / slow, (double)bytes_out);
+}
+
+int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known)
+{
+        double slow = slowness(c, q), ms = c->everybody.run_ms * slow;
+        bool known = true;
+
+        if (p->of_program && p->of_program->count)
+                ms = p->of_program->run_ms * slow;
+        else if (p->expected_ms)
+                ms = (double)p->expected_ms * slow;
+        else if (p->of_owner && p->of_owner->count)
+                ms = p->of_owner->run_ms * slow;
+        else if (p->allowed_ms)
+                ms = (double)p->allowed_ms;
+        else
+                known = false;
+        if (p->allowed_ms && ms > (double)p->allowed_ms)
+                ms = (double)p->allowed_ms;
+        if (ret_known)
+                *ret_known = known;
+        return (int64_t)ms;
+}
+
+uint64_t estimate_bytes_out(struct core *c, const struct part *p)
+{
+        int64_t mb;
+
+        if (eval_integer(&c->eval, p->template->ad, NULL, c->attr.TransferOutputSizeMB, &mb) && mb >= 0 &&
+            mb < 1 << 30)
+                return (uint64_t)mb << 20;
+        return p->of_program ? (uint64_t)p->of_program->bytes_out : 0;
+}
+
+int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms)
+{
+        int64_t left = estimate_run_ms(c, p, q, NULL) - ran_ms;
+
+        if (left < ran_ms / 4)
+                left = ran_ms / 4;
+        if (p->allowed_ms && left > p->allowed_ms - ran_ms)
+                left = p->allowed_ms - ran_ms;
+        return left > 0 ? left : 0;
+}
+
+void estimates_deinit(struct core *c)
+{
+        void *value;
+
+        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, NULL, &value);)
+                free(value);
+        map_free(c->estimates);
+}

@@ -1,0 +1,35 @@
+/* estimate: how long jobs run and how much they write, learned from those that have ended; for core/ only.
+ *
+ * Kept for each program of each owner, and for each owner, in the time of a place of ordinary speed: a place
+ * that turns out slower or faster than others for the same program gets a factor of its own. After a restart
+ * it is learned again from the events that are replayed.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct part;
+struct queue;
+struct request;
+
+struct estimate { /* of a program of an owner, or of an owner */
+        uint32_t count;
+        double run_ms, last_ms; /* the mean, newer ones weighing more; the last one */
+        double bytes_out;
+};
+
+/* What the part's members are: its program's and its owner's estimates. Called once when it is loaded. */
+void estimate_attach(struct core *c, const struct request *r, struct part *p);
+/* A member has run to its end at q. */
+void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms,
+                    uint64_t bytes_out);
+/* Of a member at q (NULL: at a place of ordinary speed). The program's own runs, else its author's word
+ * (ExpectedRunTime, in seconds), else the owner's last two, else the time it is allowed, else everybody's
+ * mean; never more than it is allowed. *ret_known: not just everybody's mean. */
+int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known);
+uint64_t estimate_bytes_out(struct core *c, const struct part *p);
+/* What is left of an attempt that has run for so long. One that has outlived its estimate is expected to run
+ * for a quarter of its age more. */
+int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);
+void estimates_deinit(struct core *c);

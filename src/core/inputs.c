@@ -1,0 +1,517 @@
+#include "core/inputs.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "core/state.h"
+
+#define FILL_SLICE 1000u /* rows in one call */
+#define NONE       UINT32_MAX
+
+#define NEARS_MAX  200000u /* sets of all parts; an agent that is asked when there are more gets none */
+
+/* Members of a part of which an agent holds a file; in the agent's list. */
+struct near {
+        struct inputs *inputs;
+        struct set members;
+        struct near *next, **at;
+};
+
+struct inputs {
+        const struct request *request;
+        const struct part *part;
+        struct input *shared;
+        size_t shared_count, shared_cap;
+        /* Files of the members' own: row m, place i is entry m * width + i; 0 is no file. */
+        uint32_t width, filled; /* width 0: they have none */
+        uint64_t *ids;
+        float *sizes;
+        uint8_t *stores;
+        /* Which entries have a file: heads[hash] is the first one, after[entry] the next; NONE ends. */
+        uint32_t *heads, *after;
+        uint32_t mask;
+        struct idmap *nears;      /* agent → struct near; NULL: none yet */
+        struct map *spooled;      /* by name, until all rows are filled; NULL: nothing was spooled */
+        struct inputs *fill_next; /* in core.filling */
+};
+
+/* The next of a list; a separator inside $(…) parts nothing. */
+static bool cut_list(struct str *rest, struct str *ret)
+{
+        size_t depth = 0, i;
+
+        if (!rest->p)
+                return false;
+        for (i = 0; i < rest->n; i++) {
+                if (rest->p[i] == '(' && (depth > 0 || (i > 0 && rest->p[i - 1] == '$')))
+                        depth++;
+                else if (rest->p[i] == ')' && depth > 0)
+                        depth--;
+                else if (rest->p[i] == ',' && depth == 0)
+                        break;
+        }
+        *ret = str_trim(str_head(*rest, i));
+        *rest = i < rest->n ? str_skip(*rest, i + 1) : STR_NONE;
+        return true;
+}
+
+static const struct template_late *late_of(const struct part *p, symbol name)
+{
+        for (size_t i = 0; i < p->template->late_count; i++)
+                if (p->template->late[i].name == name)
+                        return &p->template->late[i];
+        return NULL;
+}
+
+/* The file that an element of a list names: a URL or path that a store knows, or a spooled file. False: it is
+ * read where it is, and nothing is copied that could be counted. */
+static bool file_of(struct core *c, const struct inputs *in, struct str element, struct input *ret)
+{
+        BUF_CLEANUP struct buf url = {0};
+        const struct submission_file *f;
+        size_t store;
+
+        *ret = (struct input){.store = (uint8_t)c->sites.store_count};
+        if (element.n == 0)
+                return false;
+        if (file_url(element, c->sites.urls, c->sites.store_count, &url, &store) &&
+            (store != FILE_STORE_NONE || !str_starts(buf_view(&url), STR("file:")))) {
+                ret->id = file_id(buf_view(&url));
+                if (store != FILE_STORE_NONE)
+                        ret->store = (uint8_t)store;
+                return true;
+        }
+        f = in->spooled ? map_get(in->spooled, element) : NULL;
+        if (!f && in->spooled && str_rfind(element, '/') >= 0)
+                f = map_get(in->spooled, str_skip(element, (size_t)str_rfind(element, '/') + 1));
+        if (!f)
+                return false;
+        ret->id = file_id_of_content(f->sha256);
+        ret->bytes = f->size;
+        return true;
+}
+
+static struct map *spooled_by_name(const struct request *r)
+{
+        struct map *m = r->spooled_count ? map_new() : NULL;
+
+        for (size_t i = 0; i < r->spooled_count; i++)
+                map_put(m, r->spooled[i].name, &r->spooled[i]);
+        return m;
+}
+
+static void add_shared(struct inputs *in, const struct input *f)
+{
+        if (in->shared_count == INPUTS_MAX)
+                return;
+        MEM_GROW(in->shared, in->shared_cap, in->shared_count + 1);
+        in->shared[in->shared_count++] = *f;
+}
+
+static bool is_shared(const struct inputs *in, uint64_t id)
+{
+        for (size_t i = 0; i < in->shared_count; i++)
+                if (in->shared[i].id == id)
+                        return true;
+        return false;
+}
+
+/* An image is a file with the name that a registry has for it. */
+static void add_image(struct core *c, struct inputs *in)
+{
+        const symbol names[] = {c->attr.ContainerImage, c->attr.DockerImage};
+        BUF_CLEANUP struct buf text = {0}, url = {0};
+        struct input f;
+
+        for (size_t i = 0; i < 2; i++) {
+                buf_reset(&text);
+                buf_reset(&url);
+                if (late_of(in->part, names[i]) ||
+                    core_member_text(c, in->request->id, in->part->first, names[i], &text) != 0 ||
+                    text.n == 0)
+                        continue;
+                if (str_search(buf_view(&text), STR("://")) < 0 && text.p[0] != '/')
+                        buf_addz(&url, "docker://");
+                buf_str(&url, buf_view(&text));
+                if (file_of(c, in, buf_view(&url), &f)) {
+                        f.image = true;
+                        add_shared(in, &f);
+                }
+        }
+}
+
+/* The list of a member's inputs, and of their sizes, element by element. */
+struct reading {
+        struct buf list, sizes;
+        struct str rest, sizes_rest;
+        uint64_t unknown_bytes; /* what each file has whose size is not told */
+};
+
+static void reading_open(struct core *c, const struct inputs *in, uint32_t member, struct reading *x)
+{
+        const struct ad *ad = in->part->template->ad;
+        uint64_t id = in->request->id, unknown = 0, known = 0, size;
+        int64_t mb = 0;
+        struct str element, one;
+
+        buf_reset(&x->list);
+        buf_reset(&x->sizes);
+        core_member_text(c, id, member, c->attr.TransferInput, &x->list);
+        core_member_text(c, id, member, c->attr.TransferInputSizes, &x->sizes);
+        x->rest = buf_view(&x->list);
+        x->sizes_rest = buf_view(&x->sizes);
+        x->unknown_bytes = 0;
+        if (!eval_integer(&c->eval, ad, NULL, c->attr.TransferInputSizeMB, &mb) || mb <= 0 || mb > 1 << 30)
+                return;
+        for (struct str list = x->rest, sizes = x->sizes_rest; cut_list(&list, &element);) {
+                one = STR_NONE;
+                cut_list(&sizes, &one);
+                if (str_to_u64(one, &size) == 0)
+                        known += size;
+                else
+                        unknown += element.n > 0;
+        }
+        size = (uint64_t)mb << 20;
+        x->unknown_bytes = unknown && size > known ? (size - known) / unknown : 0;
+}
+
+static bool reading_next(struct core *c, const struct inputs *in, struct reading *x, struct input *ret,
+                         bool *ret_file)
+{
+        struct str element, size = STR_NONE;
+        uint64_t bytes;
+
+        if (!cut_list(&x->rest, &element))
+                return false;
+        cut_list(&x->sizes_rest, &size);
+        *ret_file = file_of(c, in, element, ret);
+        if (*ret_file && str_to_u64(size, &bytes) == 0)
+                ret->bytes = bytes;
+        else if (*ret_file && ret->bytes == 0)
+                ret->bytes = x->unknown_bytes;
+        return true;
+}
+
+static void reading_close(struct reading *x)
+{
+        buf_deinit(&x->list);
+        buf_deinit(&x->sizes);
+}
+
+/* Which of the list's elements are the same for all members: `raw` is the late text, or empty when no member
+ * differs. Returns how many do differ. */
+static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
+{
+        struct reading x = {0};
+        struct input f;
+        uint32_t own = 0;
+        struct str one;
+        bool file;
+
+        reading_open(c, in, in->part->first, &x);
+        while (reading_next(c, in, &x, &f, &file)) {
+                one = STR_NONE;
+                if (raw.p)
+                        cut_list(&raw, &one);
+                if (one.n && str_find(one, '$') >= 0)
+                        own++;
+                else if (file)
+                        add_shared(in, &f);
+        }
+        reading_close(&x);
+        return own;
+}
+
+static uint32_t bucket_of(const struct inputs *in, uint64_t id)
+{
+        return (uint32_t)(id ^ id >> 32) & in->mask;
+}
+
+static void fill_row(struct core *c, struct inputs *in, struct reading *x)
+{
+        size_t at = (size_t)in->filled * in->width, end = at + in->width;
+        struct input f;
+        bool file;
+
+        reading_open(c, in, in->part->first + in->filled, x);
+        while (at < end && reading_next(c, in, x, &f, &file)) {
+                uint32_t *head;
+
+                if (!file || is_shared(in, f.id))
+                        continue;
+                head = &in->heads[bucket_of(in, f.id)];
+                in->ids[at] = f.id;
+                in->sizes[at] = (float)f.bytes;
+                in->stores[at] = f.store;
+                in->after[at] = *head;
+                *head = (uint32_t)at++;
+        }
+        in->filled++;
+}
+
+/* True: there are more rows. */
+static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
+{
+        struct reading x = {0};
+
+        for (; budget && in->filled < in->part->count; budget--)
+                fill_row(c, in, &x);
+        reading_close(&x);
+        eval_reset(&c->eval);
+        if (in->filled < in->part->count)
+                return true;
+        map_free(in->spooled);
+        in->spooled = NULL;
+        return false;
+}
+
+bool inputs_fill_slice(struct core *c)
+{
+        if (c->filling && !fill_rows(c, c->filling, FILL_SLICE)) {
+                struct inputs *done = c->filling;
+
+                c->filling = done->fill_next;
+                done->fill_next = NULL;
+        }
+        return c->filling;
+}
+
+static void make_rows(struct core *c, struct inputs *in, uint32_t width)
+{
+        size_t n;
+
+        in->width = width < INPUTS_OWN_MAX ? width : INPUTS_OWN_MAX;
+        n = (size_t)in->part->count * in->width;
+        in->ids = mem_zalloc(n * sizeof(*in->ids));
+        in->sizes = mem_zalloc(n * sizeof(*in->sizes));
+        in->stores = mem_zalloc(n);
+        in->after = mem_alloc(n * sizeof(*in->after));
+        for (in->mask = 1; in->mask < n; in->mask = in->mask * 2 + 1)
+                ;
+        in->heads = mem_alloc(((size_t)in->mask + 1) * sizeof(*in->heads));
+        memset(in->heads, 0xff, ((size_t)in->mask + 1) * sizeof(*in->heads));
+        if (fill_rows(c, in, FILL_SLICE)) {
+                in->fill_next = c->filling;
+                c->filling = in;
+        }
+}
+
+struct inputs *inputs_new(struct core *c, const struct request *r, const struct part *p)
+{
+        const struct template_late *late = late_of(p, c->attr.TransferInput);
+        struct inputs *in;
+        struct str raw = STR_NONE;
+        uint32_t own;
+
+        if (p->count == 0 || (!late && !ad_find(p->template->ad, c->attr.TransferInput) &&
+                              !ad_find(p->template->ad, c->attr.ContainerImage) &&
+                              !ad_find(p->template->ad, c->attr.DockerImage)))
+                return NULL;
+        in = mem_new(struct inputs);
+        in->request = r;
+        in->part = p;
+        in->spooled = spooled_by_name(r);
+        if (late && p->count > 1)
+                raw = late->text;
+        own = read_shared(c, in, raw);
+        add_image(c, in);
+        eval_reset(&c->eval);
+        if (own) {
+                make_rows(c, in, own);
+        } else {
+                map_free(in->spooled);
+                in->spooled = NULL;
+        }
+        if (own || in->shared_count)
+                return in;
+        inputs_free(c, in);
+        return NULL;
+}
+
+size_t inputs_output_store(struct core *c, const struct request *r, const struct part *p)
+{
+        BUF_CLEANUP struct buf text = {0}, url = {0};
+        size_t store = FILE_STORE_NONE;
+
+        if (p->count && core_member_text(c, r->id, p->first, c->attr.OutputDestination, &text) == 0)
+                file_url(buf_view(&text), c->sites.urls, c->sites.store_count, &url, &store);
+        eval_reset(&c->eval);
+        return store == FILE_STORE_NONE ? c->sites.store_count : store;
+}
+
+static void near_free(struct core *c, struct near *n)
+{
+        if (n->next)
+                n->next->at = n->at;
+        *n->at = n->next;
+        set_deinit(&n->members);
+        free(n);
+        c->near_count--;
+}
+
+void inputs_free(struct core *c, struct inputs *in)
+{
+        void *near;
+
+        if (!in)
+                return;
+        for (struct inputs **at = &c->filling; *at; at = &(*at)->fill_next)
+                if (*at == in) {
+                        *at = in->fill_next;
+                        break;
+                }
+        for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
+                near_free(c, near);
+        idmap_free(in->nears);
+        map_free(in->spooled);
+        free(in->shared);
+        free(in->ids);
+        free(in->sizes);
+        free(in->stores);
+        free(in->heads);
+        free(in->after);
+        free(in);
+}
+
+/* ---- looking */
+
+static struct input entry(const struct inputs *in, size_t at)
+{
+        return (struct input){in->ids[at], (uint64_t)in->sizes[at], in->stores[at], false};
+}
+
+/* What nobody told, an agent that holds it may have. */
+static void learn_size(struct core *c, struct input *f)
+{
+        const struct file *known = f->bytes == 0 && c->files ? idmap_get(c->files, f->id) : NULL;
+
+        if (known)
+                f->bytes = known->bytes;
+}
+
+void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
+                 bool (*fn)(void *arg, const struct input *file), void *arg)
+{
+        for (size_t i = 0; in && i < in->shared_count; i++) {
+                struct input f = in->shared[i];
+
+                learn_size(c, &f);
+                if (!fn(arg, &f))
+                        return;
+        }
+        if (!in || member == MEMBER_ANY || member - in->part->first >= in->filled)
+                return;
+        for (size_t i = 0, at = (size_t)(member - in->part->first) * in->width; i < in->width; i++, at++) {
+                struct input f = entry(in, at);
+
+                learn_size(c, &f);
+                if (f.id && !fn(arg, &f))
+                        return;
+        }
+}
+
+struct held {
+        const struct core_agent *agent;
+        uint64_t bytes;
+};
+
+static bool add_held(void *arg, const struct input *f)
+{
+        struct held *h = arg;
+
+        if (agent_holds(h->agent, f->id))
+                h->bytes += f->bytes;
+        return true;
+}
+
+uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, const struct core_agent *a)
+{
+        struct held h = {a, 0};
+
+        if (a->data)
+                inputs_each(c, in, member, add_held, &h);
+        return h.bytes;
+}
+
+bool inputs_differ(const struct inputs *in)
+{
+        return in && in->width;
+}
+
+size_t inputs_bytes(const struct inputs *in)
+{
+        size_t n = 0;
+        void *near;
+
+        if (!in)
+                return 0;
+        if (in->width)
+                n = (size_t)in->part->count * in->width * (8 + 4 + 1 + 4) + ((size_t)in->mask + 1) * 4;
+        for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
+                n += sizeof(struct near) + set_bytes(&((struct near *)near)->members);
+        return n + sizeof(*in) + in->shared_cap * sizeof(*in->shared);
+}
+
+/* ---- near */
+
+static void add_wanting(const struct inputs *in, uint64_t file, struct set *to)
+{
+        for (uint32_t at = in->heads[bucket_of(in, file)]; at != NONE; at = in->after[at])
+                if (in->ids[at] == file)
+                        set_add(to, in->part->first + at / in->width);
+}
+
+static bool has_any(const struct inputs *in, uint32_t member, const struct core_agent *a)
+{
+        size_t at = (size_t)(member - in->part->first) * in->width;
+
+        for (size_t i = 0; i < in->width; i++)
+                if (in->ids[at + i] && agent_holds(a, in->ids[at + i]))
+                        return true;
+        return false;
+}
+
+const struct set *inputs_near(struct core *c, struct inputs *in, struct core_agent *a)
+{
+        uint64_t key = (uint64_t)(uintptr_t)a, id;
+        struct near *n;
+
+        if (!inputs_differ(in) || in->filled < in->part->count || !a->data)
+                return NULL;
+        if (!in->nears)
+                in->nears = idmap_new();
+        n = idmap_get(in->nears, key);
+        if (n)
+                return &n->members;
+        if (c->near_count == NEARS_MAX)
+                return NULL;
+        n = mem_new(struct near);
+        *n = (struct near){.inputs = in, .next = a->data->nears, .at = &a->data->nears};
+        if (n->next)
+                n->next->at = &n->next;
+        a->data->nears = n;
+        c->near_count++;
+        idmap_put(in->nears, key, n);
+        for (size_t at = 0; idmap_next(a->data->held, &at, &id, NULL);)
+                add_wanting(in, id, &n->members);
+        return &n->members;
+}
+
+void inputs_file_came(struct core_agent *a, uint64_t file)
+{
+        for (struct near *n = a->data->nears; n; n = n->next)
+                add_wanting(n->inputs, file, &n->members);
+}
+
+void inputs_file_went(struct core_agent *a, uint64_t file)
+{
+        for (struct near *n = a->data->nears; n; n = n->next) {
+                struct set some = {0};
+
+                add_wanting(n->inputs, file, &some);
+                SET_FOREACH (&some, m) {
+                        if (!has_any(n->inputs, (uint32_t)m, a))
+                                set_remove(&n->members, (uint32_t)m);
+                }
+                set_deinit(&some);
+        }
+}

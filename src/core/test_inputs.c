@@ -1,0 +1,235 @@
+/* What members read, where it is, and what that costs. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "core/state.h"
+#include "core/test_help.h"
+
+static const struct str lab_prefix[] = {{"https://se.lab/", 15}, {"root://se.lab/", 14}};
+static const struct str far_prefix[] = {{"https://far.org/", 16}};
+
+static void configure(struct core *c)
+{
+        const struct core_store stores[] = {{.urls = {STR("lab"), lab_prefix, 2}},
+                                            {.urls = {STR("far"), far_prefix, 1}}};
+        const struct core_data data = {.stores = stores, .store_count = 2};
+
+        assert_int_equal(core_data_set(c, &data, NULL), 0);
+}
+
+/* One part; attributes end with NULL; the text of one with '~' before its name is late. */
+static struct request *submit(struct core *c, const char *items, uint64_t rows, const char *const *attributes)
+{
+        static unsigned char serial;
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000};
+        struct submission_part *p = submission_add_part(&s);
+        uint64_t id;
+        bool existing;
+        struct err err = {""};
+
+        s.uuid[0] = ++serial;
+        for (; *attributes; attributes += 2) {
+                bool late = attributes[0][0] == '~';
+
+                submission_add_attribute(p, str_of(attributes[0] + late), str_of(attributes[1]), late);
+        }
+        if (items)
+                submission_add_variable(p, STR("f"));
+        p->items = str_of(items);
+        p->rows = rows;
+        p->steps = 1;
+        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
+                fail_msg("%s", err.text);
+        submission_deinit(&s);
+        return request_find(c, id);
+}
+
+static bool print_file(void *arg, const struct input *f)
+{
+        buf_printf(arg, "%zu:%llu%s ", (size_t)f->store, (unsigned long long)f->bytes, f->image ? "i" : "");
+        return true;
+}
+
+static void expect_files(struct core *c, const struct request *r, uint32_t member, const char *text)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        inputs_each(c, r->parts[0].inputs, member, print_file, &b);
+        assert_string_equal(buf_z(&b), text);
+}
+
+static uint64_t id_of(const char *url)
+{
+        return file_id(str_of(url));
+}
+
+static void test_shared_and_own(void **state)
+{
+        struct core *c = *state;
+        const char *const attributes[] = {"~TransferInput",
+                                          "\"https://SE.lab/db, root://se.lab//in/$(f), /tmp/here\"",
+                                          "TransferInputSizes",
+                                          "\"1000,20\"",
+                                          "ContainerImage",
+                                          "\"alpine:3\"",
+                                          NULL};
+        struct request *r;
+
+        configure(c);
+        r = submit(c, "a\nb\nc\n", 3, attributes);
+        assert_true(inputs_differ(r->parts[0].inputs));
+        expect_files(c, r, MEMBER_ANY, "0:1000 2:0i ");
+        expect_files(c, r, 1, "0:1000 2:0i 0:20 ");
+        /* The image's size is known once an agent has it. */
+        core_cache_delta(c, "n1", &(struct core_file){id_of("docker://alpine:3"), 7000}, 1, NULL, 0, false);
+        expect_files(c, r, 2, "0:1000 2:7000i 0:20 ");
+        assert_int_equal(inputs_held(c, r->parts[0].inputs, 2, agent_find(c, "n1")), 7000);
+}
+
+static void test_one_job(void **state)
+{
+        struct core *c = *state;
+        const char *const attributes[] = {"~TransferInput", "\"https://far.org/$(f),x.txt\"",
+                                          "TransferInputSizeMB", "3", NULL};
+        const char *const nothing[] = {"TransferInput", "\"x.txt,/home/ann/y\"", NULL};
+        struct request *r;
+
+        configure(c);
+        r = submit(c, "a\n", 1, attributes);
+        assert_false(inputs_differ(r->parts[0].inputs)); /* a job alone shares all with itself */
+        expect_files(c, r, MEMBER_ANY, "1:1572864 ");
+        r = submit(c, NULL, 1, nothing);
+        assert_null(r->parts[0].inputs);
+}
+
+static void expect_near(struct core *c, const struct request *r, const char *agent, const char *members)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        set_print(&b, inputs_near(c, r->parts[0].inputs, agent_find(c, agent)));
+        assert_string_equal(buf_z(&b), members);
+}
+
+static void test_near(void **state)
+{
+        struct core *c = *state;
+        const char *const two[] = {"~TransferInput", "\"https://se.lab/$(f),https://far.org/$(Process)\"",
+                                   NULL};
+        struct request *r;
+        uint64_t gone = id_of("https://se.lab/b");
+
+        configure(c);
+        r = submit(c, "a\nb\na\nb\nc\n", 5, two);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/a"), 1}, 1, NULL, 0, false);
+        expect_near(c, r, "n1", "0,2");
+        core_cache_delta(c, "n1", &(struct core_file){gone, 1}, 1, NULL, 0, false);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://far.org/3"), 1}, 1, NULL, 0, false);
+        expect_near(c, r, "n1", "0-3");
+        core_cache_delta(c, "n1", NULL, 0, &gone, 1, false); /* member 3 has another file there */
+        expect_near(c, r, "n1", "0,2-3");
+        core_cache_delta(c, "n1", NULL, 0, NULL, 0, true);
+        expect_near(c, r, "n1", "");
+}
+
+/* The rows of a large part come in slices; the result is the same as if they had come at once. */
+static void test_large(void **state)
+{
+        struct core *c = *state;
+        const char *const attributes[] = {"~TransferInput", "\"https://se.lab/$(f)\"", "~TransferInputSizes",
+                                          "\"$INT(f)\"", NULL};
+        BUF_CLEANUP struct buf items = {0};
+        struct request *r;
+        unsigned slices = 0;
+        uint32_t n = 20000;
+
+        configure(c);
+        for (uint32_t i = 0; i < n; i++)
+                buf_printf(&items, "%u\n", i);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/19999"), 19999}, 1, NULL, 0,
+                         false);
+        r = submit(c, buf_z(&items), n, attributes);
+        assert_null(inputs_near(c, r->parts[0].inputs, agent_find(c, "n1")));
+        expect_files(c, r, n - 1, "");
+        while (core_tick(c) == 0)
+                slices++;
+        assert_in_range(slices, 10, 30);
+        expect_files(c, r, n - 1, "0:19999 ");
+        expect_near(c, r, "n1", "19999");
+        /* A queued job with a file of its own stays under 100 bytes. */
+        assert_in_range(core_bytes(c), n * 20, n * 50);
+}
+
+static const struct queue *offer(struct core *c, const char *agent, const char *ad)
+{
+        const struct core_offer o = {
+                .agent = agent, .queue = "default", .serial = 1, .ad = str_of(ad), .jobs_max = 4};
+
+        core_agent_connected(c, agent);
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        return agent_find(c, agent)->queues;
+}
+
+static void test_cost(void **state)
+{
+        struct core *c = *state;
+        const char *const attributes[] = {"TransferInput",
+                                          "\"https://se.lab/a,https://far.org/b\"",
+                                          "TransferInputSizes",
+                                          "\"1000000,5000000\"",
+                                          "ExpectedRunTime",
+                                          "3600",
+                                          "PriceWeight",
+                                          "60",
+                                          "RequestCpus",
+                                          "2",
+                                          "TransferOutputSizeMB",
+                                          "10",
+                                          "OutputDestination",
+                                          "\"https://far.org/out/\"",
+                                          NULL};
+        const struct core_link links[] = {{STR("lab"), 2000, 1000000}, {STR("far"), 100000, 500000}};
+        struct core_cost cost;
+        struct request *r;
+        const struct queue *q;
+
+        configure(c);
+        r = submit(c, NULL, 1, attributes);
+        q = offer(c, "n1", "[Cpus=4; Memory=100; Disk=100; Price=0.5]");
+        cost_of(c, &r->parts[0], 0, q, &cost); /* nothing was measured */
+        assert_int_equal(cost.fetch_ms, 2 * COST_LATENCY_US / 1000 + 6000000ull * 1000 / COST_BYTES_PER_S);
+        core_links(c, "n1", links, 2);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/a"), 1000000}, 1, NULL, 0, false);
+        cost_of(c, &r->parts[0], 0, q, &cost);
+        assert_int_equal(cost.bytes_in, 6000000);
+        assert_int_equal(cost.bytes_held, 1000000);
+        assert_int_equal(cost.bytes_out, 10 << 20);
+        assert_int_equal(cost.fetch_ms, 10100);
+        assert_int_equal(cost.run_ms, 3600000);
+        assert_int_equal(cost.send_ms, 100 + (10 << 20) / 500);
+        assert_true(cost.price > 0.999 && cost.price < 1.001);
+        assert_int_equal(cost.price_ms, 60000);
+        assert_int_equal(cost.total_ms, 10100 + 3600000 + 100 + (10 << 20) / 500 + 60000);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://far.org/b"), 5000000}, 1, NULL, 0,
+                         false);
+        cost_of(c, &r->parts[0], 0, q, &cost);
+        assert_int_equal(cost.fetch_ms, 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_shared_and_own, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_one_job, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_near, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_large, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_cost, bare_core, bare_core_free),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
