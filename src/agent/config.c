@@ -1,16 +1,16 @@
 #include "agent/config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "agent/users.h"
+#include "base/doc.h"
 #include "base/fs.h"
+#include "base/quantity.h"
 
 enum kind { TEXT, LIST, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY, PAIRS };
 struct setting {
@@ -89,35 +89,6 @@ void config_deinit(struct config *c)
         memset(c, 0, sizeof(*c));
 }
 
-struct unit {
-        const char *name;
-        double factor;
-};
-static const struct unit sizes[] = {
-        {"", 1},          {"B", 1},       {"K", 1024},      {"KiB", 1024},          {"M", 1 << 20},
-        {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}, {"T", 1099511627776.0}, {"TiB", 1099511627776.0},
-        {NULL, 0}};
-static const struct unit times[] = {{"", 1000},     {"ms", 1},       {"s", 1000}, {"m", 60000},
-                                    {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
-static const struct unit thousandths[] = {{"", 1000}, {NULL, 0}};
-static const struct unit ones[] = {{"", 1}, {NULL, 0}};
-
-static int quantity(struct str text, const struct unit *units, uint64_t *ret)
-{
-        size_t n = 0;
-        while (n < text.n && (isdigit((unsigned char)text.p[n]) || text.p[n] == '.'))
-                n++;
-        double v;
-        if (n == 0 || str_to_double(str_head(text, n), &v) < 0)
-                return -EINVAL;
-        for (const struct unit *u = units; u->name; u++)
-                if (str_ieqz(str_trim(str_skip(text, n)), u->name) && v * u->factor < 9e18) {
-                        *ret = (uint64_t)(v * u->factor);
-                        return 0;
-                }
-        return -EINVAL;
-}
-
 static int set(struct config *c, const struct setting *s, struct str value, struct err *err)
 {
         void *at = (char *)c + s->at;
@@ -134,10 +105,10 @@ static int set(struct config *c, const struct setting *s, struct str value, stru
                                        CONFIG_LIST_MAX);
                 list->v[list->n++] = str_dupz(value);
                 break;
-        case CPUS: r = quantity(value, thousandths, at); break;
-        case SIZE: r = quantity(value, sizes, at); break;
-        case TIME: r = quantity(value, times, at); break;
-        case COUNT: r = quantity(value, ones, at); break;
+        case CPUS: r = quantity_thousandths(value, at); break;
+        case SIZE: r = quantity_size(value, at); break;
+        case TIME: r = quantity_duration(value, at); break;
+        case COUNT: r = quantity_count(value, at); break;
         case SWITCH:
                 if (str_ieqz(value, "auto") || str_ieqz(value, "true") || str_ieqz(value, "yes") ||
                     str_ieqz(value, "on"))
@@ -167,44 +138,24 @@ static const struct setting *find(struct str name)
         return NULL;
 }
 
-static const char *nearest(struct str name)
-{
-        const char *best = NULL;
-        unsigned least = 4;
-        for (size_t i = 0; i < SETTINGS; i++) {
-                unsigned d = str_distance(name, str_of(settings[i].name), 3);
-                if (d < least) {
-                        least = d;
-                        best = settings[i].name;
-                }
-        }
-        return best;
-}
-
 /* ---- the file */
 
-static struct str scalar(const yaml_node_t *n)
-{
-        return str_make((const char *)n->data.scalar.value, n->data.scalar.length);
-}
-
-/* `owner: user`, as lines of the shepherd's map. */
-static int pairs(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value,
-                 struct err *err)
+/* `NAME@DOMAIN: user` lines. */
+static int pairs(struct config *c, const struct setting *s, const struct doc *map, struct err *err)
 {
         struct config_list *l = (void *)((char *)c + s->at);
-        for (yaml_node_pair_t *p = value->data.mapping.pairs.start; p < value->data.mapping.pairs.top; p++) {
-                const yaml_node_t *k = yaml_document_get_node(doc, p->key),
-                                  *v = yaml_document_get_node(doc, p->value);
-                if (k->type != YAML_SCALAR_NODE || v->type != YAML_SCALAR_NODE)
+
+        for (const struct doc *d = map->first; d; d = d->next) {
+                struct str owner = d->key, user = d->text;
+                struct buf b = {0};
+
+                if (d->kind != DOC_WORD)
                         return err_set(err, -EINVAL, "%s maps owners to users", s->name);
                 if (l->n == CONFIG_LIST_MAX)
                         return err_set(err, -EINVAL, "%s has more than %d lines", s->name, CONFIG_LIST_MAX);
-                struct str owner = scalar(k), user = scalar(v);
-                if (memchr(owner.p, ' ', owner.n) || memchr(owner.p, '\n', owner.n) || owner.p[0] == '#' ||
-                    memchr(user.p, '\n', user.n) || owner.n + user.n > 500)
+                if (str_find(owner, ' ') >= 0 || str_find(owner, '\n') >= 0 || str_starts(owner, STR("#")) ||
+                    str_find(user, '\n') >= 0 || owner.n + user.n > 500)
                         return err_set(err, -EINVAL, "%s cannot map '" STR_FMT "'", s->name, STR_ARG(owner));
-                struct buf b = {0};
                 buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(owner),
                            STR_ARG(str_eqz(user, "same name") ? STR("*") : user));
                 l->v[l->n++] = buf_take(&b);
@@ -212,73 +163,50 @@ static int pairs(struct config *c, yaml_document_t *doc, const struct setting *s
         return 0;
 }
 
-static int node(struct config *c, yaml_document_t *doc, const struct setting *s, const yaml_node_t *value,
-                struct err *err)
+static int node(struct config *c, const struct setting *s, const struct doc *d, struct err *err)
 {
         int r = 0;
-        if (value->type == YAML_MAPPING_NODE && s->kind == PAIRS)
-                return pairs(c, doc, s, value, err);
-        if (value->type == YAML_SCALAR_NODE)
-                return set(c, s, scalar(value), err);
-        if (value->type == YAML_SEQUENCE_NODE && s->kind == LIST) {
-                for (yaml_node_item_t *i = value->data.sequence.items.start;
-                     i < value->data.sequence.items.top && r == 0; i++) {
-                        const yaml_node_t *item = yaml_document_get_node(doc, *i);
-                        r = item->type == YAML_SCALAR_NODE
-                                    ? set(c, s, scalar(item), err)
-                                    : err_set(err, -EINVAL, "%s is a list of words", s->name);
-                }
-                return r;
-        }
-        return err_set(err, -EINVAL, "%s has a value of the wrong kind", s->name);
+
+        if (d->kind == DOC_MAP && s->kind == PAIRS)
+                return pairs(c, s, d, err);
+        if (d->kind == DOC_WORD)
+                return set(c, s, d->text, err);
+        if (d->kind != DOC_LIST || s->kind != LIST)
+                return err_set(err, -EINVAL, "%s has a value of the wrong kind", s->name);
+        for (const struct doc *i = d->first; i && r == 0; i = i->next)
+                r = i->kind == DOC_WORD ? set(c, s, i->text, err)
+                                        : err_set(err, -EINVAL, "%s is a list of words", s->name);
+        return r;
 }
 
-static int document(struct config *c, yaml_document_t *doc, const char *path, struct err *err)
+static int read_settings(struct config *c, const struct doc *root, struct err *err)
 {
-        const yaml_node_t *root = yaml_document_get_root_node(doc);
-        if (!root || (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0))
-                return 0;
-        if (root->type != YAML_MAPPING_NODE)
-                return err_set(err, -EINVAL, "%s: settings are written `name: value`", path);
-        for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top; p++) {
-                const yaml_node_t *k = yaml_document_get_node(doc, p->key),
-                                  *v = yaml_document_get_node(doc, p->value);
-                struct str name = k->type == YAML_SCALAR_NODE ? scalar(k) : STR("?");
-                const struct setting *s = find(name);
-                unsigned line = (unsigned)k->start_mark.line + 1;
-                if (!s) {
-                        const char *near = nearest(name);
-                        return err_set(err, -EINVAL, "%s:%u: there is no setting '" STR_FMT "'%s%s%s", path,
-                                       line, STR_ARG(name), near ? "; did you mean " : "", near ? near : "",
-                                       near ? "?" : "");
-                }
-                int r = node(c, doc, s, v, err);
+        const char *keys[SETTINGS + 1] = {0};
+        int r;
+
+        for (size_t i = 0; i < SETTINGS; i++)
+                keys[i] = settings[i].name;
+        r = doc_only(root, keys, err);
+        for (const struct doc *d = root->first; d && r == 0; d = d->next) {
+                r = node(c, find(d->key), d, err);
                 if (r < 0)
-                        return err_prefix(err, r, "%s:%u", path, line);
+                        doc_where(err, r, d);
         }
-        return 0;
+        return r;
 }
 
 int config_file(struct config *c, const char *path, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
-        int r = fs_read(AT_FDCWD, path, 1 << 20, &text, err);
-        if (r < 0)
-                return r;
-        yaml_parser_t parser;
-        yaml_document_t doc;
-        if (!yaml_parser_initialize(&parser))
-                abort();
-        yaml_parser_set_input_string(&parser, (const unsigned char *)buf_z(&text), text.n);
-        if (!yaml_parser_load(&parser, &doc)) {
-                r = err_set(err, -EINVAL, "%s:%zu: %s", path, parser.problem_mark.line + 1,
-                            parser.problem ? parser.problem : "not YAML");
-        } else {
-                r = document(c, &doc, path, err);
-                yaml_document_delete(&doc);
-        }
-        yaml_parser_delete(&parser);
+        struct doc *root = NULL;
         struct stat st;
+        int r = fs_read(AT_FDCWD, path, 1 << 20, &text, err);
+
+        if (r == 0)
+                r = doc_parse(path, buf_view(&text), &root, err);
+        if (r == 0 && root)
+                r = read_settings(c, root, err);
+        doc_free(root);
         if (r == 0 && c->users.n && geteuid() == 0 &&
             (stat(path, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022)))
                 r = err_set(err, -EPERM, "%s has `users`: it must be root's, and writable by nobody else",

@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <yaml.h>
 
+#include "base/doc.h"
 #include "base/fs.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
@@ -30,6 +30,7 @@ static const struct setting {
         {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
 };
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
 static void list_deinit(struct config_list *l)
 {
@@ -59,121 +60,75 @@ static int list_add(struct config_list *l, struct str value, struct err *err)
         return 0;
 }
 
-/* "90s", "5m", "2h", "1d"; a bare number is seconds. */
-static int parse_duration(struct str text, int64_t *ret_ms, struct err *err)
+static int add_word(void *arg, struct str word, struct err *err)
 {
-        static const struct {
-                char unit;
-                int64_t ms;
-        } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
-        int64_t scale = 1000, n;
-        struct str digits = text;
+        return list_add(arg, word, err);
+}
 
-        for (size_t i = 0; text.n && i < sizeof(units) / sizeof(units[0]); i++)
-                if (text.p[text.n - 1] == units[i].unit) {
-                        scale = units[i].ms;
-                        digits = str_head(text, text.n - 1);
-                }
-        if (str_to_i64(digits, &n) != 0 || n <= 0 || n > 1000000000)
-                return err_set(err, -EINVAL, "'" STR_FMT "' is not a duration: write 90s, 5m, 2h or 1d",
-                               STR_ARG(text));
-        *ret_ms = n * scale;
+static int set_duration(int64_t *at, const struct doc *d, struct err *err)
+{
+        uint64_t ms;
+        int r = doc_duration(d, &ms, err);
+
+        if (r != 0)
+                return r;
+        if (ms == 0) {
+                err_set(err, -EINVAL, "%s must be longer than that", d->key.p);
+                return doc_where(err, -EINVAL, d);
+        }
+        *at = (int64_t)ms;
         return 0;
 }
 
-static int set_value(struct config *c, const struct setting *s, struct str value, struct err *err)
+static int set_level(enum log_level *at, const struct doc *d, struct err *err)
+{
+        if (d->kind == DOC_WORD && log_level_parse(d->text.p, at) == 0)
+                return 0;
+        err_set(err, -EINVAL, "%s must be error, warn, info or debug", d->key.p);
+        return doc_where(err, -EINVAL, d);
+}
+
+static int set_value(struct config *c, const struct setting *s, const struct doc *d, struct err *err)
 {
         void *at = (char *)c + s->offset;
-        char level[16];
+        struct str text;
+        int r;
 
         switch (s->kind) {
         case KIND_TEXT:
-                if (!*(char **)at)
-                        *(char **)at = str_dupz(value);
-                return 0;
-        case KIND_LIST: return list_add(at, value, err);
-        case KIND_DURATION: return parse_duration(value, at, err);
-        case KIND_LEVEL:
-                snprintf(level, sizeof(level), STR_FMT, STR_ARG(value));
-                if (log_level_parse(level, at) != 0)
-                        return err_set(err, -EINVAL, "'%s' is not a log level: error, warn, info, debug",
-                                       level);
-                return 0;
+                r = doc_text(d, &text, err);
+                if (r == 0 && !*(char **)at)
+                        *(char **)at = str_dupz(text);
+                return r;
+        case KIND_LIST: return doc_words(d, add_word, at, err);
+        case KIND_DURATION: return set_duration(at, d, err);
+        case KIND_LEVEL: return set_level(at, d, err);
         }
         return 0;
 }
 
 static const struct setting *find_setting(struct str key)
 {
-        for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        for (size_t i = 0; i < SETTINGS; i++)
                 if (str_eqz(key, settings[i].key))
                         return &settings[i];
         return NULL;
 }
 
-static struct str scalar(const yaml_node_t *n)
-{
-        return str_make((const char *)n->data.scalar.value, n->data.scalar.length);
-}
-
-static int read_pair(struct config *c, yaml_document_t *doc, const yaml_node_pair_t *pair, int *ret_line,
-                     struct err *err)
-{
-        const yaml_node_t *key = yaml_document_get_node(doc, pair->key);
-        const yaml_node_t *value = yaml_document_get_node(doc, pair->value);
-        const struct setting *s;
-        int r = 0;
-
-        *ret_line = (int)key->start_mark.line + 1;
-        if (key->type != YAML_SCALAR_NODE)
-                return err_set(err, -EINVAL, "a setting's name must be a word");
-        s = find_setting(scalar(key));
-        if (!s)
-                return err_set(err, -EINVAL, "there is no setting '" STR_FMT "'", STR_ARG(scalar(key)));
-        if (value->type == YAML_SCALAR_NODE)
-                return set_value(c, s, scalar(value), err);
-        if (value->type != YAML_SEQUENCE_NODE || s->kind != KIND_LIST)
-                return err_set(err, -EINVAL, "'%s' must be a %s", s->key,
-                               s->kind == KIND_LIST ? "list of words" : "word");
-        for (yaml_node_item_t *i = value->data.sequence.items.start;
-             i < value->data.sequence.items.top && r == 0; i++) {
-                const yaml_node_t *item = yaml_document_get_node(doc, *i);
-
-                if (item->type != YAML_SCALAR_NODE)
-                        return err_set(err, -EINVAL, "'%s' must be a list of words", s->key);
-                r = set_value(c, s, scalar(item), err);
-        }
-        return r;
-}
-
 int config_parse(struct config *c, const char *name, struct str text, struct err *err)
 {
-        yaml_parser_t parser;
-        yaml_document_t doc;
-        yaml_node_t *root;
-        int r = 0, line = 0;
+        const char *keys[SETTINGS + 1] = {0};
+        struct doc *root;
+        int r = doc_parse(name, text, &root, err);
 
-        if (!yaml_parser_initialize(&parser))
-                return -ENOMEM;
-        yaml_parser_set_input_string(&parser, (const unsigned char *)(text.p ? text.p : ""), text.n);
-        if (!yaml_parser_load(&parser, &doc)) {
-                r = err_set(err, -EINVAL, "%s:%d: %s", name, (int)parser.problem_mark.line + 1,
-                            parser.problem ? parser.problem : "not YAML");
-                yaml_parser_delete(&parser);
+        if (r != 0 || !root)
                 return r;
-        }
-        root = yaml_document_get_root_node(&doc);
-        if (root && root->type != YAML_MAPPING_NODE)
-                r = err_set(err, -EINVAL, "%s: it must be a list of 'setting: value' lines", name);
-        else if (root)
-                for (yaml_node_pair_t *p = root->data.mapping.pairs.start;
-                     p < root->data.mapping.pairs.top && r == 0; p++) {
-                        r = read_pair(c, &doc, p, &line, err);
-                        if (r != 0)
-                                err_prefix(err, r, "%s:%d", name, line);
-                }
-        yaml_document_delete(&doc);
-        yaml_parser_delete(&parser);
+        for (size_t i = 0; i < SETTINGS; i++)
+                keys[i] = settings[i].key;
+        r = doc_only(root, keys, err);
+        for (const struct doc *d = root->first; d && r == 0; d = d->next)
+                r = set_value(c, find_setting(d->key), d, err);
+        doc_free(root);
         return r;
 }
 
