@@ -174,6 +174,20 @@ static char *old_environment(struct maker *k)
         return message_text(k->m, buf_view(&out));
 }
 
+/* The image a step runs in, as the place that runs containers is told it; "": none. */
+static char *container(struct maker *k)
+{
+        BUF_CLEANUP struct buf image = {0};
+        struct str v;
+
+        if (text_of(k, k->attr.ContainerImage, &v))
+                return message_text(k->m, v);
+        if (!text_of(k, k->attr.DockerImage, &v))
+                return (char *)protobuf_c_empty_string;
+        buf_printf(&image, "docker://" STR_FMT, STR_ARG(v));
+        return message_text(k->m, buf_view(&image));
+}
+
 static void set_step(struct maker *k, Drover__Template *t)
 {
         Drover__Step *step = message_alloc(k->m, sizeof(*step));
@@ -192,6 +206,7 @@ static void set_step(struct maker *k, Drover__Template *t)
         step->stdin_file = text(k, k->attr.In);
         step->stdout_file = text(k, k->attr.Out);
         step->stderr_file = text(k, k->attr.Err);
+        step->container = container(k);
         step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
         t->steps = message_alloc(k->m, sizeof(*t->steps));
         t->steps[t->n_steps++] = step;

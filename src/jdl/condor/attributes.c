@@ -412,20 +412,6 @@ static int own_attributes(struct reader *r)
         return 0;
 }
 
-static int universe(struct reader *r)
-{
-        ENTRY_CLEANUP struct entry e = {0};
-        int rc = entry_get(r, "universe", &e);
-
-        if (rc > 0 && !str_ieqz(buf_view(&e.text), "vanilla") && !str_ieqz(buf_view(&e.text), "5"))
-                return entry_fail(r, &e,
-                                  "'" STR_FMT "' is not supported; only vanilla is, which is also what a "
-                                  "file without this line gets",
-                                  STR_ARG(str_head(buf_view(&e.text), 40)));
-        attribute_default(r, "JobUniverse", "5");
-        return rc < 0 ? rc : 0;
-}
-
 static int hold(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
@@ -444,13 +430,15 @@ int attributes_make(struct reader *r)
         int rc = other_keywords(r);
 
         if (!rc)
-                rc = universe(r);
+                rc = universe_make(r);
         if (!rc)
                 rc = command_make(r);
         if (!rc)
                 rc = files_make(r);
         if (!rc)
                 rc = plain_keywords(r);
+        if (!rc)
+                rc = accounts_make(r);
         if (!rc)
                 rc = policy_make(r);
         if (!rc)

@@ -51,9 +51,6 @@ static int file_list(struct reader *r, const char *keyword, const char *attribut
         if (rc <= 0)
                 return rc;
         tidy_list(entry_unquoted(&e), &list);
-        if (str_search(buf_view(&list), STR("://")) >= 0)
-                return entry_fail(r, &e,
-                                  "URLs are not supported; copy the files first, or let the job do it");
         *ret_given = list.n > 0;
         return attribute_string(r, attribute, &e, buf_view(&list));
 }
@@ -118,6 +115,8 @@ static int transfers(struct reader *r)
         if (when && strcmp(when, "ON_EXIT_OR_EVICT") == 0)
                 return fail_at_queue(r, "when_to_transfer_output = ON_EXIT_OR_EVICT is not supported, for "
                                         "nothing is kept of a job that is evicted; use ON_EXIT");
+        if (!should && r->universe == UNIVERSE_LOCAL && !inputs && !outputs && !when)
+                should = "NO"; /* it runs where its files are */
         if (should && strcmp(should, "NO") == 0) {
                 if (inputs || outputs)
                         return fail_at_queue(r, "should_transfer_files = NO contradicts transfer_input_files "

@@ -45,8 +45,7 @@ static bool separates(char c)
         return c == ' ' || c == '\t' || c == ',';
 }
 
-/* Takes the next word, parted by blanks and commas. */
-static bool next_word(struct str *rest, struct str *ret)
+bool queue_word(struct str *rest, struct str *ret)
 {
         size_t n = 0;
 
@@ -162,7 +161,7 @@ static int read_head(struct queue *q, struct str head)
         struct str rest = head, word;
         const char *first = NULL;
 
-        while (next_word(&rest, &word)) {
+        while (queue_word(&rest, &word)) {
                 bool name = macro_is_name(word) && !(word.p[0] >= '0' && word.p[0] <= '9');
 
                 if (name && !first)
@@ -190,7 +189,7 @@ static void add_words(struct queue *q, struct str text)
 {
         struct str word;
 
-        while (next_word(&text, &word))
+        while (queue_word(&text, &word))
                 add_line(q, word);
 }
 
@@ -361,7 +360,7 @@ static int add_variables(struct queue *q)
         struct form_part *p = q->reader->part;
         struct str rest = q->variables, name;
 
-        while (next_word(&rest, &name)) {
+        while (queue_word(&rest, &name)) {
                 for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
                         if (str_ieqz(name, reserved[i]))
                                 return reader_fail(q->reader, q->at,

@@ -4,8 +4,8 @@
  *   lines.c      logical lines of the files that are being read
  *   settings.c   what was assigned, and the macros made of it
  *   queue.c      a queue statement: variables, items, steps
- *   attributes.c from settings to the attributes of a part; command.c, files.c, places.c, policy.c: its
- * chapters
+ *   attributes.c from settings to the attributes of a part; its chapters: universe.c, command.c, files.c,
+ *                accounts.c, policy.c, resources.c, places.c
  */
 #pragma once
 #include "base/macro.h"
@@ -42,6 +42,15 @@ struct branch { /* of an if */
         struct place at;
 };
 
+enum universe {
+        UNIVERSE_VANILLA,
+        UNIVERSE_CONTAINER,
+        UNIVERSE_DOCKER,
+        UNIVERSE_GRID,
+        UNIVERSE_LOCAL, /* and scheduler: the machine of the submit */
+        UNIVERSE_PARALLEL,
+};
+
 struct reader {
         const struct form_world *world;
         const struct condor_options *options;
@@ -67,6 +76,7 @@ struct reader {
         /* While a part is made: */
         struct form_part *part;
         uint64_t first_member;
+        enum universe universe;
         bool slice;      /* row numbers are those of the list before it was sliced */
         struct place at; /* what is being expanded, for warnings */
 };
@@ -106,6 +116,9 @@ bool queue_is_statement(struct str line, struct str *ret_rest);
 /* Reads a queue statement (rest: what stands behind the word), makes a part of it, and fills the part's
  * variables, items, rows and steps. */
 int queue_read(struct reader *r, struct str rest, struct place at);
+
+/* Takes the next word, parted by blanks, commas and ends of lines. */
+bool queue_word(struct str *rest, struct str *ret);
 
 /* attributes.c */
 int attributes_make(struct reader *r); /* the attributes of r->part, from the settings */
@@ -164,5 +177,20 @@ int path_from_cwd(struct reader *r, const struct entry *e, struct str path, stru
 /* The chapters; each 0 or a failure. */
 int command_make(struct reader *r);
 int files_make(struct reader *r);
-int places_make(struct reader *r); /* sizes and requirements; after all others */
+int universe_make(struct reader *r); /* before all others */
+int accounts_make(struct reader *r);
+int resources_make(struct reader *r);
+int places_make(struct reader *r); /* resources and requirements; after all others */
 int policy_make(struct reader *r);
+
+/* Clauses for the requirements, joined by &&. `mentioned`: the user's own speak of this attribute of the
+ * place.
+ */
+void clause_add(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void resources_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str name), void *arg,
+                       struct buf *out);
+/* True: a clause holds late macros. */
+bool universe_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str name), void *arg,
+                      struct buf *out);
+bool universe_wants_arch(const struct reader *r); /* of the machine of the submit, if nothing else is said */
+bool universe_wants_opsys(const struct reader *r);

@@ -1,0 +1,343 @@
+/* What a job asks of a place in numbers: cores, memory, disk, GPUs, and whatever else places declare.
+ *
+ * As condor_submit: request_NAME sets RequestNAME, and the place must have as many units of NAME; properties
+ * of GPUs are looked for in the list AvailableGPUs of the place. */
+#include <errno.h>
+
+#include "jdl/condor/reader.h"
+
+/* A number with a unit at its end. Gives the part before the unit and the unit's bytes; false when there is
+ * none. */
+static bool cut_unit(struct str *text, uint64_t *ret_bytes)
+{
+        static const char letters[] = "KMGT";
+        struct str s = *text;
+        const char *at;
+        bool byte = s.n && (s.p[s.n - 1] | 32) == 'b';
+
+        if (byte)
+                s.n--;
+        if (s.n && s.p[s.n - 1] == 'i') /* KiB */
+                s.n--;
+        at = s.n ? strchr(letters, s.p[s.n - 1] & ~32) : NULL;
+        if (at && *at)
+                s.n--;
+        else if (!byte)
+                return false;
+        s = str_trim(s);
+        if (s.n == 0 || !strchr("0123456789.)", s.p[s.n - 1]))
+                return false;
+        if (!at || !*at) {
+                *text = s;
+                *ret_bytes = 1;
+                return true;
+        }
+        *text = s;
+        *ret_bytes = 1024;
+        for (; at > letters; at--)
+                *ret_bytes *= 1024;
+        return true;
+}
+
+/* A plain number with an optional unit, in units of `base` bytes, rounded up. false: it is something else. */
+static bool plain_size(struct str text, uint64_t base, uint64_t *ret)
+{
+        uint64_t bytes = base;
+        double v;
+
+        text = str_trim(text);
+        cut_unit(&text, &bytes);
+        if (text.n == 0 || !strchr("0123456789.", text.p[0]) || str_to_double(text, &v) || v < 0 ||
+            v * (double)bytes > 9e18)
+                return false;
+        v = v * (double)bytes / (double)base;
+        *ret = (uint64_t)v;
+        if ((double)*ret < v)
+                ++*ret;
+        return true;
+}
+
+static int convert_size(struct str text, uint64_t base, struct buf *out)
+{
+        uint64_t v;
+
+        if (plain_size(text, base, &v))
+                buf_printf(out, "%llu", (unsigned long long)v);
+        else
+                buf_str(out, text);
+        return 0;
+}
+
+static int convert_mib(struct str text, struct buf *out, struct err *err)
+{
+        (void)err;
+        return convert_size(text, 1 << 20, out);
+}
+
+static int convert_kib(struct str text, struct buf *out, struct err *err)
+{
+        (void)err;
+        return convert_size(text, 1 << 10, out);
+}
+
+/* A late size with its unit behind the macro, $(x)G: the unit becomes a factor. */
+static void scale_late(struct str text, uint64_t base, struct buf *out)
+{
+        uint64_t bytes;
+
+        if (!cut_unit(&text, &bytes) || bytes == base)
+                buf_str(out, text);
+        else if (bytes > base)
+                buf_printf(out, "(" STR_FMT ") * %llu", STR_ARG(text), (unsigned long long)(bytes / base));
+        else
+                buf_printf(out, "((" STR_FMT ") + %llu) / %llu", STR_ARG(text),
+                           (unsigned long long)(base / bytes - 1), (unsigned long long)(base / bytes));
+}
+
+/* Whether a row's value has a unit of its own. */
+static bool rows_have_units(struct reader *r, const struct entry *e)
+{
+        struct sample s;
+
+        sample_start(&s, r, false);
+        while (sample_next(&s)) {
+                BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
+                struct str text;
+                uint64_t bytes;
+
+                if (sample_expand(&s, buf_view(&e->text), &value, NULL, NULL))
+                        return false;
+                text = str_trim(buf_view(&value));
+                if (cut_unit(&text, &bytes))
+                        return true;
+                if (r->part->variable_count == 0)
+                        return false;
+        }
+        return false;
+}
+
+static int request_size(struct reader *r, const char *keyword, const char *attribute, uint64_t base)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX}, column = {0};
+        bool done = false;
+        uint64_t bytes;
+        struct str s;
+        int rc = entry_get(r, keyword, &e);
+
+        if (rc <= 0 || form_get(r->part, str_of(attribute)))
+                return rc;
+        s = buf_view(&e.text);
+        if (str_ieqz(s, "undefined"))
+                return 0;
+        if (!e.late) {
+                convert_size(s, base, &text);
+        } else if (cut_unit(&s, &bytes)) {
+                scale_late(buf_view(&e.text), base, &text);
+        } else if (rows_have_units(r, &e)) {
+                buf_printf(&column, "Drover%s", attribute);
+                rc = derive_column(r, &e, buf_z(&column), base == 1024 ? convert_kib : convert_mib, &done);
+                if (rc < 0)
+                        return rc;
+                buf_printf(&text, done ? "$(%s)" : "%s", done ? buf_z(&column) : buf_z(&e.text));
+        } else {
+                buf_str(&text, s);
+        }
+        return attribute_expression(r, attribute, &e, buf_view(&text));
+}
+
+/* The attribute of request_NAME. */
+static void request_attribute(struct str keyword, struct buf *out)
+{
+        struct str name = str_skip(keyword, strlen("request_"));
+
+        buf_addz(out, "Request");
+        buf_char(out, name.p[0] >= 'a' && name.p[0] <= 'z' ? (char)(name.p[0] - 32) : name.p[0]);
+        buf_str(out, str_skip(name, 1));
+}
+
+/* Some name after request_ that is no keyword of its own: a resource that only places know. */
+static bool is_custom(struct str name)
+{
+        const struct keyword *k = keyword_find(name);
+
+        return k && strcmp(k->name, "request_*") == 0 && name.n > strlen("request_");
+}
+
+static int custom(struct reader *r, const char *keyword)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf attribute = {0};
+        const struct keyword *near = keyword_near(str_of(keyword));
+        uint64_t units;
+        int rc = entry_get(r, keyword, &e);
+
+        if (rc <= 0 || str_ieqz(buf_view(&e.text), "undefined"))
+                return rc;
+        request_attribute(str_of(keyword), &attribute);
+        if (near && !str_istarts(str_of(near->name), STR("request_")))
+                near = NULL;
+        if (near && str_to_u64(buf_view(&e.text), &units) != 0)
+                return reader_fail(r, e.at, "%s is no keyword; is %s meant?", keyword, near->name);
+        if (near)
+                reader_warn(r, e.at,
+                            "%s asks for units of a resource that a place must declare; is %s meant?",
+                            keyword, near->name);
+        if (form_get(r->part, buf_view(&attribute)))
+                return 0;
+        return attribute_expression(r, buf_z(&attribute), &e, buf_view(&e.text));
+}
+
+static int customs(struct reader *r)
+{
+        int rc = 0;
+
+        for (size_t i = 0; rc >= 0 && i < r->setting_count; i++)
+                if (!r->settings[i]->builtin && is_custom(str_of(r->settings[i]->name)))
+                        rc = custom(r, r->settings[i]->name);
+        for (size_t i = 0; rc >= 0 && i < r->part->variable_count; i++)
+                if (is_custom(str_of(r->part->variables[i])) &&
+                    !settings_get(r, str_of(r->part->variables[i])))
+                        rc = custom(r, r->part->variables[i]);
+        return rc;
+}
+
+/* 12.1 is the runtime 12010; a whole number stands as it is. */
+static int convert_runtime(struct str text, struct buf *out, struct err *err)
+{
+        int64_t whole;
+        double version;
+
+        (void)err;
+        if (str_to_i64(text, &whole) == 0 && whole >= 1000)
+                buf_str(out, text);
+        else if (str_to_double(text, &version) == 0 && version >= 0 && version < 1000)
+                buf_printf(out, "%lld", (long long)(version * 100 + 0.5) * 10);
+        else
+                buf_str(out, text);
+        return 0;
+}
+
+static int convert_nothing(struct str text, struct buf *out, struct err *err)
+{
+        (void)err;
+        buf_str(out, text);
+        return 0;
+}
+
+/* Adds a condition on each GPU to `all`. */
+static int gpu_condition(struct reader *r, const char *keyword, const char *condition, derive_fn *convert,
+                         struct buf *all, struct entry *ret_last)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
+        int rc = entry_get(r, keyword, &e);
+
+        if (rc <= 0)
+                return rc;
+        if (!e.late)
+                convert(buf_view(&e.text), &value, NULL);
+        else
+                buf_str(&value, buf_view(&e.text));
+        buf_printf(all, "%s%s(" STR_FMT ")", all->n ? " && " : "", condition, STR_ARG(buf_view(&value)));
+        ret_last->at = e.at;
+        ret_last->late |= e.late;
+        return 0;
+}
+
+static int gpus(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0}, require = {0};
+        BUF_CLEANUP struct buf all = {.max = CONDOR_VALUE_MAX};
+        int rc = entry_get(r, "request_gpus", &e);
+
+        if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestGPUs")))
+                rc = attribute_expression(r, "RequestGPUs", &e, buf_view(&e.text));
+        if (rc >= 0)
+                rc = entry_get(r, "require_gpus", &require);
+        if (rc > 0)
+                rc = attribute_expression(r, "RequireGPUs", &require, buf_view(&require.text));
+        if (rc >= 0 && require.text.n)
+                buf_printf(&all, "(" STR_FMT ")", STR_ARG(buf_view(&require.text)));
+        if (rc >= 0)
+                rc = gpu_condition(r, "gpus_minimum_capability", "Capability >= ", convert_nothing, &all,
+                                   &require);
+        if (rc >= 0)
+                rc = gpu_condition(r, "gpus_maximum_capability", "Capability <= ", convert_nothing, &all,
+                                   &require);
+        if (rc >= 0)
+                rc = gpu_condition(r, "gpus_minimum_memory", "GlobalMemoryMb >= ", convert_mib, &all,
+                                   &require);
+        if (rc >= 0)
+                rc = gpu_condition(r, "gpus_minimum_runtime", "MaxSupportedVersion >= ", convert_runtime,
+                                   &all, &require);
+        if (rc < 0 || all.n == 0)
+                return rc;
+        require.keyword = "require_gpus";
+        if (!form_get(r->part, STR("RequestGPUs")))
+                return entry_fail(r, &require,
+                                  "it says what GPUs must be like, and none is requested; add "
+                                  "request_gpus = 1");
+        return attribute_expression(r, "RequireGPUs", &require, buf_view(&all));
+}
+
+int resources_make(struct reader *r)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, "request_cpus", &e);
+
+        if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestCpus")))
+                rc = attribute_expression(r, "RequestCpus", &e, buf_view(&e.text));
+        if (rc == 0)
+                attribute_default(r, "RequestCpus", "1");
+        if (rc >= 0)
+                rc = request_size(r, "request_memory", "RequestMemory", 1 << 20);
+        if (rc >= 0)
+                rc = request_size(r, "request_disk", "RequestDisk", 1 << 10);
+        if (rc >= 0)
+                rc = gpus(r);
+        if (rc >= 0)
+                rc = customs(r);
+        return rc < 0 ? rc : 0;
+}
+
+/* A request of nothing compares nothing. */
+static bool asks_nothing(const struct form_attribute *a)
+{
+        double v;
+
+        return !a->late && (str_ieqz(str_of(a->text), "undefined") || strcmp(a->text, "\"\"") == 0 ||
+                            (str_to_double(str_of(a->text), &v) == 0 && v <= 0));
+}
+
+void resources_clauses(struct reader *r, bool (*mentioned)(void *arg, struct str name), void *arg,
+                       struct buf *out)
+{
+        static const char *const sized[] = {"Cpus", "Memory", "Disk"};
+
+        for (size_t i = 0; i < 3; i++) {
+                BUF_CLEANUP struct buf request = {0};
+
+                buf_printf(&request, "Request%s", sized[i]);
+                if (form_get(r->part, buf_view(&request)))
+                        clause_add(out, "(TARGET.%s >= Request%s)", sized[i], sized[i]);
+        }
+        for (size_t i = 0; i < r->part->attribute_count; i++) {
+                const struct form_attribute *a = &r->part->attributes[i];
+                const char *tag = a->name + strlen("Request");
+                BUF_CLEANUP struct buf require = {0};
+
+                if (!str_istarts(str_of(a->name), STR("Request")) || strlen(tag) < 2 || tag[0] == '_' ||
+                    str_ieqz(str_of(tag), "Cpus") || str_ieqz(str_of(tag), "Memory") ||
+                    str_ieqz(str_of(tag), "Disk") || asks_nothing(a) || mentioned(arg, str_of(tag)))
+                        continue;
+                buf_printf(&require, "Require%s", tag);
+                if (form_get(r->part, buf_view(&require)))
+                        clause_add(out, "(countMatches(MY.Require%s, TARGET.Available%s) >= Request%s)", tag,
+                                   tag, tag);
+                else if (a->text[0] == '"')
+                        clause_add(out, "regexp(Request%s, TARGET.%s)", tag, tag);
+                else
+                        clause_add(out, "(TARGET.%s >= Request%s)", tag, tag);
+        }
+}
