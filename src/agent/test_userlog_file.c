@@ -84,6 +84,18 @@ static void test_leaves_out_what_is_there(void **state)
         assert_file(A B C C);
 }
 
+#define X(n) "<c>\n    <a n=\"Proc\"><i>" #n "</i></a>\n    <a n=\"T\"><c>\n        </c></a>\n</c>\n"
+#define J(n) "{\n  \"Proc\": " #n ",\n  \"T\": {}\n}\n"
+
+static void test_other_forms_are_told_apart(void **state)
+{
+        (void)state;
+        append(X(0) X(1) A J(0), false);
+        assert_true(append(X(1) X(2) B J(0) J(1), true));
+        assert_file(X(0) X(1) A J(0) X(2) B J(1));
+        assert_false(append(X(2) B J(1), true));
+}
+
 static void test_only_whole_lines_are_the_same(void **state)
 {
         (void)state;
@@ -177,6 +189,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_appends),
                 TEST(test_leaves_out_what_is_there),
+                TEST(test_other_forms_are_told_apart),
                 TEST(test_only_whole_lines_are_the_same),
                 TEST(test_finds_it_in_the_tail),
                 TEST(test_refuses),

@@ -45,8 +45,10 @@ static void read_tail(const char *path, off_t size, struct buf *tail)
 /* The first event of *rest, its last line included. */
 static struct str cut_event(struct str *rest)
 {
-        ptrdiff_t end = str_search(*rest, STR("\n...\n"));
-        struct str event = end < 0 ? *rest : str_head(*rest, (size_t)end + 5);
+        char first = rest->n ? rest->p[0] : 0;
+        struct str last = first == '<' ? STR("\n</c>\n") : first == '{' ? STR("\n}\n") : STR("\n...\n");
+        ptrdiff_t end = str_search(*rest, last);
+        struct str event = end < 0 ? *rest : str_head(*rest, (size_t)end + last.n);
 
         *rest = str_skip(*rest, event.n);
         return event;

@@ -12,7 +12,8 @@ struct userlog_file_result {
         bool again; /* after an error: a later try may help */
         bool added; /* the last event was not there before */
 };
-/* Appends the text: events, each ended by a line "...". maybe_there: those that stand near the file's end are
- * left out. /dev/null takes everything. 0; or -errno with err. *ret is written in both cases. */
+/* Appends the text: events, each ended by a line "..."; one that begins with '<' by "</c>", with '{' by "}".
+ * maybe_there: those that stand near the file's end are left out. /dev/null takes everything. 0; or -errno
+ * with err. *ret is written in both cases. */
 int userlog_file_append(const char *path, struct str text, bool maybe_there, struct userlog_file_result *ret,
                         struct err *err);

@@ -12,6 +12,9 @@ void ad_print(struct buf *out, const struct ad *ad, enum classad_syntax syntax, 
  * written as expressions, too. A name that is not UTF-8 is written with U+FFFD. Reads back with
  * ad_read_json(). */
 void ad_print_json(struct buf *out, const struct ad *ad, bool with_parents);
+/* The same with a line for each attribute of the ad's own, and an end of line behind it: as HTCondor writes
+ * files of ads. */
+void ad_print_json_lines(struct buf *out, const struct ad *ad);
 /* As XML in HTCondor's form, <c> and a line for each <a>; see PRINT_XML_HEAD for what stands around ads.
  * Reads back with ad_read_xml(). */
 void ad_print_xml(struct buf *out, const struct ad *ad, bool with_parents);

@@ -122,3 +122,21 @@ void ad_print_json(struct buf *out, const struct ad *ad, bool with_parents)
         json_close(&j, '}');
         free(all);
 }
+
+void ad_print_json_lines(struct buf *out, const struct ad *ad)
+{
+        size_t n;
+        struct listed *all = print_listed(ad, false, &n);
+
+        buf_char(out, '{');
+        for (size_t i = 0; i < n; i++) {
+                struct json j = {.out = out};
+
+                buf_addz(out, i ? ",\n  " : "\n  ");
+                json_str(&j, symbols_name(ad->symbols, all[i].name));
+                buf_addz(out, ": ");
+                json_node(&(struct json){.out = out}, all[i].nd, ad->symbols);
+        }
+        buf_addz(out, "\n}\n");
+        free(all);
+}

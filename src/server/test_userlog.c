@@ -14,8 +14,12 @@
 
 static struct userlog_line line(void)
 {
-        return (struct userlog_line){
-                .request = 7, .member = 42, .at_ms = 1767323045678, .host = "n1", .queue = "default"};
+        return (struct userlog_line){.request = 7,
+                                     .member = 42,
+                                     .at_ms = 1767323045678,
+                                     .host = "n1",
+                                     .queue = "default",
+                                     .options = USERLOG_OPTIONS};
 }
 
 static void check(enum userlog_number number, const struct userlog_line *l, const char *want)
@@ -42,6 +46,84 @@ static void test_submit(void **state)
         l.notes = l.user_notes = NULL;
         check(USERLOG_SUBMIT, &l,
               "000 (123456.7890.000) " AT "Job submitted from host: <n1:0?alias=n1>\n...\n");
+}
+
+static void test_options(void **state)
+{
+        static const struct {
+                const char *words;
+                unsigned options;
+                const char *unknown;
+        } rows[] = {
+                {"", USERLOG_ISO_DATE, ""},
+                {"XML", USERLOG_ISO_DATE | USERLOG_XML, ""},
+                {"xml, json", USERLOG_ISO_DATE | USERLOG_JSON, ""},
+                {"JSON !json", USERLOG_ISO_DATE, ""},
+                {"XML TEXT", USERLOG_ISO_DATE, ""},
+                {"UTC,SUB_SECOND", USERLOG_ISO_DATE | USERLOG_UTC | USERLOG_SUB_SECOND, ""},
+                {"UTC SUB_SECOND LEGACY", 0, ""},
+                {"LEGACY UTC !LEGACY", USERLOG_UTC | USERLOG_ISO_DATE, ""},
+                {"!ISO_DATE", 0, ""},
+                {"ISO_DATE what ! no", USERLOG_ISO_DATE, "what"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct str unknown = STR_NONE;
+
+                assert_int_equal(userlog_options(str_of(rows[i].words), USERLOG_OPTIONS, &unknown),
+                                 rows[i].options);
+                assert_true(str_eqz(unknown, rows[i].unknown));
+        }
+}
+
+static void test_times(void **state)
+{
+        static const struct {
+                unsigned options;
+                const char *at;
+        } rows[] = {
+                {0, "01/02 03:04:05 "},
+                {USERLOG_UTC, "01/02 03:04:05Z "},
+                {USERLOG_ISO_DATE | USERLOG_SUB_SECOND, "2026-01-02 03:04:05.678 "},
+                {USERLOG_ISO_DATE | USERLOG_SUB_SECOND | USERLOG_UTC, "2026-01-02 03:04:05.678Z "},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                BUF_CLEANUP struct buf want = {0};
+                struct userlog_line l = line();
+
+                l.options = rows[i].options;
+                buf_printf(&want, "011 (007.042.000) %sJob was unsuspended.\n...\n", rows[i].at);
+                check(USERLOG_UNSUSPENDED, &l, buf_z(&want));
+        }
+}
+
+static void test_ads(void **state)
+{
+        struct userlog_line l = line();
+
+        (void)state;
+        l.symbols = symbols_new();
+        l.options = USERLOG_JSON | USERLOG_ISO_DATE;
+        l.reason = STR("by \"ann\" <a@b>\n");
+        l.code = 1;
+        check(USERLOG_HELD, &l,
+              "{\n  \"MyType\": \"JobHeldEvent\",\n  \"EventTypeNumber\": 12,\n"
+              "  \"EventTime\": \"2026-01-02T03:04:05\",\n  \"Cluster\": 7,\n  \"Proc\": 42,\n  \"Subproc\": "
+              "0,\n"
+              "  \"HoldReason\": \"by \\\"ann\\\" <a@b>\",\n  \"HoldReasonCode\": 1,\n"
+              "  \"HoldReasonSubCode\": 0\n}\n");
+        l.options = USERLOG_XML | USERLOG_SUB_SECOND | USERLOG_UTC;
+        check(USERLOG_RELEASED, &l,
+              "<c>\n    <a n=\"MyType\"><s>JobReleaseEvent</s></a>\n"
+              "    <a n=\"EventTypeNumber\"><i>13</i></a>\n"
+              "    <a n=\"EventTime\"><s>2026-01-02T03:04:05.678Z</s></a>\n"
+              "    <a n=\"Cluster\"><i>7</i></a>\n    <a n=\"Proc\"><i>42</i></a>\n"
+              "    <a n=\"Subproc\"><i>0</i></a>\n"
+              "    <a n=\"Reason\"><s>by \"ann\" &lt;a@b&gt;</s></a>\n</c>\n");
+        symbols_free(l.symbols);
 }
 
 static void test_execute(void **state)
@@ -254,10 +336,17 @@ static void test_numbers(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_submit),     cmocka_unit_test(test_execute),
-                cmocka_unit_test(test_terminated), cmocka_unit_test(test_killed_by_a_signal),
-                cmocka_unit_test(test_evicted),    cmocka_unit_test(test_held_released_aborted),
-                cmocka_unit_test(test_lost),       cmocka_unit_test(test_numbers),
+                cmocka_unit_test(test_options),
+                cmocka_unit_test(test_times),
+                cmocka_unit_test(test_ads),
+                cmocka_unit_test(test_submit),
+                cmocka_unit_test(test_execute),
+                cmocka_unit_test(test_terminated),
+                cmocka_unit_test(test_killed_by_a_signal),
+                cmocka_unit_test(test_evicted),
+                cmocka_unit_test(test_held_released_aborted),
+                cmocka_unit_test(test_lost),
+                cmocka_unit_test(test_numbers),
         };
 
         setenv("TZ", "UTC", 1);

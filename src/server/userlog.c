@@ -12,6 +12,7 @@
 #include "server/userlog_private.h"
 
 #define LATE_COST 8 /* a member whose path must be expanded, in members */
+#define AD_COST   4 /* one whose events are XML or JSON */
 
 struct userlog *userlog_new(void)
 {
@@ -21,6 +22,7 @@ struct userlog *userlog_new(void)
         u->channels = map_new();
         u->places = map_new();
         u->sent = idmap_new();
+        u->event_names = symbols_new();
         u->next_seq = 1;
         return u;
 }
@@ -84,6 +86,7 @@ void userlog_free(struct userlog *u)
         idmap_free(u->sent);
         map_free(u->channels);
         map_free(u->places);
+        symbols_free(u->event_names);
         free(u);
 }
 
@@ -108,6 +111,25 @@ static int make_path(struct server *s, uint64_t request, uint32_t member, struct
         return buf_z(out)[0] != '/' || buf_check(out) != 0 || str_eqz(buf_view(out), "/dev/null") ? -1 : 0;
 }
 
+/* The form of the part's lines. UserLogUseXML is a boolean, or as HTCondor's writer reads it, 1 or 2. */
+static unsigned part_options(struct server *s, uint64_t request, const struct ad *ad, uint32_t first)
+{
+        struct userlog *u = s->userlog;
+        BUF_CLEANUP struct buf words = {.max = 1024};
+        struct value v = {.type = VALUE_UNDEFINED};
+        unsigned options = USERLOG_OPTIONS;
+
+        if (core_member_text(s->core, request, first, u->format, &words) == 0)
+                options = userlog_options(buf_view(&words), options, NULL);
+        if (ad && ad_literal(ad, u->use_xml, &v) && (options & (USERLOG_XML | USERLOG_JSON)) == 0) {
+                if (v.type == VALUE_BOOLEAN && v.boolean)
+                        options |= USERLOG_XML;
+                else if (v.type == VALUE_INTEGER)
+                        options |= (unsigned)v.integer & (USERLOG_XML | USERLOG_JSON);
+        }
+        return options;
+}
+
 static bool part_init(struct server *s, uint64_t request, uint32_t part, struct logged_part *p)
 {
         struct userlog *u = s->userlog;
@@ -127,6 +149,7 @@ static bool part_init(struct server *s, uint64_t request, uint32_t part, struct 
                 return false;
         if (!p->late)
                 p->path = buf_take(&path);
+        p->options = part_options(s, request, ad, (uint32_t)p->first);
         if (core_member_text(s->core, request, (uint32_t)p->first, u->submit_host, &host) != 0 ||
             host.n == 0) {
                 char name[256] = "localhost";
@@ -147,6 +170,8 @@ static void intern(struct server *s)
         if (u->user_log)
                 return;
         u->user_log = symbols_intern(symbols, STR("UserLog"));
+        u->format = symbols_intern(symbols, STR("UserLogFormat"));
+        u->use_xml = symbols_intern(symbols, STR("UserLogUseXML"));
         u->iwd = symbols_intern(symbols, STR("Iwd"));
         u->domain = symbols_intern(symbols, STR("FileSystemDomain"));
         u->submit_host = symbols_intern(symbols, STR("SubmitHost"));
@@ -442,6 +467,8 @@ static void add_lines(struct server *s, struct entry *e, uint32_t member, const 
         struct userlog_line l = e->line;
 
         l.member = member;
+        l.options = p->options;
+        l.symbols = u->event_names;
         l.reason = str_of(e->reason);
         l.host = e->place ? e->place->agent : "unknown";
         l.queue = e->place ? e->place->queue : NULL;
@@ -469,8 +496,10 @@ bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *bu
                 return false;
         e->at.member = m;
         p = part_of(e->log, m);
+        if (p->options & (USERLOG_XML | USERLOG_JSON))
+                cost = AD_COST;
         if (p->late) {
-                cost = LATE_COST;
+                cost += LATE_COST;
                 if (make_path(s, e->log->request, (uint32_t)m, &path) != 0)
                         goto next; /* it has none; or the request is gone, and with it the names of its files
                                     */

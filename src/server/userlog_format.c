@@ -5,15 +5,66 @@
 
 #include "core/core.h"
 
+unsigned userlog_options(struct str words, unsigned options, struct str *unknown)
+{
+        static const struct {
+                const char *word;
+                unsigned set, clear;
+        } rows[] = {
+                {"ISO_DATE", USERLOG_ISO_DATE, 0},
+                {"UTC", USERLOG_UTC, 0},
+                {"SUB_SECOND", USERLOG_SUB_SECOND, 0},
+                {"XML", USERLOG_XML, USERLOG_JSON},
+                {"JSON", USERLOG_JSON, USERLOG_XML},
+                {"TEXT", 0, USERLOG_XML | USERLOG_JSON},
+                {"LEGACY", 0, USERLOG_ISO_DATE | USERLOG_UTC | USERLOG_SUB_SECOND},
+                {"!LEGACY", USERLOG_ISO_DATE, 0},
+        };
+
+        while (words.n) {
+                size_t n = 0, i;
+                struct str word;
+                bool off;
+
+                while (n < words.n && !strchr(", \t\n", words.p[n]))
+                        n++;
+                word = str_head(words, n);
+                words = str_skip(words, n + (n < words.n));
+                off = word.n && word.p[0] == '!' && !str_ieqz(word, "!LEGACY");
+                for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                        if (str_ieqz(off ? str_skip(word, 1) : word, rows[i].word))
+                                break;
+                if (word.n == 0)
+                        continue;
+                if (i == sizeof(rows) / sizeof(rows[0])) {
+                        if (unknown && unknown->n == 0)
+                                *unknown = word;
+                        continue;
+                }
+                options &= ~(off ? rows[i].set : rows[i].clear);
+                options |= off ? 0 : rows[i].set;
+        }
+        return options;
+}
+
 static void add_header(struct buf *out, enum userlog_number number, const struct userlog_line *l)
 {
         time_t at = (time_t)(l->at_ms / 1000);
         struct tm tm;
 
-        localtime_r(&at, &tm);
-        buf_printf(out, "%03d (%03" PRIu64 ".%03" PRIu32 ".000) %04d-%02d-%02d %02d:%02d:%02d ", (int)number,
-                   l->request, l->member, tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-                   tm.tm_sec);
+        if (l->options & USERLOG_UTC)
+                gmtime_r(&at, &tm);
+        else
+                localtime_r(&at, &tm);
+        buf_printf(out, "%03d (%03" PRIu64 ".%03" PRIu32 ".000) ", (int)number, l->request, l->member);
+        if (l->options & USERLOG_ISO_DATE)
+                buf_printf(out, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+        else
+                buf_printf(out, "%02d/%02d", tm.tm_mon + 1, tm.tm_mday);
+        buf_printf(out, " %02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+        if (l->options & USERLOG_SUB_SECOND)
+                buf_printf(out, ".%03d", (int)(l->at_ms % 1000));
+        buf_addz(out, l->options & USERLOG_UTC ? "Z " : " ");
 }
 
 /* One line; nothing in it can end an event or begin another. */
@@ -36,10 +87,16 @@ static void add_time(struct buf *out, const char *what, int64_t ms)
                    (int)(s / 60 % 60), (int)(s % 60));
 }
 
+void userlog_cpu_time(struct buf *out, int64_t user_ms, int64_t system_ms)
+{
+        add_time(out, "Usr", user_ms);
+        add_time(out, ", Sys", system_ms);
+}
+
 static void add_usage(struct buf *out, int64_t user_ms, int64_t system_ms, const char *of)
 {
-        add_time(out, "\t\tUsr", user_ms);
-        add_time(out, ", Sys", system_ms);
+        buf_addz(out, "\t\t");
+        userlog_cpu_time(out, user_ms, system_ms);
         buf_printf(out, "  -  %s\n", of);
 }
 
@@ -57,11 +114,6 @@ static void add_ending(struct buf *out, const struct userlog_line *l)
                 buf_printf(out, "\t(1) Normal termination (return value %" PRId32 ")\n", l->exit_code);
 }
 
-static uint64_t mib(uint64_t bytes)
-{
-        return (bytes + (1 << 20) - 1) >> 20;
-}
-
 static void add_resources(struct buf *out, const struct userlog_line *l)
 {
         if (l->cpus == 0)
@@ -71,7 +123,7 @@ static void add_resources(struct buf *out, const struct userlog_line *l)
         buf_printf(out, "\t   %-20s : %8s %8" PRIu64 " %9" PRIu64 " \n", "Disk (KB)", "", l->disk_kib,
                    l->disk_kib);
         buf_printf(out, "\t   %-20s : %8" PRIu64 " %8" PRIu64 " %9" PRIu64 " \n", "Memory (MB)",
-                   mib(l->memory_peak_bytes), l->memory_mib, l->memory_mib);
+                   userlog_mib(l->memory_peak_bytes), l->memory_mib, l->memory_mib);
 }
 
 static void add_terminated(struct buf *out, const struct userlog_line *l)
@@ -104,16 +156,23 @@ static void add_evicted(struct buf *out, const struct userlog_line *l)
         add_resources(out, l);
 }
 
+void userlog_address(struct buf *out, const char *host)
+{
+        buf_printf(out, "<%s:0?alias=%s>", host, host);
+}
+
 static void add_submit(struct buf *out, const struct userlog_line *l)
 {
-        buf_printf(out, "Job submitted from host: <%s:0?alias=%s>\n", l->host, l->host);
+        buf_addz(out, "Job submitted from host: ");
+        userlog_address(out, l->host);
+        buf_char(out, '\n');
         if (l->notes && *l->notes)
                 add_text(out, "    ", str_of(l->notes));
         if (l->user_notes && *l->user_notes)
                 add_text(out, "    ", str_of(l->user_notes));
 }
 
-static void add_place(struct buf *out, const struct userlog_line *l)
+void userlog_slot(struct buf *out, const struct userlog_line *l)
 {
         if (l->queue)
                 buf_printf(out, "%s@", l->queue);
@@ -125,8 +184,10 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
         switch (number) {
         case USERLOG_SUBMIT: add_submit(out, l); break;
         case USERLOG_EXECUTE:
-                buf_printf(out, "Job executing on host: <%s:0?alias=%s>\n\tSlotName: ", l->host, l->host);
-                add_place(out, l);
+                buf_addz(out, "Job executing on host: ");
+                userlog_address(out, l->host);
+                buf_addz(out, "\n\tSlotName: ");
+                userlog_slot(out, l);
                 buf_char(out, '\n');
                 break;
         case USERLOG_EXECUTABLE_ERROR: buf_addz(out, "(1) Job file not executable.\n"); break;
@@ -136,7 +197,8 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
                 buf_printf(out,
                            "Image size of job updated: %" PRIu64 "\n\t%" PRIu64
                            "  -  MemoryUsage of job (MB)\n\t%" PRIu64 "  -  ResidentSetSize of job (KB)\n",
-                           l->memory_peak_bytes >> 10, mib(l->memory_peak_bytes), l->memory_peak_bytes >> 10);
+                           l->memory_peak_bytes >> 10, userlog_mib(l->memory_peak_bytes),
+                           l->memory_peak_bytes >> 10);
                 break;
         case USERLOG_GENERIC: add_text(out, "", l->reason); break;
         case USERLOG_ABORTED:
@@ -162,14 +224,16 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
                 buf_addz(out, "Job disconnected, attempting to reconnect\n");
                 add_text(out, "    ", l->reason);
                 buf_addz(out, "    Trying to reconnect to ");
-                add_place(out, l);
-                buf_printf(out, " <%s:0?alias=%s>\n", l->host, l->host);
+                userlog_slot(out, l);
+                buf_char(out, ' ');
+                userlog_address(out, l->host);
+                buf_char(out, '\n');
                 break;
         case USERLOG_RECONNECT_FAILED:
                 buf_addz(out, "Job reconnection failed\n");
                 add_text(out, "    ", l->reason);
                 buf_addz(out, "    Can not reconnect to ");
-                add_place(out, l);
+                userlog_slot(out, l);
                 buf_addz(out, ", rescheduling job\n");
                 break;
         }
@@ -177,6 +241,10 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
 
 void userlog_format(struct buf *out, enum userlog_number number, const struct userlog_line *l)
 {
+        if (l->options & (USERLOG_XML | USERLOG_JSON)) {
+                userlog_format_ad(out, number, l);
+                return;
+        }
         add_header(out, number, l);
         add_body(out, number, l);
         buf_addz(out, "...\n");

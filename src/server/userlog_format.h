@@ -1,13 +1,28 @@
 /* userlog_format: events of a job as HTCondor's job event log writes them.
  *
- * An event is a line that begins with its number, the job and the local time, what follows by number, and a
- * line "...". Numbers and forms: HTCondor manual, "Job Event Log Codes", and what its reader accepts
- * (condor_event.cpp). The text depends on nothing but what is given, so that the same event formatted again,
- * after a restart, is the same text. Pure, but for the time zone.
+ * As text an event is a line that begins with its number, the job and the time, what follows by number, and a
+ * line "...". In XML and JSON it is a ClassAd (userlog_ad.c). Numbers and forms: HTCondor manual, "Job Event
+ * Log Codes" and EVENT_LOG_FORMAT_OPTIONS, and what its reader accepts (condor_event.cpp). The text depends
+ * on nothing but what is given, so that the same event formatted again, after a restart, is the same text.
+ * Pure, but for the time zone.
  */
 #pragma once
 #include "base/buf.h"
 #include "core/event.h"
+
+/* The words of HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS, and two that it has no word for. */
+enum userlog_option {
+        USERLOG_XML = 1,
+        USERLOG_JSON = 2,        /* wins over XML */
+        USERLOG_ISO_DATE = 0x10, /* else MM/DD, without the year; only text knows both */
+        USERLOG_UTC = 0x20,      /* else local time; marked by a Z */
+        USERLOG_SUB_SECOND = 0x40,
+};
+#define USERLOG_OPTIONS USERLOG_ISO_DATE /* when nobody says anything */
+/* Words parted by blanks or commas, in any case, "!" before one takes it back, LEGACY takes back ISO_DATE,
+ * UTC and SUB_SECOND; the form's words (XML, JSON, and TEXT of our own) each replace the one before. Adds
+ * them to `options`; other words are left out, and the first of them is put into *unknown (NULL is fine). */
+unsigned userlog_options(struct str words, unsigned options, struct str *unknown);
 
 enum userlog_number {
         USERLOG_SUBMIT = 0,
@@ -45,8 +60,21 @@ struct userlog_line {
         uint64_t bytes_in, bytes_out, memory_peak_bytes;
         uint32_t cpus; /* what the attempt took; 0: not known, and no table of resources is written */
         uint64_t memory_mib, disk_kib;
+        unsigned options;        /* userlog_option */
+        struct symbols *symbols; /* for XML and JSON: names of attributes are put there */
 };
 void userlog_format(struct buf *out, enum userlog_number number, const struct userlog_line *l);
+/* Pieces of it. */
+void userlog_cpu_time(struct buf *out, int64_t user_ms,
+                      int64_t system_ms);                         /* Usr 0 00:00:00, Sys 0 00:00:00 */
+void userlog_slot(struct buf *out, const struct userlog_line *l); /* queue@host */
+void userlog_address(struct buf *out, const char *host);          /* <host:0?alias=host> */
+static inline uint64_t userlog_mib(uint64_t bytes)
+{
+        return (bytes + (1 << 20) - 1) >> 20;
+}
+/* In userlog_ad.c: the whole event in XML or JSON. */
+void userlog_format_ad(struct buf *out, enum userlog_number number, const struct userlog_line *l);
 
 /* Which events a record of the core is in the log, in order; returns how many. `started`: the attempt's
  * execute event is in the log (or this record is it). */

@@ -18,9 +18,10 @@ struct seen { /* an attempt, while it lasts */
 };
 struct logged_part {
         uint64_t first, end;
-        bool has, late; /* late: the path is another for each member */
-        bool notes;     /* there are notes for the submit event */
-        char *path;     /* absolute; NULL when late */
+        bool has, late;   /* late: the path is another for each member */
+        bool notes;       /* there are notes for the submit event */
+        unsigned options; /* userlog_option */
+        char *path;       /* absolute; NULL when late */
         char *host;
 };
 struct logged { /* a request with a user log */
@@ -60,6 +61,7 @@ struct missing {
         char *path;
         uint64_t request, count;
         uint32_t member;
+        unsigned options;
         int64_t at_ms;
 };
 struct channel {
@@ -89,7 +91,8 @@ struct userlog {
         uint64_t saved_seq;
         size_t unsaved_bytes; /* acknowledged since */
         int64_t saved_ms;
-        symbol user_log, iwd, domain, submit_host, notes, user_notes;
+        symbol user_log, format, use_xml, iwd, domain, submit_host, notes, user_notes;
+        struct symbols *event_names; /* of attributes: spelled as we do, not as a user did first */
 };
 
 /* userlog.c: adds the lines of the entry's next member; false: it had none left. */

@@ -103,12 +103,13 @@ void channel_unuse(struct userlog *u, struct channel *c)
 /* ---- too much
  * ------------------------------------------------------------------------------------------------- */
 
-static void say_missing(struct channel *c, const char *path, const struct entry *e, uint64_t members)
+static void say_missing(struct channel *c, const struct logged_part *p, const struct entry *e,
+                        uint64_t members)
 {
         struct missing *m;
 
         for (size_t i = c->missing_count; i > 0; i--)
-                if (strcmp(c->missing[i - 1].path, path) == 0) {
+                if (strcmp(c->missing[i - 1].path, p->path) == 0) {
                         c->missing[i - 1].count += members;
                         return;
                 }
@@ -116,7 +117,8 @@ static void say_missing(struct channel *c, const char *path, const struct entry 
                 return;
         MEM_GROW(c->missing, c->missing_cap, c->missing_count + 1);
         m = &c->missing[c->missing_count++];
-        *m = (struct missing){.path = mem_dupz(path),
+        *m = (struct missing){.path = mem_dupz(p->path),
+                              .options = p->options,
                               .request = e->line.request,
                               .member = (uint32_t)set_next(&e->members, e->at.member),
                               .count = members,
@@ -144,7 +146,7 @@ static void drop_oldest(struct userlog *u, struct channel *c)
                                          : 0;
 
                 if (count)
-                        say_missing(c, p->path, e, count);
+                        say_missing(c, p, e, count);
         }
         c->first = e->next;
         if (!c->first)
@@ -316,7 +318,11 @@ static void tell_missing(struct userlog *u, struct channel *c)
 
         for (size_t i = 0; i < c->missing_count; i++) {
                 struct missing *m = &c->missing[i];
-                struct userlog_line l = {.request = m->request, .member = m->member, .at_ms = m->at_ms};
+                struct userlog_line l = {.request = m->request,
+                                         .member = m->member,
+                                         .at_ms = m->at_ms,
+                                         .options = m->options,
+                                         .symbols = u->event_names};
                 struct buf *out = channel_text(u, c, m->path, at, false);
                 size_t before = out->n;
 

@@ -36,13 +36,10 @@ static bool is_meant(const struct waiting *w, const struct event *e)
 
 static void tell(const struct waiting *w, const char *key, const struct event *e)
 {
-        struct str host, line, rest = e->text;
-
         if (w->echo)
-                printf(STR_FMT "...\n", STR_ARG(e->text));
+                printf(STR_FMT "\n", STR_ARG(str_trim(e->text)));
         if (!w->status)
                 return;
-        str_cut(&rest, '\n', &line);
         if (e->number == EVENT_SUBMIT) {
                 printf("%s submitted\n", key);
         } else if (e->number == EVENT_TERMINATED) {
@@ -50,8 +47,7 @@ static void tell(const struct waiting *w, const char *key, const struct event *e
         } else if (e->number == EVENT_ABORTED) {
                 printf("%s aborted\n", key);
         } else if (e->number == EVENT_EXECUTE) {
-                host = str_skip(line, (size_t)(str_search(line, STR("host: ")) + 6));
-                printf("%s executing on host " STR_FMT "\n", key, STR_ARG(str_trim(host)));
+                printf("%s executing on host %s\n", key, e->host);
         }
 }
 

@@ -444,6 +444,8 @@ int attributes_make(struct reader *r)
         if (!rc)
                 rc = hold(r);
         if (!rc)
+                rc = notices_make(r);
+        if (!rc)
                 rc = own_attributes(r);
         if (!rc)
                 rc = places_make(r);

@@ -32,8 +32,15 @@ const struct keyword keywords[] = {
         {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes; nowhere if not given."},
         {"error", "stderr", ACTS, STRING, "Err", NULL, "Where standard error goes; nowhere if not given."},
         {"log", "UserLog", ACTS, STRING, "UserLog", NULL,
-         "A file that the events of the jobs are appended to, in HTCondor's format of a job event log (as text, times as "
-         "`2026-01-31 12:00:00`). An agent that sees the folder of the submit writes it."},
+         "A file that the events of the jobs are appended to, in HTCondor's format of a job event log. An agent that sees "
+         "the folder of the submit writes it."},
+        {"log_xml", "UserLogUseXML", ACTS, OTHER, "UserLogUseXML", NULL,
+         "`True`: events are written to the log as ClassAds in XML, without a head or foot for the file, not as text."},
+        {"log_format", "UserLogFormat", ACTS, OTHER, "UserLogFormat", NULL,
+         "How the log is written, in the words of HTCondor's `DEFAULT_USERLOG_FORMAT_OPTIONS`: `XML` or `JSON` (or `TEXT`), "
+         "and for times `ISO_DATE` (`2026-01-31 12:00:00`, the default), `LEGACY` (`01/31 12:00:00`), `UTC`, `SUB_SECOND`; "
+         "`!` before a word takes it back. Drover's own; the server may have another default. Jobs that share a log "
+         "should agree about its form."},
         {"submit_event_notes", NULL, ACTS, STRING, "SubmitEventNotes", NULL, "A line for the submit event in the log."},
         {"submit_event_user_notes", NULL, ACTS, STRING, "SubmitEventUserNotes", NULL,
          "A second line for the submit event in the log."},
@@ -150,7 +157,6 @@ const struct keyword keywords[] = {
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
         {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
         {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
-        {"log_xml", NULL, IGNORED, OTHER, NULL, OFF, "The log is written as text; see `drover log --json`."},
         {"dagman_log", NULL, IGNORED, OTHER, NULL, NULL, "There is no such log."},
         {"image_size", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
         {"disk_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_disk."},

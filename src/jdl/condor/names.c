@@ -52,6 +52,8 @@ static const char *const known[] = {
         "Out",
         "Err",
         "UserLog",
+        "UserLogFormat",
+        "UserLogUseXML",
         "Iwd",
         "TransferInput",
         "TransferOutput",

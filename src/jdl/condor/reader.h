@@ -182,6 +182,7 @@ int accounts_make(struct reader *r);
 int resources_make(struct reader *r);
 int places_make(struct reader *r); /* resources and requirements; after all others */
 int policy_make(struct reader *r);
+int notices_make(struct reader *r); /* how users are told of their jobs */
 
 /* Clauses for the requirements, joined by &&. `mentioned`: the user's own speak of this attribute of the
  * place.
