@@ -137,6 +137,7 @@ static void queue_free(struct queue *q)
         for (size_t i = 0; i < q->owner_count; i++)
                 free(q->owners[i]);
         free(q->owners);
+        free(q->ends);
         free(q);
 }
 

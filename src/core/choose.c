@@ -1,5 +1,6 @@
 /* A queue can be used when it has room, its agent runs this owner's jobs, and both Requirements agree. Better
- * is what the job ranks higher; of places that it ranks the same, the one with more free processors. */
+ * is what the job ranks higher; of places that it ranks the same, the one of least cost (cost.h) to the job
+ * that goes first; then the one with more free processors. */
 #include "core/choose.h"
 
 #include "classad/match.h"
@@ -19,11 +20,26 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
         return need_fits(ret_need, q) && agree(c, k, q);
 }
 
+static double cost_to_first(struct core *c, const struct class *k, const struct queue *q)
+{
+        const struct bucket *b = class_first_bucket(k);
+        const struct part *p = &b->request->parts[b->part];
+        struct core_cost cost;
+
+        if (c->config.placement == CORE_PLACE_BLIND)
+                return 0;
+        cost_of(c, p, (uint32_t)set_first(&b->idle), q, &cost);
+        if (c->config.placement == CORE_PLACE_CACHED)
+                return -(double)cost.bytes_held;
+        return (double)(cost.total_ms / 1000);
+}
+
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)
 {
         return (struct candidate){
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
+                .cost = cost_to_first(c, k, q),
         };
 }
 
@@ -33,6 +49,8 @@ static int better(const void *x, const void *y)
 
         if (a->rank != b->rank)
                 return a->rank > b->rank ? -1 : 1;
+        if (a->cost != b->cost)
+                return a->cost < b->cost ? -1 : 1;
         return (a->queue->cpus < b->queue->cpus) - (a->queue->cpus > b->queue->cpus);
 }
 

@@ -5,6 +5,7 @@
 struct candidate {
         struct queue *queue;
         double rank; /* the job's own word on this place; higher is better */
+        double cost; /* lower is better; in whole seconds, so that what is about the same counts as that */
 };
 
 /* Would this queue take a member of the class now? Then *ret_need is what the member takes. What only one

@@ -286,6 +286,14 @@ void class_ready_sort(struct core *c)
         c->ready_sorted = true;
 }
 
+void class_look_again(struct core *c, struct class *k)
+{
+        if (!k)
+                return;
+        k->dirty = true;
+        c->match_wanted = true;
+}
+
 void core_rekey(struct core *c)
 {
         for (struct request *r = c->first; r; r = r->next)

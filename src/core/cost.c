@@ -48,17 +48,13 @@ static int64_t to_ms(double us)
         return us < (double)MS_MAX ? (int64_t)(us / 1000) : MS_MAX;
 }
 
-static void add_price(struct core *c, const struct part *p, const struct queue *q, struct core_cost *ret)
+static void add_price(const struct part *p, const struct queue *q, struct core_cost *ret)
 {
-        double price = 0, weight = 0;
-        int64_t cpus = 1;
-
-        if (!q->ad || !eval_real(&c->eval, q->ad, NULL, c->attr.Price, &price) || !(price > 0))
+        if (!(q->price > 0))
                 return;
-        eval_integer(&c->eval, p->template->ad, NULL, c->attr.RequestCpus, &cpus);
-        ret->price = price * (double)cpus * (double)ret->run_ms / HOUR_MS;
-        if (eval_real(&c->eval, p->template->ad, NULL, c->attr.PriceWeight, &weight) && weight > 0)
-                ret->price_ms = to_ms(ret->price * weight * 1e6);
+        ret->price = q->price * (double)p->cpus * (double)ret->run_ms / HOUR_MS;
+        if (p->price_weight > 0)
+                ret->price_ms = to_ms(ret->price * p->price_weight * 1e6);
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
@@ -71,10 +67,10 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
         ret->run_ms = estimate_run_ms(c, p, q, &ret->run_known);
-        ret->bytes_out = estimate_bytes_out(c, p);
+        ret->bytes_out = estimate_bytes_out(p);
         if (ret->bytes_out)
                 ret->send_ms = to_ms(transfer_us(s.data, p->output_store, ret->bytes_out));
-        add_price(c, p, q, ret);
+        add_price(p, q, ret);
         ret->total_ms = ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
 }
 

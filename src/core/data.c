@@ -273,6 +273,12 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
         }
 }
 
+bool data_counts(const struct core *c)
+{
+        return c->files &&
+               (c->config.placement == CORE_PLACE_COST || c->config.placement == CORE_PLACE_CACHED);
+}
+
 bool agent_holds(const struct core_agent *a, uint64_t file)
 {
         return a->data && idmap_get(a->data->held, file);

@@ -35,6 +35,7 @@ struct file {
         uint32_t count, cap;
 };
 
+bool data_counts(const struct core *c); /* where files are decides who gets what */
 bool agent_holds(const struct core_agent *a, uint64_t file);
 void agent_data_free(struct agent_data *d); /* NULL is fine */
 void data_deinit(struct core *c);

@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "core/state.h"
 
-#define ESTIMATES_MAX 200000u /* programs and owners; what is more shares one */
-#define MEMORY        8       /* about so many runs are remembered */
-#define SECONDS_MAX   1000000000
+#define ESTIMATES_MAX 200000u    /* programs and owners; what is more shares one */
+#define MEMORY        8          /* about so many runs are remembered */
+#define NUMBER_MAX    1000000000 /* seconds, megabytes, processors */
 
 static struct estimate *find(struct core *c, struct str key)
 {
@@ -23,12 +23,12 @@ static struct estimate *find(struct core *c, struct str key)
         return e;
 }
 
-static int64_t seconds(struct core *c, const struct part *p, symbol name)
+static int64_t number(struct core *c, const struct part *p, symbol name, int64_t otherwise)
 {
         int64_t v = 0;
 
-        if (!eval_integer(&c->eval, p->template->ad, NULL, name, &v) || v < 0 || v > SECONDS_MAX)
-                return 0;
+        if (!eval_integer(&c->eval, p->template->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
+                return otherwise;
         return v;
 }
 
@@ -43,8 +43,17 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         if (eval_string(&c->eval, p->template->ad, NULL, c->attr.Cmd, &program))
                 buf_str(&key, program);
         p->of_program = find(c, buf_view(&key));
-        p->expected_ms = seconds(c, p, c->attr.ExpectedRunTime) * 1000;
-        p->allowed_ms = seconds(c, p, c->attr.AllowedExecuteDuration) * 1000;
+        p->expected_ms = number(c, p, c->attr.ExpectedRunTime, 0) * 1000;
+        p->allowed_ms = number(c, p, c->attr.AllowedExecuteDuration, 0) * 1000;
+        p->bytes_out_said = number(c, p, c->attr.TransferOutputSizeMB, -1);
+        if (p->bytes_out_said > 0)
+                p->bytes_out_said <<= 20;
+        p->better_wait_ms = number(c, p, c->attr.BetterPlaceWait, -1);
+        if (p->better_wait_ms > 0)
+                p->better_wait_ms *= 1000;
+        p->cpus = number(c, p, c->attr.RequestCpus, 1);
+        p->price_weight = 0;
+        eval_real(&c->eval, p->template->ad, NULL, c->attr.PriceWeight, &p->price_weight);
         eval_reset(&c->eval);
 }
 
@@ -69,22 +78,16 @@ static void add_owner(struct estimate *e, double run_ms, double bytes_out)
 }
 
 /* How much longer than elsewhere a job runs there. */
-static double slowness(struct core *c, const struct queue *q)
+static double slowness(const struct queue *q)
 {
-        double speed = 0;
-
-        if (!q)
-                return 1;
-        if (q->slowness > 0)
+        if (q && q->slowness > 0)
                 return q->slowness;
-        if (q->ad && eval_real(&c->eval, q->ad, NULL, c->attr.Speed, &speed) && speed > 0.01 && speed < 100)
-                return 1 / speed;
-        return 1;
+        return q && q->speed > 0.01 && q->speed < 100 ? 1 / q->speed : 1;
 }
 
 void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
 {
-        double slow = slowness(c, q), expected = p->of_program ? p->of_program->run_ms : 0;
+        double slow = slowness(q), expected = p->of_program ? p->of_program->run_ms : 0;
 
         if (!p->of_program)
                 return;
@@ -102,7 +105,7 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
 
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known)
 {
-        double slow = slowness(c, q), ms = c->everybody.run_ms * slow;
+        double slow = slowness(q), ms = c->everybody.run_ms * slow;
         bool known = true;
 
         if (p->of_program && p->of_program->count)
@@ -122,13 +125,10 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
         return (int64_t)ms;
 }
 
-uint64_t estimate_bytes_out(struct core *c, const struct part *p)
+uint64_t estimate_bytes_out(const struct part *p)
 {
-        int64_t mb;
-
-        if (eval_integer(&c->eval, p->template->ad, NULL, c->attr.TransferOutputSizeMB, &mb) && mb >= 0 &&
-            mb < 1 << 30)
-                return (uint64_t)mb << 20;
+        if (p->bytes_out_said >= 0)
+                return (uint64_t)p->bytes_out_said;
         return p->of_program ? (uint64_t)p->of_program->bytes_out : 0;
 }
 

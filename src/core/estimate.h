@@ -28,7 +28,7 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
  * (ExpectedRunTime, in seconds), else the owner's last two, else the time it is allowed, else everybody's
  * mean; never more than it is allowed. *ret_known: not just everybody's mean. */
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known);
-uint64_t estimate_bytes_out(struct core *c, const struct part *p);
+uint64_t estimate_bytes_out(const struct part *p);
 /* What is left of an attempt that has run for so long. One that has outlived its estimate is expected to run
  * for a quarter of its age more. */
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);

@@ -3,10 +3,16 @@
 #include "core/give.h"
 
 #include "classad/match.h"
+#include "core/better.h"
 #include "core/choose.h"
+#include "core/order.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
 #define LATE_TRIES 16u
+/* Of members that are near, how many are compared; of buckets that are level, how many. */
+#define NEAR_TRIES  64u
+#define LEVEL_TRIES 64u
+#define PASSED_MAX  8u
 
 struct group {
         struct class *class;
@@ -71,13 +77,58 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         return ADD_DONE;
 }
 
-/* Fills the group with members of its bucket, in the order in which this queue should have them. */
-static void group_fill(struct core *c, struct group *g)
+struct near {
+        uint32_t member;
+        uint64_t held;
+};
+
+static int by_held(const void *x, const void *y)
 {
-        SET_FOREACH (&g->bucket->idle, m) {
-                if (group_add(c, g, (uint32_t)m) == ADD_FULL)
+        const struct near *a = x, *b = y;
+
+        if (a->held != b->held)
+                return a->held > b->held ? -1 : 1;
+        return (a->member > b->member) - (a->member < b->member);
+}
+
+/* Adds members of which the agent holds a file, those of which it holds most first. */
+static enum add group_add_near(struct core *c, struct group *g)
+{
+        struct inputs *in = g->bucket->request->parts[g->bucket->part].inputs;
+        const struct set *set = data_counts(c) ? inputs_near(c, in, g->queue->agent) : NULL;
+        struct near near[NEAR_TRIES];
+        struct set idle = {0};
+        size_t n = 0;
+
+        if (!set || set_count(set) == 0)
+                return ADD_DONE;
+        set_copy(&idle, set);
+        set_keep_all(&idle, &g->bucket->idle);
+        SET_FOREACH (&idle, m) {
+                if (n == NEAR_TRIES)
                         break;
+                near[n++] = (struct near){(uint32_t)m, inputs_held(c, in, (uint32_t)m, g->queue->agent)};
         }
+        set_deinit(&idle);
+        if (n > 1)
+                qsort(near, n, sizeof(*near), by_held);
+        for (size_t i = 0; i < n; i++)
+                if (group_add(c, g, near[i].member) == ADD_FULL)
+                        return ADD_FULL;
+        return ADD_DONE;
+}
+
+/* Fills the group with members of its bucket, in the order in which this queue should have them. */
+static void group_fill(struct core *c, struct group *g, enum give_what what)
+{
+        if (group_add_near(c, g) != ADD_FULL && what == GIVE_ANY)
+                SET_FOREACH (&g->bucket->idle, m) {
+                        if (set_has(&g->members, (uint32_t)m) ||
+                            better_elsewhere(c, g->class, g->bucket, (uint32_t)m, g->queue))
+                                continue;
+                        if (group_add(c, g, (uint32_t)m) == ADD_FULL)
+                                break;
+                }
         eval_reset(&c->eval);
 }
 
@@ -106,23 +157,74 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .lease_ms = a.lease_ms,
         };
 
+        better_given(g->bucket->request, &g->members);
         core_emit(c, &e, NULL);
         c->world.assign(c->world.arg, &a);
 }
 
-uint64_t give(struct core *c, struct class *k, struct queue *q)
+/* Buckets that gave the queue nothing. */
+struct passed {
+        const struct bucket *v[PASSED_MAX];
+        size_t n;
+};
+
+static bool was_passed(const struct passed *p, const struct bucket *b)
 {
-        uint64_t given = 0, n = 1;
+        for (size_t i = 0; i < p->n; i++)
+                if (p->v[i] == b)
+                        return true;
+        return false;
+}
 
-        while (k->idle > 0 && n > 0) {
-                struct group g = {.class = k, .bucket = class_first_bucket(k), .queue = q};
+/* The bucket that is next for this queue: of the class's first ones that are level, the one of whose files it
+ * holds most, unless the first of all has waited for too long. NULL: there is none. */
+static struct bucket *next_bucket(struct core *c, struct class *k, struct queue *q,
+                                  const struct passed *passed)
+{
+        struct bucket *first = class_first_bucket(k), *best = NULL;
+        uint64_t most = 0;
+        bool data = data_counts(c) && q->agent->data && !better_is_late(c, first);
 
-                group_fill(c, &g);
+        if (!data && passed->n == 0)
+                return first;
+        for (size_t i = 0; i < k->buckets.count && i < LEVEL_TRIES; i++) {
+                struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
+                uint64_t held = 0;
+
+                if (b->priority != first->priority || was_passed(passed, b))
+                        continue;
+                if (data)
+                        held = inputs_held(c, b->request->parts[b->part].inputs, MEMBER_ANY, q->agent);
+                if (!best || held > most || (held == most && order_bucket_before(b, best))) {
+                        best = b;
+                        most = held;
+                }
+        }
+        return best;
+}
+
+uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what)
+{
+        struct passed passed = {.n = 0};
+        uint64_t given = 0;
+        struct need need;
+
+        while (k->idle > 0 && passed.n < PASSED_MAX) {
+                struct group g = {.class = k, .bucket = next_bucket(c, k, q, &passed), .queue = q};
+                uint64_t n;
+
+                if (!g.bucket)
+                        break;
+                group_fill(c, &g, what);
                 n = set_count(&g.members);
                 if (n)
                         group_hand_out(c, &g);
+                else
+                        passed.v[passed.n++] = g.bucket;
                 set_deinit(&g.members);
                 given += n;
+                if (n == 0 && !choose_fits(c, k, q, &need))
+                        break;
         }
         return given;
 }

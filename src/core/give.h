@@ -2,5 +2,11 @@
 #pragma once
 #include "core/state.h"
 
-/* Gives the queue as many members of the class as it takes now. Returns how many. */
-uint64_t give(struct core *c, struct class *k, struct queue *q);
+enum give_what {
+        GIVE_ANY,
+        GIVE_NEAR, /* only those that read something that the queue's agent holds and other members do not
+                      read */
+};
+/* Gives the queue as many members of the class as it takes now, those whose files it holds first. Returns how
+ * many. */
+uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what);

@@ -3,11 +3,12 @@
  *
  * A pass looks at pairs of which at least one is new since the last pass: a class that has become ready
  * against all offers, an offer that changed against all ready classes. For each class choose.c says which
- * offers it can use, best first; give.c gives members to one after the other until the class or the offers
- * are used up.
+ * offers it can use, best first; give.c gives them members, first to each the jobs whose files it holds, then
+ * to one after the other until the class or the offers are used up.
  */
 #include "classad/match.h"
 #include "base/mem.h"
+#include "core/better.h"
 #include "core/choose.h"
 #include "core/give.h"
 #include "core/order.h"
@@ -73,7 +74,7 @@ static void match_ranked(struct core *c, const struct offers *changed, struct cl
                         struct need need;
 
                         if (classes[k]->idle && choose_fits(c, classes[k], q, &need))
-                                give(c, classes[k], q);
+                                give(c, classes[k], q, GIVE_ANY);
                 }
         }
 }
@@ -82,8 +83,10 @@ static void match_class(struct core *c, struct class *k, const struct offers *o,
 {
         size_t n = choose_offers(c, k, o->v, o->n, found);
 
+        for (size_t i = 0; n > 1 && i < n && k->idle > 0; i++)
+                give(c, k, found[i].queue, GIVE_NEAR);
         for (size_t i = 0; i < n && k->idle > 0; i++)
-                give(c, k, found[i].queue);
+                give(c, k, found[i].queue, GIVE_ANY);
 }
 
 void core_match(struct core *c)
@@ -97,6 +100,7 @@ void core_match(struct core *c)
         if (!c->match_wanted || c->config.shadow)
                 return;
         c->match_wanted = false;
+        better_pass_begins(c);
         for (size_t i = 0; i < c->changed_count; i++)
                 offers_add(&changed, c->changed[i]);
         classes = mem_array(NULL, count + 1, sizeof(struct class *));

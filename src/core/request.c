@@ -170,6 +170,7 @@ void request_free(struct core *c, struct request *r)
         for (size_t i = 0; i < r->priority_count; i++)
                 set_deinit(&r->priorities[i].members);
         free(r->priorities);
+        idmap_free(r->waits);
         set_deinit(&r->held);
         set_deinit(&r->completed);
         set_deinit(&r->removed);

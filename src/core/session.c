@@ -241,6 +241,9 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
         q->total_cpus = ad_find(ad, at->TotalCpus) ? number_of(c, ad, at->TotalCpus) : INT64_MAX;
         q->total_memory_mib = ad_find(ad, at->TotalMemory) ? number_of(c, ad, at->TotalMemory) : INT64_MAX;
+        q->price = q->speed = 0;
+        eval_real(&c->eval, ad, NULL, at->Price, &q->price);
+        eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
                 queue_show_free(c, q);
         eval_reset(&c->eval);

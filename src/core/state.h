@@ -86,6 +86,10 @@ struct part {
         size_t output_store;                    /* its number; sites.store_count: the server's spool */
         struct estimate *of_program, *of_owner; /* of the core; NULL in a shadow */
         int64_t expected_ms, allowed_ms;        /* its run, by its author's word; 0: not said */
+        int64_t bytes_out_said;                 /* by its author; -1: not said */
+        int64_t better_wait_ms;                 /* -1: not said */
+        int64_t cpus;                           /* what it asks for, if that is a number; else 1 */
+        double price_weight;
         struct inputs *inputs; /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
@@ -124,6 +128,7 @@ struct request {
         size_t hold_count, hold_cap;
         struct range_log *log;
         size_t log_count, log_cap;
+        struct idmap *waits; /* members that wait for a better place, and since when (better.c); NULL: none */
         struct priority_group *priorities;
         size_t priority_count, priority_cap;
         struct submission_file *spooled;
@@ -166,7 +171,13 @@ struct queue {
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
-        double slowness;    /* learned, see estimate.c; 0: not yet */
+        double slowness;     /* learned, see estimate.c; 0: not yet */
+        double price, speed; /* as its ad says; 0: it does not */
+        int64_t *ends;       /* when its attempts will end, see busy.c */
+        int64_t ends_at_ms;
+        uint32_t ends_count;
+        uint32_t promised; /* jobs that wait for it, in the pass promised_pass */
+        uint64_t promised_pass;
         struct queue *next; /* of the agent */
 };
 
@@ -210,6 +221,8 @@ struct core {
         uint32_t near_count;    /* see inputs.c */
         struct map *estimates;  /* see estimate.c; NULL: none yet */
         struct estimate everybody;
+        uint64_t pass;         /* of matching; counts */
+        int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
 
         int64_t periodic_due_ms;
         uint64_t periodic_request;           /* where the slice goes on; 0: not under way */
@@ -259,6 +272,7 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more);
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer);
 struct bucket *class_first_bucket(const struct class *k); /* of one that has idle members */
 void class_ready_sort(struct core *c);
+void class_look_again(struct core *c, struct class *k); /* the next pass tries it with every offer */
 void core_rekey(struct core *c);
 
 /* agent.c */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "core/core.h"
+#include "core/state.h"
 
 static struct buf bare_assigned; /* "n1/default 1 0-3\n" */
 
@@ -47,7 +47,7 @@ static inline int bare_core(void **state)
         static const struct core_world world = {NULL,         bare_event,  bare_history,
                                                 bare_keep,    bare_forget, bare_assign,
                                                 bare_control, bare_load,   NULL};
-        static const struct core_config config = {.lease_ms = 60000};
+        static const struct core_config config = {.lease_ms = 86400000};
 
         *state = core_new(&config, &world);
         core_clock(*state, 1700000000000, 1000);
@@ -58,4 +58,86 @@ static inline int bare_core_free(void **state)
         core_free(*state);
         buf_deinit(&bare_assigned);
         return 0;
+}
+
+/* One part of so many jobs, one for each row of items if there are some; attributes end with NULL; the text
+ * of one with '~' before its name is late. */
+static inline struct request *submit(struct core *c, const char *items, uint64_t rows,
+                                     const char *const *attributes)
+{
+        static unsigned char serial;
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000};
+        struct submission_part *p = submission_add_part(&s);
+        uint64_t id;
+        bool existing;
+        struct err err = {""};
+
+        s.uuid[0] = ++serial;
+        for (; *attributes; attributes += 2) {
+                bool late = attributes[0][0] == '~';
+
+                submission_add_attribute(p, str_of(attributes[0] + late), str_of(attributes[1]), late);
+        }
+        if (items)
+                submission_add_variable(p, STR("f"));
+        p->items = str_of(items);
+        p->rows = items ? rows : 1;
+        p->steps = items ? 1 : rows;
+        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
+                fail_msg("%s", err.text);
+        submission_deinit(&s);
+        return request_find(c, id);
+}
+
+static inline uint64_t id_of(const char *url)
+{
+        return file_id(str_of(url));
+}
+
+static inline struct queue *offer(struct core *c, const char *agent, const char *ad)
+{
+        const struct core_offer o = {
+                .agent = agent, .queue = "default", .serial = 1, .ad = str_of(ad), .jobs_max = 100};
+
+        core_agent_connected(c, agent);
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        return agent_find(c, agent)->queues;
+}
+
+/* The place of the attempt is `agent`; it starts now. */
+static inline void started(struct core *c, const char *agent, uint64_t request, uint32_t member)
+{
+        struct set one = {0};
+        struct core_attempts a = {request, request_job(request_find(c, request), member)->fence, &one};
+
+        set_add(&one, member);
+        core_started(c, agent, &a, c->now_ms);
+        set_deinit(&one);
+}
+
+static inline void ended(struct core *c, const char *agent, uint64_t request, uint32_t member)
+{
+        const struct job *j = request_job(request_find(c, request), member);
+        const struct core_result r = {.request = request,
+                                      .member = member,
+                                      .fence = j->fence,
+                                      .started_ms = j->started_ms,
+                                      .ended_ms = c->now_ms};
+
+        assert_true(core_result(c, agent, &r));
+}
+
+/* What has been assigned since the last call. */
+static inline void expect_assigned(struct core *c, const char *text)
+{
+        core_match(c);
+        assert_string_equal(buf_z(&bare_assigned), text);
+        buf_reset(&bare_assigned);
+}
+
+static inline void pass_time(struct core *c, int64_t ms)
+{
+        core_clock(c, c->now_ms + ms, c->steady_ms + ms);
+        while (core_tick(c) == 0)
+                ;
 }

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/state.h"
 #include "core/test_help.h"
 
 static const struct str lab_prefix[] = {{"https://se.lab/", 15}, {"root://se.lab/", 14}};
@@ -23,33 +22,6 @@ static void configure(struct core *c)
         assert_int_equal(core_data_set(c, &data, NULL), 0);
 }
 
-/* One part; attributes end with NULL; the text of one with '~' before its name is late. */
-static struct request *submit(struct core *c, const char *items, uint64_t rows, const char *const *attributes)
-{
-        static unsigned char serial;
-        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000};
-        struct submission_part *p = submission_add_part(&s);
-        uint64_t id;
-        bool existing;
-        struct err err = {""};
-
-        s.uuid[0] = ++serial;
-        for (; *attributes; attributes += 2) {
-                bool late = attributes[0][0] == '~';
-
-                submission_add_attribute(p, str_of(attributes[0] + late), str_of(attributes[1]), late);
-        }
-        if (items)
-                submission_add_variable(p, STR("f"));
-        p->items = str_of(items);
-        p->rows = rows;
-        p->steps = 1;
-        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
-                fail_msg("%s", err.text);
-        submission_deinit(&s);
-        return request_find(c, id);
-}
-
 static bool print_file(void *arg, const struct input *f)
 {
         buf_printf(arg, "%zu:%llu%s ", (size_t)f->store, (unsigned long long)f->bytes, f->image ? "i" : "");
@@ -62,11 +34,6 @@ static void expect_files(struct core *c, const struct request *r, uint32_t membe
 
         inputs_each(c, r->parts[0].inputs, member, print_file, &b);
         assert_string_equal(buf_z(&b), text);
-}
-
-static uint64_t id_of(const char *url)
-{
-        return file_id(str_of(url));
 }
 
 static void test_shared_and_own(void **state)
@@ -163,16 +130,6 @@ static void test_large(void **state)
         expect_near(c, r, "n1", "19999");
         /* A queued job with a file of its own stays under 100 bytes. */
         assert_in_range(core_bytes(c), n * 20, n * 50);
-}
-
-static const struct queue *offer(struct core *c, const char *agent, const char *ad)
-{
-        const struct core_offer o = {
-                .agent = agent, .queue = "default", .serial = 1, .ad = str_of(ad), .jobs_max = 4};
-
-        core_agent_connected(c, agent);
-        assert_int_equal(core_offer(c, &o, NULL), 0);
-        return agent_find(c, agent)->queues;
 }
 
 static void test_cost(void **state)

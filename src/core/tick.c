@@ -1,5 +1,6 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
+#include "core/better.h"
 #include "core/state.h"
 
 #define FILE_SLICE     2000u /* history rows in one call */
@@ -47,7 +48,10 @@ static void forget_old(struct core *c)
 
 int64_t core_tick(struct core *c)
 {
-        int64_t wait = leases_end(c);
+        int64_t wait = leases_end(c), better = better_tick(c);
+
+        if (better < wait)
+                wait = better;
 
         if (history_file_slice(c))
                 wait = 0;

@@ -1,0 +1,27 @@
+/* better: a job that could start here now, but would have its result sooner from a place that is busy, waits
+ * for it; for the files of core/ only.
+ *
+ * Only so many jobs wait for a place as it will have room for before the other one would have been the
+ * quicker, and no job waits longer than the configuration and its author allow (BetterPlaceWait, in seconds).
+ * The clock of a job starts when it is passed over for the first time.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bucket;
+struct class;
+struct core;
+struct queue;
+struct request;
+struct set;
+
+/* Should this member of the bucket be kept from q, which would take it now? */
+bool better_elsewhere(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
+                      struct queue *q);
+/* Has the bucket's first job been idle for so long that no other may go before it for its files' sake? */
+bool better_is_late(const struct core *c, const struct bucket *b);
+void better_pass_begins(struct core *c);
+void better_given(struct request *r, const struct set *members); /* they do not wait any more */
+/* Has those that waited long enough matched again. Milliseconds until it wants to be called again. */
+int64_t better_tick(struct core *c);

@@ -1,0 +1,46 @@
+#include "core/busy.h"
+
+#include "base/mem.h"
+#include "core/state.h"
+
+#define ENDS_MAX      1024u /* attempts of a queue that are looked at */
+#define ENDS_VALID_MS 1000
+
+static int by_time(const void *x, const void *y)
+{
+        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+        return (a > b) - (a < b);
+}
+
+/* When its attempts will end, soonest first, as Unix milliseconds. */
+static void look(struct core *c, struct queue *q)
+{
+        if (q->ends_count == (q->attempt_count < ENDS_MAX ? q->attempt_count : ENDS_MAX) &&
+            c->now_ms - q->ends_at_ms < ENDS_VALID_MS && c->now_ms >= q->ends_at_ms)
+                return;
+        q->ends_count = 0;
+        q->ends_at_ms = c->now_ms;
+        q->ends = mem_array(q->ends, q->attempt_count + 1, sizeof(*q->ends));
+        for (const struct job *j = q->attempts; j && q->ends_count < ENDS_MAX; j = j->next) {
+                const struct part *p = request_part(j->request, j->member, NULL);
+                bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
+
+                q->ends[q->ends_count++] =
+                        c->now_ms + estimate_left_ms(c, p, q, runs ? c->now_ms - j->started_ms : 0);
+        }
+        if (q->ends_count > 1)
+                qsort(q->ends, q->ends_count, sizeof(*q->ends), by_time);
+}
+
+int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth)
+{
+        int64_t at, rounds;
+
+        look(c, q);
+        if (q->ends_count == 0)
+                return BUSY_UNKNOWN;
+        at = q->ends[nth % q->ends_count];
+        rounds = nth / q->ends_count;
+        return (at > c->now_ms ? at - c->now_ms : 0) + rounds * (int64_t)c->everybody.run_ms;
+}

@@ -1,0 +1,13 @@
+/* busy: when a queue that has no room will have some; for the files of core/ only. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct queue;
+
+#define BUSY_UNKNOWN INT64_MAX
+
+/* Until `nth` attempts (0: the first) of this queue have ended, in milliseconds, by what jobs like them took.
+ * With more asked than it has attempts, those that follow them are counted too. BUSY_UNKNOWN: it has none. */
+int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth);

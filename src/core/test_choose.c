@@ -1,0 +1,271 @@
+/* Which place a job goes to, and which job a place gets, for the sake of files. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "core/test_help.h"
+
+#define GB  1000000000u
+#define AD  "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]"
+#define TWO "[Cpus=2; TotalCpus=2; Memory=100; Disk=100]"
+
+static void holds(struct core *c, const char *agent, const char *url, uint64_t bytes)
+{
+        core_agent_connected(c, agent);
+        core_cache_delta(c, agent, &(struct core_file){id_of(url), bytes}, 1, NULL, 0, false);
+}
+
+static const char *const big[] = {"TransferInput", "\"http://a/big\"", "TransferInputSizes", "\"1000000000\"",
+                                  NULL};
+static const char *const own[] = {"~TransferInput", "\"http://a/$(f)\"", "TransferInputSizes",
+                                  "\"1000000000\"", NULL};
+
+static void test_job_finds_its_files(void **state)
+{
+        struct core *c = *state;
+
+        offer(c, "n1", AD);
+        offer(c, "n2", AD);
+        holds(c, "n2", "http://a/big", GB);
+        submit(c, NULL, 1, big);
+        expect_assigned(c, "n2/default 1 0\n");
+}
+
+/* 1 GB that must come outweighs ten files that are there. */
+static void test_bytes_not_files(void **state)
+{
+        const char *const many[] = {"TransferInput", "\"http://a/1,http://a/2,http://a/3,http://a/big\"",
+                                    "TransferInputSizes", "\"10,10,10,1000000000\"", NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", AD);
+        offer(c, "n2", AD);
+        holds(c, "n1", "http://a/1", 10);
+        holds(c, "n1", "http://a/2", 10);
+        holds(c, "n1", "http://a/3", 10);
+        holds(c, "n2", "http://a/big", GB);
+        submit(c, NULL, 1, many);
+        expect_assigned(c, "n2/default 1 0\n");
+}
+
+static void test_rank_goes_first(void **state)
+{
+        const char *const ranked[] = {"TransferInput",
+                                      "\"http://a/big\"",
+                                      "TransferInputSizes",
+                                      "\"1000000000\"",
+                                      "Rank",
+                                      "TARGET.Name == \"n1\"",
+                                      NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", AD);
+        offer(c, "n2", AD);
+        holds(c, "n2", "http://a/big", GB);
+        submit(c, NULL, 1, ranked);
+        expect_assigned(c, "n1/default 1 0\n");
+}
+
+static void test_faster_link_and_cheaper_place(void **state)
+{
+        static const struct str prefix[] = {{"http://a/", 9}};
+        const struct core_store stores[] = {{.urls = {STR("a"), prefix, 1}}};
+        const struct core_data data = {.stores = stores, .store_count = 1};
+        const struct core_link slow[] = {{STR("a"), 1000, 1000000}}, fast[] = {{STR("a"), 1000, 100000000}};
+        const char *const thrifty[] = {"ExpectedRunTime", "3600", "PriceWeight", "3600", NULL};
+        struct core *c = *state;
+
+        assert_int_equal(core_data_set(c, &data, NULL), 0);
+        offer(c, "n1", TWO);
+        offer(c, "n2", AD);
+        core_links(c, "n1", slow, 1);
+        core_links(c, "n2", fast, 1);
+        submit(c, NULL, 1, big);
+        expect_assigned(c, "n2/default 1 0\n");
+        offer(c, "n3", "[Cpus=8; Memory=100; Disk=100; Price=2.0]");
+        submit(c, NULL, 1, thrifty);
+        expect_assigned(c, "n1/default 2 0\n");
+}
+
+/* One offer, many jobs: those whose files are there, the one with most bytes first. */
+static void test_place_gets_its_jobs(void **state)
+{
+        struct core *c = *state;
+
+        holds(c, "n1", "http://a/d", GB);
+        holds(c, "n1", "http://a/b", GB);
+        submit(c, "a\nb\nc\nd\n", 4, own);
+        offer(c, "n1", "[Cpus=3; TotalCpus=3; Memory=100; Disk=100]");
+        expect_assigned(c, "n1/default 1 0-1,3\n");
+}
+
+/* Two offers at once: neither takes what the other one holds. */
+static void test_places_leave_each_other_theirs(void **state)
+{
+        struct core *c = *state;
+
+        submit(c, "a\nb\n", 2, own);
+        offer(c, "n1", AD);
+        offer(c, "n2", AD);
+        holds(c, "n1", "http://a/b", GB);
+        holds(c, "n2", "http://a/a", GB);
+        expect_assigned(c, "n2/default 1 0\nn1/default 1 1\n");
+}
+
+/* The same between requests of one job each. */
+static void test_requests_are_level(void **state)
+{
+        const char *const other[] = {"TransferInput", "\"http://a/other\"", "TransferInputSizes",
+                                     "\"1000000000\"", NULL};
+        struct core *c = *state;
+
+        submit(c, NULL, 1, other);
+        submit(c, NULL, 1, big);
+        holds(c, "n1", "http://a/big", GB);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 0\n");
+        ended(c, "n1", 2, 0);
+        pass_time(c, 3700000); /* but not for ever */
+        submit(c, NULL, 1, big);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 1 0\n");
+}
+
+/* n1 holds 8 GB (640 s to fetch over the link that nobody measured) and is busy for 100 s more. */
+static void wait_story(struct core *c)
+{
+        const char *const attributes[] = {"ExpectedRunTime", "200", NULL};
+        const char *const needs[] = {"TransferInput",
+                                     "\"http://a/big\"",
+                                     "TransferInputSizes",
+                                     "\"8000000000\"",
+                                     "ExpectedRunTime",
+                                     "10",
+                                     NULL};
+
+        submit(c, NULL, 1, attributes);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        holds(c, "n1", "http://a/big", 8ull * GB);
+        pass_time(c, 100000);
+        submit(c, NULL, 3, needs);
+}
+
+static void test_waits_for_a_better_place(void **state)
+{
+        struct core *c = *state;
+
+        wait_story(c);
+        offer(c, "n2", TWO);
+        /* 100 s of waiting for one, 110 for the next, 120: all are better than 640 s. */
+        expect_assigned(c, "");
+        pass_time(c, 60000);
+        expect_assigned(c, "");
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 0\n");
+}
+
+static void test_waits_only_so_long(void **state)
+{
+        struct core *c = *state;
+
+        wait_story(c);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        for (int i = 0; i < 29; i++) { /* the other job does not end, and is always about to */
+                pass_time(c, 10000);
+                expect_assigned(c, "");
+        }
+        pass_time(c, 10000);
+        expect_assigned(c, "n2/default 2 0-1\n");
+}
+
+static void test_goes_when_the_better_place_does(void **state)
+{
+        struct core *c = *state;
+
+        wait_story(c);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        core_agent_away(c, "n1");
+        pass_time(c, 10000);
+        expect_assigned(c, "n2/default 2 0-1\n");
+}
+
+static void test_author_does_not_wait(void **state)
+{
+        const char *const hurry[] = {"TransferInput",
+                                     "\"http://a/big\"",
+                                     "TransferInputSizes",
+                                     "\"8000000000\"",
+                                     "BetterPlaceWait",
+                                     "0",
+                                     NULL};
+        struct core *c = *state;
+
+        wait_story(c);
+        submit(c, NULL, 1, hurry);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "n2/default 3 0\n");
+}
+
+static void test_blind(void **state)
+{
+        struct core *c = *state;
+
+        c->config.placement = CORE_PLACE_BLIND;
+        offer(c, "n1", TWO);
+        offer(c, "n2", AD);
+        holds(c, "n2", "http://a/big", GB);
+        submit(c, NULL, 1, big);
+        expect_assigned(c, "n1/default 1 0\n");
+}
+
+/* Nothing else counts: the place with the bytes, though the author pays dearly for it. */
+static void test_cached_bytes(void **state)
+{
+        const char *const thrifty[] = {"TransferInput",
+                                       "\"http://a/big\"",
+                                       "TransferInputSizes",
+                                       "\"1000\"",
+                                       "ExpectedRunTime",
+                                       "3600",
+                                       "PriceWeight",
+                                       "3600",
+                                       NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", "[Cpus=1; Memory=100; Disk=100; Price=1]");
+        offer(c, "n2", AD);
+        holds(c, "n1", "http://a/big", 1000);
+        submit(c, NULL, 1, thrifty);
+        expect_assigned(c, "n2/default 1 0\n");
+        c->config.placement = CORE_PLACE_CACHED;
+        offer(c, "n2", AD);
+        submit(c, NULL, 1, thrifty);
+        expect_assigned(c, "n1/default 2 0\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(test_job_finds_its_files),  TEST(test_bytes_not_files),
+                TEST(test_rank_goes_first),      TEST(test_faster_link_and_cheaper_place),
+                TEST(test_place_gets_its_jobs),  TEST(test_places_leave_each_other_theirs),
+                TEST(test_requests_are_level),   TEST(test_waits_for_a_better_place),
+                TEST(test_waits_only_so_long),   TEST(test_goes_when_the_better_place_does),
+                TEST(test_author_does_not_wait), TEST(test_blind),
+                TEST(test_cached_bytes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
