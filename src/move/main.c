@@ -1,0 +1,239 @@
+/* drover-mover: a worker that copies, one task at a time, for the agent that holds the other end of its
+ * standard input; or, with words behind it, for people. See move/task.h and drover-mover(8). */
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "move/mover.h"
+
+#define SIGN_MS 1000
+
+static const char usage[] =
+        "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n\n"
+        "Copies between a URL (http, https, ftp, ftps, sftp, file) and a file, as the agent has it done,\n"
+        "and prints what came of it as JSON. See drover-mover(8).\n\n"
+        "  --exec SCHEME=PROGRAM   a program for a further scheme; again for more\n"
+        "  --ca FILE               authorities that https servers may have, in PEM; the system's\n"
+        "  --stall SECONDS         nothing moves for so long: try again; 60\n"
+        "  --tries N               attempts; 5\n"
+        "  --retry MILLISECONDS    before the second; twice as long before each further one; 1000\n"
+        "  --limit SECONDS         for all of them; none\n"
+        "  --size BYTES            get: what it must have\n"
+        "  --sha256 HEX            get: the checksum that it must have\n"
+        "  --help, --version\n";
+
+struct options {
+        struct mover_config config;
+        uint64_t tries, limit_s, size;
+        char *sha256;
+};
+
+static bool number(const char *text, uint64_t *ret)
+{
+        return str_to_u64(str_of(text), ret) == 0 && *ret < 1ull << 50;
+}
+
+static bool option(struct options *o, const char *name, const char *value)
+{
+        uint64_t n;
+        if (!strcmp(name, "--exec"))
+                return mover_config_exec(&o->config, value);
+        if (!strcmp(name, "--ca")) {
+                free(o->config.ca_file);
+                o->config.ca_file = mem_dupz(value);
+                return true;
+        }
+        if (!strcmp(name, "--sha256")) {
+                free(o->sha256);
+                o->sha256 = mem_dupz(value);
+                return strlen(value) == 64;
+        }
+        if (!strcmp(name, "--size"))
+                return number(value, &o->size);
+        if (!number(value, &n))
+                return false;
+        if (!strcmp(name, "--stall"))
+                o->config.stall_ms = n * 1000;
+        else if (!strcmp(name, "--retry"))
+                o->config.retry_ms = n;
+        else if (!strcmp(name, "--tries"))
+                o->tries = n;
+        else if (!strcmp(name, "--limit"))
+                o->limit_s = n;
+        else
+                return false;
+        return true;
+}
+
+/* ---- for an agent */
+
+struct owner {
+        int64_t told_ms;
+};
+
+/* It hears from us each second; when it is gone, so are we. */
+static int alive(void *arg)
+{
+        struct owner *o = arg;
+        struct pollfd p = {.fd = 0, .events = POLLRDHUP};
+        int64_t now = clock_mono_ns() / 1000000;
+        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+                _exit(0);
+        if (now - o->told_ms >= SIGN_MS) {
+                o->told_ms = now;
+                if (move_send_sign(0) < 0)
+                        _exit(0);
+        }
+        return 0;
+}
+
+static int serve(struct options *o)
+{
+        struct owner owner = {0};
+        o->config.alive = alive;
+        o->config.arg = &owner;
+        for (;;) {
+                struct move_task task;
+                struct move_answer answer;
+                int fd, r = move_receive_task(0, &task, &fd);
+                if (r < 0)
+                        return r == -ENOTCONN || r == -ECONNRESET ? 0 : 1;
+                transfer_run(&o->config, &task, fd, &answer);
+                if (fd >= 0)
+                        close(fd);
+                move_task_deinit(&task);
+                if (move_send_answer(0, &answer) < 0)
+                        return 0;
+        }
+}
+
+/* ---- for people */
+
+static void print_answer(const struct move_task *t, const struct move_answer *a)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct json j = {.out = &b};
+        json_open(&j, '{');
+        json_kstrz(&j, "op", move_op_names[t->op]);
+        json_kstrz(&j, "url", t->url);
+        json_kbool(&j, "ok", a->status != MOVE_FAILED);
+        json_kint(&j, "tries", a->tries);
+        json_kint(&j, "bytes_moved", (int64_t)a->moved);
+        json_kint(&j, "took_us", (int64_t)a->took_us);
+        json_kint(&j, "latency_us", (int64_t)a->latency_us);
+        if (a->status == MOVE_DONE && t->op != MOVE_PROBE)
+                json_kint(&j, "size", (int64_t)a->size);
+        if (a->status == MOVE_DONE && t->op == MOVE_GET) {
+                char hex[65];
+                for (int i = 0; i < 32; i++)
+                        snprintf(hex + 2 * i, 3, "%02x", a->sha256[i]);
+                json_kstrz(&j, "sha256", hex);
+                json_kstrz(&j, "etag", a->facts.etag);
+                json_kint(&j, "modified", a->facts.modified_s);
+        }
+        json_close(&j, '}');
+        puts(buf_z(&b));
+        if (a->status == MOVE_FAILED)
+                fprintf(stderr, "drover-mover: %s\n", a->text);
+}
+
+static int open_local(struct move_task *t, const char *file, struct buf *temp)
+{
+        struct stat st;
+        if (t->op == MOVE_PROBE)
+                return -1;
+        if (t->op == MOVE_GET) {
+                buf_printf(temp, "%s.drover-%s.tmp", file, t->tag);
+                return open(buf_z(temp), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        }
+        int fd = open(file, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0)
+                t->size = (uint64_t)st.st_size;
+        return fd;
+}
+
+static bool read_sum(struct move_task *t, const char *hex)
+{
+        size_t n;
+        t->summed = hex != NULL;
+        return !hex || OPENSSL_hexstr2buf_ex(t->sha256, sizeof(t->sha256), &n, hex, 0) == 1;
+}
+
+static int by_hand(struct options *o, const char *op, const char *url, const char *file)
+{
+        BUF_CLEANUP struct buf temp = {0};
+        struct move_task t;
+        struct move_answer a;
+        move_task_init(&t, !strcmp(op, "get") ? MOVE_GET : !strcmp(op, "put") ? MOVE_PUT : MOVE_PROBE);
+        t.url = mem_dupz(url);
+        t.tries = (uint32_t)o->tries;
+        t.limit_ms = o->limit_s * 1000;
+        t.size = o->size;
+        snprintf(t.tag, sizeof(t.tag), "%d", (int)getpid());
+        int r = 2, fd = open_local(&t, file, &temp);
+        if (!read_sum(&t, o->sha256)) {
+                fprintf(stderr, "drover-mover: --sha256 takes 64 hexadecimal digits\n");
+        } else if (fd < 0 && t.op != MOVE_PROBE) {
+                fprintf(stderr, "drover-mover: cannot open %s: %s\n", temp.n ? buf_z(&temp) : file,
+                        strerror(errno));
+        } else {
+                transfer_run(&o->config, &t, fd, &a);
+                if (a.status != MOVE_FAILED && t.op == MOVE_GET && rename(buf_z(&temp), file) < 0) {
+                        a.status = MOVE_FAILED;
+                        snprintf(a.text, sizeof(a.text), "cannot write %s: %s", file, strerror(errno));
+                }
+                print_answer(&t, &a);
+                r = a.status == MOVE_FAILED;
+        }
+        if (r && temp.n)
+                unlink(buf_z(&temp));
+        if (fd >= 0)
+                close(fd);
+        move_task_deinit(&t);
+        return r;
+}
+
+int main(int argc, char **argv)
+{
+        struct options o = {.size = MOVE_SIZE_ANY};
+        int i = 1, r = 2;
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* its files aren't for other processes of this user */
+        signal(SIGPIPE, SIG_IGN);
+        for (; i < argc && !strncmp(argv[i], "--", 2); i += 2) {
+                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version")) {
+                        fputs(!strcmp(argv[i], "--help") ? usage : "drover-mover " DROVER_VERSION "\n",
+                              stdout);
+                        mover_config_deinit(&o.config);
+                        return 0;
+                }
+                if (i + 1 >= argc || !option(&o, argv[i], argv[i + 1])) {
+                        fprintf(stderr, "drover-mover: what is %s %s? see drover-mover --help\n", argv[i],
+                                i + 1 < argc ? argv[i + 1] : "");
+                        return 2;
+                }
+        }
+        int left = argc - i;
+        if (left == 1 && !strcmp(argv[i], "serve"))
+                r = serve(&o);
+        else if (left == 3 && !strcmp(argv[i], "get"))
+                r = by_hand(&o, "get", argv[i + 1], argv[i + 2]);
+        else if (left == 3 && !strcmp(argv[i], "put"))
+                r = by_hand(&o, "put", argv[i + 2], argv[i + 1]);
+        else if (left == 2 && !strcmp(argv[i], "probe"))
+                r = by_hand(&o, "probe", argv[i + 1], NULL);
+        else
+                fputs(usage, stderr);
+        mover_config_deinit(&o.config);
+        free(o.sha256);
+        return r;
+}

@@ -1,0 +1,83 @@
+/* mover: how bytes get from a URL into a file, and back.
+ *
+ * A back end is one struct of functions, struct mover_kind: curl knows http, https, ftp, ftps, sftp and file;
+ * exec hands a scheme that nobody foresaw to a small program (the contract is in drover-mover(8)). It does
+ * one attempt; transfer.c, above it, tries again, sums, compares, and tells. Back ends may block, and may
+ * crash: they live in drover-mover, a process of its own that the agent starts and ends.
+ *
+ * The conformance suite (test_transfer.c) runs unchanged on every back end.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "move/task.h"
+
+/* One attempt's view of its transfer. The file's descriptor is open for reading and writing (GET) or for
+ * reading (PUT). */
+struct transfer {
+        const struct move_task *task;
+        const struct mover_config *config;
+        int fd;
+        int64_t deadline_ms; /* CLOCK_MONOTONIC; INT64_MAX: none */
+        uint64_t done;       /* GET: bytes in the file that are good: a back end may go on behind them */
+        bool resumable;      /* GET: `piece` says what these bytes are the beginning of */
+        struct move_facts piece;
+        void *sum;               /* of these bytes */
+        struct move_facts found; /* what the store said last */
+        char *digest;            /* GET: SHA-256 that the store names, in base64; NULL: it names none */
+        uint64_t moved;          /* over all attempts */
+        uint64_t latency_us;     /* until the first answer */
+};
+
+struct mover_exec { /* a program for a scheme */
+        char *scheme, *program;
+};
+struct mover_config {
+        struct mover_exec *execs;
+        size_t exec_count, exec_cap;
+        char *ca_file;           /* NULL: the system's */
+        uint64_t stall_ms;       /* nothing moves for so long: given up, and tried again; 0: 60 s */
+        uint64_t retry_ms;       /* before the second attempt; doubles up to a minute; 0: 1 s */
+        int (*alive)(void *arg); /* called at least every second or so: 0, or -ECANCELED: stop. May be NULL */
+        void *arg;
+};
+
+/* What an attempt came to, besides 0 (done) and -errno (here: the file cannot be read or written). The
+ * sentence in err begins with what happened; the URL is put before it by who calls. */
+enum mover_outcome {
+        MOVER_UNCHANGED = 1, /* GET with facts known before: it is still that */
+        MOVER_AGAIN,         /* it may work later: no answer, cut off, too busy */
+        MOVER_REFUSED        /* it will not: not there, not allowed, not understood */
+};
+
+struct mover_kind {
+        const char *name;
+        bool (*handles)(const struct mover_config *c, struct str scheme);
+        /* Fills the file by transfer_write, after transfer_restart unless it goes on at t->done. Sets
+         * t->found.
+         */
+        int (*get)(struct transfer *t, struct err *err);
+        /* Sends the task's part of the file, so that it is seen at the URL only when it is whole. */
+        int (*put)(struct transfer *t, struct err *err);
+        /* Asks the store for a sign of life as cheaply as it can; the answer's contents don't matter. Sets
+         * t->latency_us. */
+        int (*probe)(struct transfer *t, struct err *err);
+};
+extern const struct mover_kind mover_curl, mover_exec;
+
+/* For back ends. */
+int transfer_restart(struct transfer *t); /* the file is empty again: 0 or -errno */
+int transfer_write(struct transfer *t, const void *p, size_t n);
+/* The next bytes of what is sent, from `at` on: as many, 0 at the end, or -errno. */
+long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n);
+int transfer_alive(struct transfer *t); /* 0; -ECANCELED, -ETIMEDOUT: stop now */
+/* Sums what a program has written into the file itself. 0 or -errno. */
+int transfer_look(struct transfer *t);
+
+/* Does the task, with every attempt it may have. Fills *answer. `fd` is the local file; -1 for a PROBE. */
+void transfer_run(const struct mover_config *c, const struct move_task *task, int fd,
+                  struct move_answer *answer);
+void mover_config_deinit(struct mover_config *c);
+/* scheme=program; false when it isn't of that form. */
+bool mover_config_exec(struct mover_config *c, const char *text);
+struct str mover_scheme(struct str url); /* empty: there is none */

@@ -1,0 +1,276 @@
+/* The back end for everything else: a program, started for each attempt, that is told what to do in one line
+ * of JSON on its standard input and answers in lines of JSON on its standard output. The file is its
+ * descriptor
+ * 3. What it writes is looked at afterwards, so it is trusted with the copying only. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "move/mover.h"
+
+#define FILE_FD        3
+#define LINE_MAX_BYTES 65536
+#define STALL_MS       60000
+#define STEP_MS        500
+
+struct helper {
+        struct transfer *t;
+        pid_t pid;
+        int out; /* its standard output */
+        struct buf line;
+        int64_t heard_ms;
+        bool answered;
+        int outcome;
+        struct err *err;
+};
+
+static const char *program_of(const struct mover_config *c, struct str scheme)
+{
+        for (size_t i = 0; i < c->exec_count; i++)
+                if (str_ieqz(scheme, c->execs[i].scheme))
+                        return c->execs[i].program;
+        return NULL;
+}
+
+static bool handles(const struct mover_config *c, struct str scheme)
+{
+        return scheme.n && program_of(c, scheme);
+}
+
+static void set_number(json_t *o, const char *key, uint64_t v)
+{
+        json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void write_request(const struct transfer *t, struct buf *out)
+{
+        const struct move_task *task = t->task;
+        json_t *o =
+                json_pack("{s:i, s:s, s:s}", "version", 1, "op", move_op_names[task->op], "url", task->url);
+        if (task->op == MOVE_PUT) {
+                set_number(o, "offset", task->at);
+                set_number(o, "size", task->size);
+                json_object_set_new(o, "tag", json_string(task->tag));
+        }
+        if (task->op == MOVE_GET && task->known) {
+                json_t *known = json_pack("{s:I, s:s}", "modified", (json_int_t)task->facts.modified_s,
+                                          "etag", task->facts.etag);
+                if (task->facts.size != MOVE_SIZE_ANY)
+                        set_number(known, "size", task->facts.size);
+                json_object_set_new(o, "known", known);
+        }
+        char *text = json_dumps(o, JSON_COMPACT);
+        buf_addz(out, text ? text : "{}"); /* a URL that is no UTF-8: the program says so */
+        buf_char(out, '\n');
+        free(text);
+        json_decref(o);
+}
+
+/* ---- the program */
+
+__attribute__((noreturn)) static void become(const char *program, const char *op, int in, int out, int file,
+                                             pid_t parent)
+{
+        char *argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)op, NULL};
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(127);
+        int high[3] = {fcntl(in, F_DUPFD_CLOEXEC, 10), fcntl(out, F_DUPFD_CLOEXEC, 10),
+                       file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 10)};
+        if (dup2(high[0], 0) < 0 || dup2(high[1], 1) < 0 || (file >= 0 && dup2(high[2], FILE_FD) < 0))
+                _exit(127);
+        signal(SIGPIPE, SIG_DFL);
+        execv(program, argv);
+        _exit(errno == ENOENT ? 127 : 126);
+}
+
+static int start(struct helper *x, const char *program, struct err *err)
+{
+        int in[2], out[2];
+        BUF_CLEANUP struct buf request = {0};
+        struct transfer *t = x->t;
+        write_request(t, &request);
+        if (pipe2(in, O_CLOEXEC) < 0)
+                return -errno;
+        if (pipe2(out, O_CLOEXEC) < 0) {
+                int r = -errno;
+                close(in[0]);
+                close(in[1]);
+                return r;
+        }
+        pid_t parent = getpid();
+        x->pid = fork();
+        if (x->pid == 0)
+                become(program, move_op_names[t->task->op], in[0], out[1], t->fd, parent);
+        close(in[0]);
+        close(out[1]);
+        x->out = out[0];
+        fcntl(x->out, F_SETFL, O_NONBLOCK);
+        x->heard_ms = clock_mono_ns() / 1000000;
+        if (x->pid < 0) {
+                close(in[1]);
+                return err_set(err, -EAGAIN, "cannot start %s", program);
+        }
+        fs_write_all(in[1], request.p,
+                     request.n); /* shorter than a pipe holds; what a dead one misses shows */
+        close(in[1]);
+        return 0;
+}
+
+/* ---- its answers */
+
+static void read_facts(const json_t *o, struct move_facts *f)
+{
+        const json_t *size = json_object_get(o, "size"), *modified = json_object_get(o, "modified");
+        const char *etag = json_string_value(json_object_get(o, "etag"));
+        if (json_is_integer(size) && json_integer_value(size) >= 0)
+                f->size = (uint64_t)json_integer_value(size);
+        if (json_is_integer(modified))
+                f->modified_s = json_integer_value(modified);
+        if (etag && strlen(etag) < sizeof(f->etag))
+                snprintf(f->etag, sizeof(f->etag), "%s", etag);
+}
+
+static void take_answer(struct helper *x, int outcome)
+{
+        x->answered = true;
+        x->outcome = outcome;
+}
+
+static void take_line(struct helper *x, struct str line)
+{
+        struct transfer *t = x->t;
+        json_t *o = json_loadb(line.p, line.n, 0, NULL);
+        const char *event = json_string_value(json_object_get(o, "event"));
+        if (!t->latency_us)
+                t->latency_us = (uint64_t)(clock_mono_ns() / 1000000 - x->heard_ms) * 1000 + 1;
+        x->heard_ms = clock_mono_ns() / 1000000;
+        if (!event || x->answered) {
+                if (!x->answered)
+                        take_answer(x, err_set(x->err, MOVER_REFUSED, "its program said '" STR_FMT "'",
+                                               STR_ARG(str_head(line, 200))));
+        } else if (!strcmp(event, "done")) {
+                read_facts(o, &t->found);
+                take_answer(x, 0);
+        } else if (!strcmp(event, "unchanged") && t->task->known) {
+                take_answer(x, MOVER_UNCHANGED);
+        } else if (!strcmp(event, "failed")) {
+                const char *text = json_string_value(json_object_get(o, "text"));
+                take_answer(x,
+                            err_set(x->err,
+                                    json_is_true(json_object_get(o, "again")) ? MOVER_AGAIN : MOVER_REFUSED,
+                                    "%s", text && *text ? text : "its program did not say why"));
+        } /* "progress", and what a later version may say: signs of life */
+        json_decref(o);
+}
+
+/* False: it has closed its output. */
+static bool take_output(struct helper *x)
+{
+        char room[4096];
+        ssize_t n;
+        while ((n = read(x->out, room, sizeof(room))) > 0) {
+                buf_add(&x->line, room, (size_t)n);
+                for (ptrdiff_t end; (end = str_find(buf_view(&x->line), '\n')) >= 0;) {
+                        take_line(x, str_trim(str_head(buf_view(&x->line), (size_t)end)));
+                        buf_consume(&x->line, (size_t)end + 1);
+                }
+                if (x->line.n > LINE_MAX_BYTES) {
+                        take_answer(x, err_set(x->err, MOVER_REFUSED, "its program's line has no end"));
+                        return false;
+                }
+        }
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Until it is over, or must be. 0 or -errno. */
+static int listen_to(struct helper *x)
+{
+        uint64_t stall = x->t->config->stall_ms ? x->t->config->stall_ms : STALL_MS;
+        struct pollfd p = {.fd = x->out, .events = POLLIN};
+        for (;;) {
+                int r = transfer_alive(x->t);
+                if (r < 0)
+                        return r;
+                if (clock_mono_ns() / 1000000 - x->heard_ms > (int64_t)stall)
+                        return err_set(x->err, -ETIMEDOUT, "its program has said nothing for %llu s",
+                                       (unsigned long long)(stall / 1000));
+                if (poll(&p, 1, STEP_MS) > 0 && !take_output(x))
+                        return 0;
+        }
+}
+
+static int end(struct helper *x, const char *program, int r)
+{
+        int status = 0;
+        if (r < 0 || x->line.n > LINE_MAX_BYTES)
+                kill(-x->pid, SIGKILL);
+        while (waitpid(x->pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        kill(-x->pid, SIGKILL); /* what it left behind */
+        close(x->out);
+        if (r < 0)
+                return r;
+        if (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127) && !x->answered)
+                return err_set(x->err, MOVER_REFUSED, "%s cannot be run", program);
+        if (!x->answered)
+                return err_set(x->err, MOVER_AGAIN, "%s ended without an answer (%s %d)", program,
+                               WIFSIGNALED(status) ? "signal" : "status",
+                               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        return x->outcome;
+}
+
+static int run(struct transfer *t, struct err *err)
+{
+        struct helper x = {.t = t, .out = -1, .err = err, .line = {.max = LINE_MAX_BYTES * 2}};
+        const char *program = program_of(t->config, mover_scheme(str_of(t->task->url)));
+        struct err none;
+        if (!err)
+                x.err = &none;
+        int64_t began = clock_mono_ns();
+        int r = start(&x, program, x.err);
+        if (r == 0)
+                r = end(&x, program, listen_to(&x));
+        else if (x.out >= 0)
+                close(x.out);
+        if (r >= 0)
+                t->latency_us = (uint64_t)(clock_mono_ns() - began) / 1000;
+        buf_deinit(&x.line);
+        return r == -ETIMEDOUT ? MOVER_AGAIN : r;
+}
+
+static int get(struct transfer *t, struct err *err)
+{
+        int r = transfer_restart(t);
+        if (r == 0)
+                r = run(t, err);
+        if (r == 0)
+                r = transfer_look(t);
+        if (r == 0)
+                t->moved += t->done;
+        return r;
+}
+
+static int put(struct transfer *t, struct err *err)
+{
+        int r = lseek(t->fd, (off_t)t->task->at, SEEK_SET) < 0 ? -errno : run(t, err);
+        if (r == 0 && t->found.size != MOVE_SIZE_ANY && t->found.size != t->task->size)
+                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
+                               (unsigned long long)t->found.size, (unsigned long long)t->task->size);
+        if (r == 0)
+                t->moved += t->task->size;
+        return r;
+}
+
+const struct mover_kind mover_exec = {"exec", handles, get, put, run};

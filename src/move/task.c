@@ -1,0 +1,233 @@
+#include "move/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/pack.h"
+
+enum packet { PACKET_TASK = 1, PACKET_ANSWER, PACKET_SIGN };
+
+void move_task_init(struct move_task *t, enum move_op op)
+{
+        *t = (struct move_task){.op = op, .size = MOVE_SIZE_ANY};
+        t->facts.size = MOVE_SIZE_ANY;
+}
+
+void move_task_deinit(struct move_task *t)
+{
+        free(t->url);
+        t->url = NULL;
+}
+
+void move_task_copy(struct move_task *to, const struct move_task *from)
+{
+        *to = *from;
+        to->url = mem_dupz(from->url);
+}
+
+/* ---- as bytes */
+
+static void pack_facts(const struct move_facts *f, struct buf *out)
+{
+        pack_u64(out, f->size);
+        pack_i64(out, f->modified_s);
+        pack_str(out, str_of(f->etag));
+}
+
+static void text_into(struct unpack *u, char *room, size_t size)
+{
+        struct str s = unpack_str(u);
+        if (s.n >= size || (s.n && memchr(s.p, 0, s.n)))
+                u->bad = true;
+        else
+                snprintf(room, size, STR_FMT, STR_ARG(s));
+}
+
+static void bytes_into(struct unpack *u, unsigned char room[32])
+{
+        struct str s = unpack_str(u);
+        if (s.n != 32)
+                u->bad = true;
+        else
+                memcpy(room, s.p, 32);
+}
+
+static void unpack_facts(struct unpack *u, struct move_facts *f)
+{
+        f->size = unpack_u64(u);
+        f->modified_s = unpack_i64(u);
+        text_into(u, f->etag, sizeof(f->etag));
+}
+
+void move_pack_task(const struct move_task *t, struct buf *out)
+{
+        pack_u64(out, PACKET_TASK);
+        pack_u64(out, t->op);
+        pack_str(out, str_of(t->url));
+        pack_u64(out, t->at);
+        pack_u64(out, t->size);
+        pack_u64(out, (t->known ? 1u : 0u) | (t->summed ? 2u : 0u));
+        pack_facts(&t->facts, out);
+        pack_str(out, str_make((const char *)t->sha256, 32));
+        pack_u64(out, t->tries);
+        pack_u64(out, t->limit_ms);
+        pack_str(out, str_of(t->tag));
+}
+
+bool move_unpack_task(struct str bytes, struct move_task *ret)
+{
+        struct unpack u = unpack_from(bytes);
+        bool right = unpack_u64(&u) == PACKET_TASK;
+        move_task_init(ret, (enum move_op)unpack_max(&u, MOVE_CHECK));
+        struct str url = unpack_str(&u);
+        ret->at = unpack_u64(&u);
+        ret->size = unpack_u64(&u);
+        uint64_t flags = unpack_max(&u, 3);
+        ret->known = flags & 1;
+        ret->summed = flags & 2;
+        unpack_facts(&u, &ret->facts);
+        bytes_into(&u, ret->sha256);
+        ret->tries = (uint32_t)unpack_max(&u, 1000);
+        ret->limit_ms = unpack_max(&u, INT64_MAX / 4);
+        text_into(&u, ret->tag, sizeof(ret->tag));
+        if (!right || !unpack_done(&u) || url.n > MOVE_URL_MAX || (url.n && memchr(url.p, 0, url.n)))
+                return false;
+        ret->url = str_dupz(url);
+        return true;
+}
+
+void move_pack_answer(const struct move_answer *a, struct buf *out)
+{
+        pack_u64(out, PACKET_ANSWER);
+        pack_u64(out, a->status);
+        pack_u64(out, (uint64_t)a->error);
+        pack_u64(out, a->tries);
+        pack_facts(&a->facts, out);
+        pack_str(out, str_make((const char *)a->sha256, 32));
+        pack_u64(out, a->size);
+        pack_u64(out, a->moved);
+        pack_u64(out, a->took_us);
+        pack_u64(out, a->latency_us);
+        pack_str(out, str_of(a->text));
+}
+
+bool move_unpack_answer(struct str bytes, struct move_answer *ret)
+{
+        struct unpack u = unpack_from(bytes);
+        bool right = unpack_u64(&u) == PACKET_ANSWER;
+        *ret = (struct move_answer){.status = (enum move_status)unpack_max(&u, MOVE_FAILED)};
+        ret->error = (int)unpack_max(&u, 4095);
+        ret->tries = (uint32_t)unpack_max(&u, UINT32_MAX);
+        unpack_facts(&u, &ret->facts);
+        bytes_into(&u, ret->sha256);
+        ret->size = unpack_u64(&u);
+        ret->moved = unpack_u64(&u);
+        ret->took_us = unpack_u64(&u);
+        ret->latency_us = unpack_u64(&u);
+        text_into(&u, ret->text, sizeof(ret->text));
+        return right && unpack_done(&u);
+}
+
+/* ---- as packets */
+
+static int send_packet(int socket, struct str bytes, int fd, int flags)
+{
+        struct iovec io = {(void *)(uintptr_t)bytes.p, bytes.n};
+        union {
+                char room[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = {{0}};
+        struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
+        if (fd >= 0) {
+                m.msg_control = control.room;
+                m.msg_controllen = sizeof(control.room);
+                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(c), &fd, sizeof(int));
+        }
+        ssize_t n;
+        do
+                n = sendmsg(socket, &m, flags | MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : 0;
+}
+
+/* The packet in room; a descriptor that came with it in *ret_fd, else -1. Its length, or -errno. */
+static ssize_t receive_packet(int socket, char *room, size_t size, int flags, int *ret_fd)
+{
+        struct iovec io = {room, size};
+        union {
+                char room[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = {{0}};
+        struct msghdr m = {.msg_iov = &io,
+                           .msg_iovlen = 1,
+                           .msg_control = control.room,
+                           .msg_controllen = sizeof(control.room)};
+        ssize_t n;
+        *ret_fd = -1;
+        do
+                n = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+                        memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        if (n == 0)
+                return -ENOTCONN;
+        return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
+}
+
+int move_send_task(int socket, const struct move_task *t, int fd)
+{
+        BUF_CLEANUP struct buf b = {0};
+        move_pack_task(t, &b);
+        return send_packet(socket, buf_view(&b), fd, MSG_DONTWAIT);
+}
+
+int move_send_answer(int socket, const struct move_answer *a)
+{
+        BUF_CLEANUP struct buf b = {0};
+        move_pack_answer(a, &b);
+        return send_packet(socket, buf_view(&b), -1, 0);
+}
+
+int move_send_sign(int socket)
+{
+        BUF_CLEANUP struct buf b = {0};
+        pack_u64(&b, PACKET_SIGN);
+        int r = send_packet(socket, buf_view(&b), -1, MSG_DONTWAIT);
+        return r == -EAGAIN ? 0 : r; /* nobody has looked at the last ones yet */
+}
+
+int move_receive_task(int socket, struct move_task *ret, int *ret_fd)
+{
+        MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
+        ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, 0, ret_fd);
+        if (n >= 0 && move_unpack_task(str_make(room, (size_t)n), ret))
+                return 0;
+        if (*ret_fd >= 0)
+                close(*ret_fd);
+        return n < 0 ? (int)n : -EPROTO;
+}
+
+int move_receive_answer(int socket, int flags, struct move_answer *ret)
+{
+        MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
+        int fd;
+        ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, flags, &fd);
+        if (fd >= 0)
+                close(fd);
+        if (n < 0)
+                return (int)n;
+        if (n == 1 && room[0] == PACKET_SIGN)
+                return 0;
+        return move_unpack_answer(str_make(room, (size_t)n), ret) ? 1 : -EPROTO;
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""A mover for a scheme of our own: copy:///path is the file /path. See drover-mover(8) for what is said.
+
+A second scheme, bad:, does what a bad program does: bad://silent/, bad://crash/, bad://chatter/, bad://again/.
+"""
+import json
+import os
+import shutil
+import sys
+import time
+import urllib.parse
+
+FILE = 3  # the local file
+
+
+def say(**event):
+    print(json.dumps(event), flush=True)
+
+
+def facts(path):
+    st = os.stat(path)
+    return {"size": st.st_size, "modified": int(st.st_mtime), "etag": f"{st.st_mtime_ns}-{st.st_size}"}
+
+
+def get(request, path):
+    now = facts(path)
+    if request.get("known", {}).get("etag") == now["etag"]:
+        say(event="unchanged")
+        return
+    with open(path, "rb") as source, os.fdopen(FILE, "wb") as target:
+        shutil.copyfileobj(source, target)
+        target.flush()
+    say(event="done", **now)
+
+
+def put(request, path):
+    temporary = f"{path}.drover-{request['tag']}.tmp"
+    left = request["size"]
+    with os.fdopen(FILE, "rb") as source, open(temporary, "wb") as target:  # it stands at the offset already
+        while left > 0:
+            piece = source.read(min(left, 1 << 16))
+            left -= len(piece)
+            target.write(piece)
+            say(event="progress", bytes=request["size"] - left)
+    os.rename(temporary, path)
+    say(event="done", size=request["size"])
+
+
+def misbehave(how):
+    if how == "silent":
+        time.sleep(600)
+    elif how == "crash":
+        os.abort()
+    elif how == "chatter":
+        print("this is no JSON", flush=True)
+    elif how == "again":
+        say(event="failed", text="the tape is not in yet", again=True)
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    url = urllib.parse.urlsplit(request["url"])
+    path = urllib.parse.unquote(url.path)
+    try:
+        if url.scheme == "bad":
+            misbehave(url.netloc)
+        elif request["op"] == "get":
+            get(request, path)
+        elif request["op"] == "put":
+            put(request, path)
+        else:  # probe
+            say(event="done")
+    except OSError as e:
+        say(event="failed", text=e.strerror, again=False)
+
+
+main()

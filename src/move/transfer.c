@@ -1,0 +1,289 @@
+/* A task, attempt by attempt. What is received is summed as it is written, so a copy that came in two pieces
+ * is compared as one; a piece is gone on with only when the store has said what it is the beginning of. The
+ * first cause is what people are told, for the later ones often follow from it. */
+#include <errno.h>
+#include <openssl/evp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "move/mover.h"
+
+#define TRIES    5
+#define RETRY_MS 1000
+#define LATER_MS 60000
+#define ROOM     (1u << 17)
+#define ALIVE_MS 500
+
+static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
+
+struct str mover_scheme(struct str url)
+{
+        ptrdiff_t at = str_search(url, STR("://"));
+        return at > 0 ? str_head(url, (size_t)at) : STR_NONE;
+}
+
+void mover_config_deinit(struct mover_config *c)
+{
+        for (size_t i = 0; i < c->exec_count; i++) {
+                free(c->execs[i].scheme);
+                free(c->execs[i].program);
+        }
+        free(c->execs);
+        free(c->ca_file);
+        *c = (struct mover_config){0};
+}
+
+bool mover_config_exec(struct mover_config *c, const char *text)
+{
+        struct str program = str_of(text), scheme;
+        if (!str_cut(&program, '=', &scheme) || !scheme.n || !program.n || program.p[0] != '/')
+                return false;
+        MEM_GROW(c->execs, c->exec_cap, c->exec_count + 1);
+        c->execs[c->exec_count++] = (struct mover_exec){str_dupz(scheme), str_dupz(program)};
+        return true;
+}
+
+/* ---- what back ends call */
+
+int transfer_restart(struct transfer *t)
+{
+        t->done = 0;
+        EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
+        return ftruncate(t->fd, 0) < 0 || lseek(t->fd, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+int transfer_write(struct transfer *t, const void *p, size_t n)
+{
+        int r = fs_write_all(t->fd, p, n);
+        if (r < 0)
+                return r;
+        EVP_DigestUpdate(t->sum, p, n);
+        t->done += n;
+        t->moved += n;
+        return 0;
+}
+
+long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
+{
+        uint64_t left = at < t->task->size ? t->task->size - at : 0;
+        ssize_t got;
+        do
+                got = pread(t->fd, p, left < n ? (size_t)left : n, (off_t)(t->task->at + at));
+        while (got < 0 && errno == EINTR);
+        if (got == 0 && left > 0)
+                return -ESTALE; /* it has shrunk */
+        return got < 0 ? -errno : got;
+}
+
+int transfer_alive(struct transfer *t)
+{
+        int r = t->config->alive ? t->config->alive(t->config->arg) : 0;
+        if (r == 0 && clock_mono_ns() / 1000000 > t->deadline_ms)
+                return -ETIMEDOUT;
+        return r;
+}
+
+int transfer_look(struct transfer *t)
+{
+        MEM_CLEANUP char *room = mem_alloc(ROOM);
+        t->done = 0;
+        EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
+        for (;;) {
+                ssize_t n = pread(t->fd, room, ROOM, (off_t)t->done);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                EVP_DigestUpdate(t->sum, room, (size_t)n);
+                t->done += (uint64_t)n;
+                int r = transfer_alive(t);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* ---- one attempt */
+
+static void sum_so_far(const struct transfer *t, unsigned char ret[32])
+{
+        EVP_MD_CTX *copy = EVP_MD_CTX_new();
+        EVP_MD_CTX_copy_ex(copy, t->sum);
+        EVP_DigestFinal_ex(copy, ret, NULL);
+        EVP_MD_CTX_free(copy);
+}
+
+/* Is it what it should be? A difference may come from the way, so that another attempt is worth it. */
+static int compare(struct transfer *t, unsigned char sum[32], struct err *err)
+{
+        const struct move_task *task = t->task;
+        unsigned char digest[64] = "";
+        t->resumable = false;
+        sum_so_far(t, sum);
+        if (task->size != MOVE_SIZE_ANY && t->done != task->size)
+                return err_set(err, MOVER_AGAIN, "it has %llu bytes, and should have %llu",
+                               (unsigned long long)t->done, (unsigned long long)task->size);
+        if (t->found.size != MOVE_SIZE_ANY && t->done != t->found.size)
+                return err_set(err, MOVER_AGAIN, "%llu bytes came of %llu", (unsigned long long)t->done,
+                               (unsigned long long)t->found.size);
+        if (task->summed && memcmp(sum, task->sha256, 32) != 0)
+                return err_set(err, MOVER_AGAIN, "it does not have the checksum that it should have");
+        EVP_EncodeBlock(digest, sum, 32);
+        if (t->digest && strcmp((char *)digest, t->digest) != 0)
+                return err_set(err, MOVER_AGAIN, "it does not have the checksum that the store names");
+        return 0;
+}
+
+static int get(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+{
+        int r = t->resumable ? 0 : transfer_restart(t);
+        free(t->digest);
+        t->digest = NULL;
+        if (r == 0)
+                r = k->get(t, err);
+        if (r == 0)
+                r = compare(t, a->sha256, err);
+        if (r == 0 && fsync(t->fd) < 0)
+                r = -errno;
+        a->size = t->done;
+        a->facts = t->found;
+        a->facts.size = t->done;
+        return r;
+}
+
+static int check(struct transfer *t, struct move_answer *a)
+{
+        int r = transfer_look(t);
+        if (r < 0)
+                return r;
+        sum_so_far(t, a->sha256);
+        a->size = t->done;
+        return 0;
+}
+
+static int attempt(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+{
+        struct stat st;
+        switch (t->task->op) {
+        case MOVE_GET: return get(t, k, a, err);
+        case MOVE_PROBE: return k->probe(t, err);
+        case MOVE_CHECK: return check(t, a);
+        case MOVE_PUT: break;
+        }
+        if (fstat(t->fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || t->task->at + t->task->size > (uint64_t)st.st_size)
+                return err_set(err, MOVER_REFUSED, "it has fewer bytes than are to be sent");
+        a->size = t->task->size;
+        return k->put(t, err);
+}
+
+/* ---- all of them */
+
+static int errno_of(int outcome)
+{
+        return outcome < 0 ? -outcome : outcome == MOVER_AGAIN ? EAGAIN : ENOENT;
+}
+
+/* Waits before the next attempt; it ends early, with -ECANCELED, when nobody wants the answer any more. */
+static int pause_for(struct transfer *t, uint64_t ms)
+{
+        int64_t end = clock_mono_ns() / 1000000 + (int64_t)ms;
+        for (;;) {
+                int r = transfer_alive(t);
+                int64_t left = end - clock_mono_ns() / 1000000;
+                if (r < 0 || left <= 0)
+                        return r;
+                poll(NULL, 0, (int)(left < ALIVE_MS ? left : ALIVE_MS));
+        }
+}
+
+static void tell_failure(const struct move_task *task, struct move_answer *a, int r, const struct err *first,
+                         const struct err *last, double seconds)
+{
+        BUF_CLEANUP struct buf b = {0};
+        a->status = MOVE_FAILED;
+        a->error = errno_of(r);
+        if (task->op == MOVE_CHECK)
+                buf_printf(&b, "cannot read it: %s", first->text);
+        else
+                buf_printf(&b, "cannot %s %s: %s",
+                           task->op == MOVE_GET   ? "fetch"
+                           : task->op == MOVE_PUT ? "send to"
+                                                  : "reach",
+                           task->url, first->text);
+        if (a->tries > 1)
+                buf_printf(&b, " (tried %u times in %.0f s%s%s)", a->tries, seconds,
+                           strcmp(first->text, last->text) ? "; at last: " : "",
+                           strcmp(first->text, last->text) ? last->text : "");
+        snprintf(a->text, sizeof(a->text), "%s", buf_z(&b));
+}
+
+static const struct mover_kind *kind_of(const struct mover_config *c, struct str url)
+{
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+                if (kinds[i]->handles(c, mover_scheme(url)))
+                        return kinds[i];
+        return NULL;
+}
+
+static void all_attempts(struct transfer *t, const struct mover_kind *k, struct move_answer *a)
+{
+        const struct move_task *task = t->task;
+        uint64_t wait = t->config->retry_ms ? t->config->retry_ms : RETRY_MS;
+        uint32_t tries = task->tries ? task->tries : TRIES;
+        struct err first = {""}, last = {""};
+        int64_t began = clock_mono_ns();
+        int r = MOVER_AGAIN;
+        while (r == MOVER_AGAIN && a->tries < tries) {
+                if (a->tries > 0 && (r = pause_for(t, wait)) < 0)
+                        break;
+                if (a->tries++ > 0)
+                        wait = wait * 2 > LATER_MS ? LATER_MS : wait * 2;
+                last = (struct err){""};
+                r = attempt(t, k, a, &last);
+                if (r < 0 && !*last.text)
+                        err_set(&last, r, "%s",
+                                r == -ETIMEDOUT ? "it took longer than it may take" : strerror(-r));
+                if (!*first.text)
+                        first = last;
+        }
+        a->took_us = (uint64_t)(clock_mono_ns() - began) / 1000;
+        a->moved = t->moved;
+        a->latency_us = t->latency_us;
+        a->status = r == MOVER_UNCHANGED ? MOVE_UNCHANGED : MOVE_DONE;
+        if (r < 0 || r == MOVER_AGAIN || r == MOVER_REFUSED)
+                tell_failure(task, a, r, &first, &last, (double)a->took_us / 1e6);
+}
+
+void transfer_run(const struct mover_config *c, const struct move_task *task, int fd,
+                  struct move_answer *answer)
+{
+        struct transfer t = {.task = task, .config = c, .fd = fd, .deadline_ms = INT64_MAX};
+        const struct mover_kind *k = task->op == MOVE_CHECK ? NULL : kind_of(c, str_of(task->url));
+        *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY};
+        t.found.size = MOVE_SIZE_ANY;
+        if (!k && task->op != MOVE_CHECK) {
+                struct str scheme = mover_scheme(str_of(task->url));
+                answer->status = MOVE_FAILED;
+                answer->error = EPROTONOSUPPORT;
+                snprintf(answer->text, sizeof(answer->text),
+                         "%s: nothing here knows %s" STR_FMT
+                         "; an agent's `movers` name programs for further schemes",
+                         task->url, scheme.n ? "the scheme " : "what this is", STR_ARG(scheme));
+                return;
+        }
+        if (task->limit_ms)
+                t.deadline_ms = clock_mono_ns() / 1000000 + (int64_t)task->limit_ms;
+        t.sum = EVP_MD_CTX_new();
+        EVP_DigestInit_ex(t.sum, EVP_sha256(), NULL);
+        all_attempts(&t, k, answer);
+        EVP_MD_CTX_free(t.sum);
+        free(t.digest);
+}

@@ -1,0 +1,142 @@
+"""drover-mover by hand, against real servers and one that fails as it is told to."""
+import hashlib
+import json
+import os
+import subprocess
+
+import pytest
+from drover import free_port
+from stores import Faulty, Ftp, Nginx
+
+
+class Mover:
+    def __init__(self, build, folder):
+        self.program, self.folder = os.path.join(build, "bin", "drover-mover"), str(folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *args, ok=True):
+        p = subprocess.run([self.program, "--retry", "10", *args], capture_output=True, text=True, timeout=60, check=False)
+        assert (p.returncode == 0) == ok, p.stderr
+        return json.loads(p.stdout), p.stderr
+
+    def get(self, url, *options, ok=True):
+        return self.run(*options, "get", url, self.path("got"), ok=ok)
+
+    def got(self):
+        with open(self.path("got"), "rb") as f:
+            return f.read()
+
+    def put(self, data, url, *options, ok=True):
+        with open(self.path("sent"), "wb") as f:
+            f.write(data)
+        return self.run(*options, "put", self.path("sent"), url, ok=ok)
+
+
+@pytest.fixture
+def mover(build, tmp_path):
+    return Mover(build, tmp_path)
+
+
+@pytest.fixture
+def nginx(tmp_path):
+    server = Nginx(str(tmp_path / "nginx"))
+    try:
+        yield server.wait()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def ftp(tmp_path_factory):
+    server = Ftp(str(tmp_path_factory.mktemp("ftp")))
+    try:
+        yield server.wait()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def faulty():
+    server = Faulty(bytes(range(256)) * 4096)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def test_webdav_both_ways(mover, nginx):
+    data = os.urandom(300000)
+    answer, _ = mover.put(data, nginx.url + "new/folder/file")  # MKCOL makes what is missing
+    assert answer["ok"] and answer["size"] == len(data)
+    assert nginx.read("new/folder/file") == data
+    answer, _ = mover.get(nginx.url + "new/folder/file", "--sha256", hashlib.sha256(data).hexdigest())
+    assert mover.got() == data and answer["tries"] == 1 and answer["etag"]
+    answer, _ = mover.run("probe", nginx.url)
+    assert answer["ok"] and 0 < answer["latency_us"] < 1000000
+    assert answer["bytes_moved"] == 0
+
+
+def test_what_is_not_there_is_not_asked_for_again(mover, nginx):
+    _, text = mover.get(nginx.url + "nothing", ok=False)
+    assert "it is not there (HTTP 404)" in text and len(nginx.requests("GET")) == 1
+    _, text = mover.get(nginx.base + "forbidden/x", ok=False)
+    assert "does not allow it (HTTP 403)" in text
+    _, text = mover.get(nginx.base + "busy/x", "--tries", "2", ok=False)
+    assert "HTTP 503" in text and "tried 2 times" in text
+    assert not os.path.exists(mover.path("got"))
+    assert [n for n in os.listdir(mover.folder) if n.endswith(".tmp")] == []
+
+
+def test_an_ftp_upload_is_seen_when_it_is_whole(mover, ftp):
+    data = os.urandom(200000)
+    mover.put(data, ftp.url + "sub/file")
+    assert os.listdir(os.path.join(ftp.data, "sub")) == ["file"]
+    with open(os.path.join(ftp.data, "sub", "file"), "rb") as f:
+        assert f.read() == data
+    answer, _ = mover.get(ftp.url + "sub/file")
+    assert mover.got() == data and answer["modified"] > 1600000000
+    _, text = mover.get(ftp.url + "nothing", ok=False)
+    assert "cannot fetch" in text and "tried" not in text
+
+
+def test_a_piece_is_gone_on_with(mover, faulty):
+    faulty.faults = ["cut", "503", "cut"]
+    answer, _ = mover.get(faulty.url)
+    half = len(faulty.data) // 2
+    assert answer["sha256"] == faulty.sum() and mover.got() == faulty.data
+    assert answer["tries"] == 4 and answer["bytes_moved"] == len(faulty.data)  # nothing came twice
+    assert faulty.seen == [("GET", None), ("GET", f"bytes={half}-"), ("GET", f"bytes={half}-"),
+                           ("GET", f"bytes={half + half // 2}-")]
+
+
+def test_a_piece_of_another_version_is_not(mover, faulty):
+    faulty.faults = ["cut", "change"]
+    answer, _ = mover.get(faulty.url)
+    assert mover.got() == faulty.data and answer["sha256"] == faulty.sum() and answer["tries"] == 2
+
+
+def test_checksums_are_compared(mover, faulty):
+    faulty.faults = ["lie"] * 2
+    _, text = mover.get(faulty.url, "--tries", "2", ok=False)
+    assert "the checksum that the store names" in text
+    answer, _ = mover.get(faulty.url, "--sha256", faulty.sum())
+    assert answer["ok"]
+    _, text = mover.get(faulty.url, "--sha256", "0" * 64, "--tries", "2", ok=False)
+    assert "the checksum that it should have" in text
+
+
+def test_nobody_listens(mover):
+    _, text = mover.get(f"http://127.0.0.1:{free_port()}/x", "--tries", "2", ok=False)
+    assert "connect" in text and "tried 2 times" in text
+
+
+def test_programs_for_other_schemes(mover):
+    helper = os.path.join(os.path.dirname(__file__), "..", "..", "src", "move", "test_mover.py")
+    with open(mover.path("there"), "wb") as f:
+        f.write(b"by a program")
+    answer, _ = mover.get(f"copy://{mover.path('there')}", "--exec", f"copy={os.path.abspath(helper)}")
+    assert mover.got() == b"by a program" and answer["ok"]
+    _, text = mover.get("rfio://somewhere/x", ok=False)
+    assert "knows the scheme rfio" in text
