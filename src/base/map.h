@@ -27,5 +27,9 @@ void *idmap_put(struct idmap *m, uint64_t key, void *value);
 void *idmap_take(struct idmap *m, uint64_t key);
 bool idmap_next(const struct idmap *m, size_t *at, uint64_t *ret_key, void **ret_value);
 
+/* Gives the hashes a key that is always the same, so that walks have the same order in every run: for a
+ * program that must do the same thing twice, such as the simulator. Call it before the first map is made. */
+void map_fix_order(void);
+
 /* A 64-bit hash of bytes under the process's random key (not stable between runs; never stored). */
 uint64_t map_hash(const void *p, size_t n);
