@@ -27,12 +27,14 @@ struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
         struct queue *q, **end = &a->queues;
 
         (void)c;
-        for (q = a->queues; q; end = &q->next, q = q->next)
+        /* Sorted by name: whoever is heard of first, a snapshot has them in one order. */
+        for (q = a->queues; q && str_cmp(str_of(q->name), name) <= 0; end = &q->next, q = q->next)
                 if (str_eqz(name, q->name))
                         return q;
         q = mem_new(struct queue);
         q->name = str_dupz(name);
         q->agent = a;
+        q->next = *end;
         *end = q;
         return q;
 }

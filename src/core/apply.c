@@ -190,6 +190,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
 {
         struct queue *q = queue_get(c, agent_get(c, e->agent), e->queue);
 
+        q->logged = true;
         SET_FOREACH (&e->members, m) {
                 if (request_state(r, (uint32_t)m) != JOB_IDLE)
                         return damaged(err, e, "a job that is not idle");

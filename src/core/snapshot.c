@@ -124,10 +124,13 @@ void core_snapshot(struct core *c, struct buf *out)
         pack_u64(out, c->last_id);
         for (size_t i = 0; i < n; i++)
                 for (struct queue *q = agents[i]->queues; q; q = q->next)
-                        idmap_put(w.queues, (uintptr_t)q, (void *)(uintptr_t)++number);
+                        if (q->logged)
+                                idmap_put(w.queues, (uintptr_t)q, (void *)(uintptr_t)++number);
         pack_u64(out, number);
         for (size_t i = 0; i < n; i++)
                 for (struct queue *q = agents[i]->queues; q; q = q->next) {
+                        if (!q->logged)
+                                continue;
                         pack_str(out, str_of(agents[i]->name));
                         pack_str(out, str_of(q->name));
                 }
@@ -351,6 +354,7 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         for (uint64_t i = 0; i < r.queue_count; i++) {
                 struct str agent = unpack_str(&r.in), queue = unpack_str(&r.in);
                 r.queues[i] = queue_get(c, agent_get(c, agent), queue);
+                r.queues[i]->logged = true;
         }
         for (n = unpack_u64(&r.in); n > 0 && !r.in.bad && !e; n--)
                 e = get_request(&r, err);
