@@ -1,0 +1,158 @@
+#include "sim/game.h"
+
+#include <stdlib.h>
+
+#include "sim/game_state.h"
+
+/* So many more steps, and what has not ended never will. */
+#define DRAIN_STEPS_MAX 400000u
+
+/* ---- the world's end of the connections */
+static unsigned session_of(void *arg, const char *agent)
+{
+        return game_agent_named(arg, agent)->session;
+}
+
+static void on_leave(void *arg, struct sim_action *a)
+{
+        struct game *g = arg;
+        const struct game_agent *to = game_agent_named(g, a->agent);
+
+        if (!to->connected || to->session != a->session) {
+                sim_action_deinit(a); /* the connection that it was meant for is gone */
+                return;
+        }
+        MEM_GROW(g->mail, g->mail_cap, g->mail_count + 1);
+        g->mail[g->mail_count++] = (struct message){sim_world_now(g->world) + game_below(g, 20), *a};
+}
+
+static const struct sim_world_ops world_ops = {.session = session_of, .leave = on_leave};
+
+/* ---- the course of the game */
+static uint64_t maybe_snapshot(struct game *g)
+{
+        uint64_t records = sim_world_records(g->world);
+
+        return records && game_chance(g, 50) ? 1 + game_below(g, (unsigned)records) : 0;
+}
+
+static void crash(struct game *g)
+{
+        GAME_TRACE(g, "the server dies with %zu batches not durable", sim_world_flying(g->world));
+        g->counts.restarts++;
+        game_agents_cut(g);
+        sim_world_crash(g->world, maybe_snapshot(g));
+}
+
+static void step(struct game *g)
+{
+        unsigned what = game_below(g, 100);
+
+        sim_world_go(g->world, sim_world_now(g->world) + game_below(g, 30));
+        if (!g->draining) {
+                if (what < 4)
+                        game_user_submit(g);
+                else if (what < 10)
+                        game_user_act(g);
+                else if (what == 10 && game_chance(g, 30)) {
+                        crash(g);
+                        return;
+                }
+        }
+        game_agents_deliver(g);
+        game_agents_step(g);
+        core_tick(sim_world_core(g->world));
+        if (g->draining)
+                game_user_release_all(g);
+        sim_world_turn(g->world);
+        while (sim_world_flying(g->world) && (sim_world_flying(g->world) > 5 || game_chance(g, 60)))
+                sim_world_commit(g->world);
+}
+
+static void check(struct game *g)
+{
+        sim_world_check(g->world);
+        game_agents_check(g);
+}
+
+static bool all_ended(struct game *g)
+{
+        struct core_counts n;
+
+        core_totals(sim_world_core(g->world), &n);
+        return n.jobs == n.completed + n.removed;
+}
+
+static void check_history(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+
+        for (uint64_t id = core_request_next(core, 0); id; id = core_request_next(core, id)) {
+                struct core_request r;
+
+                core_request_get(core, id, &r);
+                for (uint32_t m = 0; m < r.counts.jobs; m++)
+                        if (!sim_world_has_ended(g->world, id, m))
+                                sim_world_violation(g->world, "%" PRIu64 ".%u ended without a row in history",
+                                                    id, m);
+        }
+}
+
+static void let_run_out(struct game *g, unsigned steps)
+{
+        g->draining = true;
+        for (; !sim_world_violated(g->world) && (!all_ended(g) || sim_world_flying(g->world)); g->step++) {
+                step(g);
+                if (g->step % 50 == 0)
+                        check(g);
+                if (g->step > steps + DRAIN_STEPS_MAX)
+                        sim_world_violation(g->world, "jobs that never end");
+        }
+        for (int i = 0; i < 50; i++) {
+                core_tick(sim_world_core(g->world));
+                sim_world_turn(g->world);
+        }
+        while (sim_world_flying(g->world))
+                sim_world_commit(g->world);
+        check(g);
+}
+
+int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret, struct err *err)
+{
+        const struct sim_world_config config = {.core = {.lease_ms = 3000,
+                                                         .lease_margin_ms = 200,
+                                                         .periodic_ms = 500,
+                                                         .keep_finished_ms = 1000000000,
+                                                         .keep_finished = 1000000},
+                                                .start_ms = 1000000,
+                                                .strict = true};
+        struct game g = {.trace = o->trace};
+        int r = sim_world_new(&config, &world_ops, &g, &g.world, err);
+
+        if (r)
+                return r;
+        sim_random_seed(&g.random, o->seed);
+        game_agents_make(&g);
+        for (; g.step < o->steps && !sim_world_violated(g.world); g.step++) {
+                step(&g);
+                check(&g);
+        }
+        if (!sim_world_violated(g.world))
+                let_run_out(&g, o->steps);
+        if (!sim_world_violated(g.world)) {
+                check_history(&g);
+                sim_world_compare(g.world, false, maybe_snapshot(&g));
+                sim_world_compare(g.world, true, maybe_snapshot(&g));
+        }
+        if (sim_world_violated(g.world))
+                r = err_set(err, 1, "seed %" PRIu64 ", step %u: %s", o->seed, g.step,
+                            sim_world_violated(g.world));
+        g.counts.steps = g.step;
+        g.counts.requests = core_request_last(sim_world_core(g.world));
+        g.counts.ended = sim_world_ended(g.world);
+        g.counts.records = sim_world_records(g.world);
+        *ret = g.counts;
+        game_agents_free(&g);
+        sim_world_free(g.world);
+        return r;
+}

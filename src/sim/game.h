@@ -1,0 +1,36 @@
+/* game: the core in a world where everything fails, played from a seed.
+ *
+ * The seed decides what users, agents, the network, the clock and the disk do. Agents accept, refuse, run,
+ * report, lose connections, forget all they have, and fall silent until their leases end; they keep results
+ * until these are acknowledged as durable. The server crashes, and comes back from its log, at times through
+ * a snapshot.
+ *
+ * After every step:
+ *   - the core's own invariants hold (core_check);
+ *   - no job is alive (accepted, lease not ended) at two agents, nor twice at one;
+ *   - no agent was given more than it has;
+ *   - a result is taken only for the attempt that the log has as the job's newest;
+ *   - every job has at most one row in history, and every request that was acknowledged is there.
+ * At the end everything is let run out: each job of each request has exactly one row, and the state made from
+ * the log is the state that is there, byte for byte, by the full core and by the shadow.
+ *
+ * The same seed and number of steps play the same game on every machine.
+ */
+#pragma once
+#include <stdio.h>
+
+#include "base/err.h"
+#include "sim/random.h"
+
+struct sim_game_options {
+        uint64_t seed;
+        unsigned steps; /* before everything is let run out */
+        FILE *trace;    /* every move is told there; NULL: none */
+};
+struct sim_game_counts {
+        uint64_t requests, ended, results, refused_old, restarts, losses, records;
+        unsigned steps;
+};
+/* 0; 1: an invariant does not hold, err says which, with seed and step; -errno: the world could not be made.
+ * *ret is filled in either way. */
+int sim_game_play(const struct sim_game_options *options, struct sim_game_counts *ret, struct err *err);

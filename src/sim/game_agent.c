@@ -1,0 +1,335 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "sim/game_state.h"
+
+struct game_agent *game_agent_named(struct game *g, const char *name)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++)
+                if (strcmp(g->agents[i].name, name) == 0)
+                        return &g->agents[i];
+        abort();
+}
+
+void game_agents_make(struct game *g)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++) {
+                struct game_agent *a = &g->agents[i];
+
+                snprintf(a->name, sizeof(a->name), "n%u", i);
+                a->cpus = 2 + game_below(g, 16);
+                a->memory = 200 + game_below(g, 2000);
+        }
+}
+
+void game_agents_free(struct game *g)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++)
+                free(g->agents[i].attempts);
+        for (size_t i = 0; i < g->mail_count; i++)
+                sim_action_deinit(&g->mail[i].action);
+        free(g->mail);
+}
+
+/* ---- attempts */
+static void attempt_forget(struct game_agent *a, size_t i)
+{
+        if (a->attempts[i].state != ATTEMPT_DONE) {
+                a->busy_cpus -= a->attempts[i].cpus;
+                a->busy_memory -= a->attempts[i].memory;
+        }
+        a->attempts[i] = a->attempts[--a->count];
+}
+
+static void attempt_done(struct game_agent *a, struct attempt *t, enum core_outcome outcome)
+{
+        t->state = ATTEMPT_DONE;
+        t->outcome = outcome;
+        a->busy_cpus -= t->cpus;
+        a->busy_memory -= t->memory;
+        a->offer_wanted = true;
+}
+
+static int64_t asked(struct core *c, struct ad *ad, const char *name, int64_t otherwise)
+{
+        struct eval ev;
+        int64_t n = otherwise;
+
+        eval_init(&ev, 0, 0);
+        eval_integer(&ev, ad, NULL, symbols_intern(core_symbols(c), str_of(name)), &n);
+        eval_deinit(&ev);
+        return n;
+}
+
+static void attempt_take(struct game *g, struct game_agent *a, const struct sim_action *as, uint32_t member)
+{
+        struct core *core = sim_world_core(g->world);
+        int64_t now = sim_world_now(g->world);
+        struct attempt t = {.request = as->request,
+                            .member = member,
+                            .fence = as->fence,
+                            .lease_ms = (int64_t)as->lease_ms,
+                            .lease_ends = a->renewed + (int64_t)as->lease_ms,
+                            .ends = now + 1 + game_below(g, game_chance(g, 10) ? 5000 : 300),
+                            .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0};
+        struct ad *ad = core_job_ad(core, as->request, member);
+
+        if (!ad) {
+                sim_world_violation(g->world, "an assignment of a job that is not there");
+                return;
+        }
+        t.cpus = (unsigned)asked(core, ad, "RequestCpus", 1);
+        t.memory = (unsigned)asked(core, ad, "RequestMemory", 0);
+        ad_free(ad);
+        a->busy_cpus += t.cpus;
+        a->busy_memory += t.memory;
+        if (a->busy_cpus > a->cpus || a->busy_memory > a->memory)
+                sim_world_violation(g->world, "%s was given more than it has: %u of %u cpus, %u of %u MiB",
+                                    a->name, a->busy_cpus, a->cpus, a->busy_memory, a->memory);
+        MEM_GROW(a->attempts, a->cap, a->count + 1);
+        a->attempts[a->count++] = t;
+}
+
+/* ---- what it says */
+static void offer(struct game *g, struct game_agent *a)
+{
+        char ad[256];
+        struct core_offer o = {.agent = a->name, .queue = "default", .serial = ++a->serial, .jobs_max = 100};
+
+        snprintf(ad, sizeof(ad),
+                 "[ Cpus = %u; Memory = %u; Disk = 1000000; TotalCpus = %u; TotalMemory = %u; Speed = %u; "
+                 "Requirements = TARGET.RequestCpus <= %u ]",
+                 a->cpus - a->busy_cpus, a->memory - a->busy_memory, a->cpus, a->memory, a->cpus % 3,
+                 a->cpus);
+        o.ad = str_of(ad);
+        a->offer_wanted = false;
+        if (core_offer(sim_world_core(g->world), &o, NULL))
+                sim_world_violation(g->world, "an offer was refused");
+}
+
+static void report(struct game *g, const struct game_agent *a, const struct attempt *t)
+{
+        struct core_result r = {.request = t->request,
+                                .member = t->member,
+                                .fence = t->fence,
+                                .outcome = t->outcome,
+                                .exit_code = t->exit_code,
+                                .started_ms = t->ends - 10,
+                                .ended_ms = t->ends,
+                                .hold_code = t->outcome == CORE_NOT_STARTED ? 6 : 0,
+                                .reason = STR("as the simulator wants it")};
+        struct set one = {0};
+
+        if (core_result(sim_world_core(g->world), a->name, &r))
+                g->counts.results++;
+        else
+                g->counts.refused_old++;
+        set_add(&one, t->member);
+        sim_world_say(g->world, SIM_ACK, a->name, t->request, t->fence, &one);
+        set_deinit(&one);
+}
+
+struct stale_of {
+        struct game *game;
+        struct game_agent *agent;
+};
+
+static void on_stale(void *arg, uint64_t request, uint32_t fence, const struct set *members)
+{
+        struct stale_of *s = arg;
+
+        sim_world_say(s->game->world, SIM_STALE, s->agent->name, request, fence, members);
+}
+
+static void connect(struct game *g, struct game_agent *a)
+{
+        struct core_attempts *has = mem_zalloc((a->count + 1) * sizeof(*has));
+        struct set *sets = mem_zalloc((a->count + 1) * sizeof(*sets));
+        struct core *core = sim_world_core(g->world);
+        struct stale_of stale = {g, a};
+
+        GAME_TRACE(g, "%s connects with %zu attempts", a->name, a->count);
+        a->connected = true;
+        a->session++;
+        a->renewed = sim_world_now(g->world);
+        core_agent_connected(core, a->name);
+        for (size_t i = 0; i < a->count; i++) {
+                set_add(&sets[i], a->attempts[i].member);
+                has[i] = (struct core_attempts){a->attempts[i].request, a->attempts[i].fence, &sets[i]};
+                a->attempts[i].lease_ends = a->renewed + a->attempts[i].lease_ms;
+        }
+        core_inventory(core, a->name, has, a->count, on_stale, &stale);
+        for (size_t i = 0; i < a->count; i++) {
+                set_deinit(&sets[i]);
+                if (a->attempts[i].state == ATTEMPT_DONE)
+                        report(g, a, &a->attempts[i]);
+        }
+        free(has);
+        free(sets);
+        offer(g, a);
+}
+
+static void disconnect(struct game *g, struct game_agent *a)
+{
+        GAME_TRACE(g, "%s is disconnected", a->name);
+        a->connected = false;
+        core_agent_away(sim_world_core(g->world), a->name);
+}
+
+/* ---- what it is told */
+static void take_assignment(struct game *g, struct game_agent *a, const struct sim_action *as)
+{
+        struct core *core = sim_world_core(g->world);
+        struct core_attempts at = {as->request, as->fence, &as->members};
+
+        GAME_TRACE(g, "%s is given %" PRIu64 " x%" PRIu64 " fence %u", a->name, as->request,
+                   set_count(&as->members), as->fence);
+        if (game_chance(g, 3)) {
+                core_refused(core, a->name, &at, STR("not today"), game_chance(g, 20) ? 21 : 0);
+                a->offer_wanted = true;
+                return;
+        }
+        SET_FOREACH (&as->members, m) {
+                attempt_take(g, a, as, (uint32_t)m);
+        }
+        core_accepted(core, a->name, &at);
+}
+
+static void deliver(struct game *g, const struct sim_action *m)
+{
+        struct game_agent *a = game_agent_named(g, m->agent);
+
+        if (!a->connected || a->session != m->session)
+                return;
+        if (m->kind == SIM_ASSIGN) {
+                take_assignment(g, a, m);
+                return;
+        }
+        for (size_t i = 0; i < a->count;) {
+                struct attempt *t = &a->attempts[i];
+
+                if (t->request != m->request || t->fence != m->fence || !set_has(&m->members, t->member)) {
+                        i++;
+                } else if (m->kind == SIM_ACK || m->kind == SIM_STALE) {
+                        attempt_forget(a, i);
+                        a->offer_wanted = true;
+                } else {
+                        if (t->state != ATTEMPT_DONE && m->control <= CORE_VACATE) {
+                                t->vacating = true;
+                                t->ends = sim_world_now(g->world) + game_below(g, 50);
+                        }
+                        i++;
+                }
+        }
+}
+
+void game_agents_deliver(struct game *g)
+{
+        for (size_t i = 0; i < g->mail_count;)
+                if (g->mail[i].at <= sim_world_now(g->world)) {
+                        struct sim_action m = g->mail[i].action;
+
+                        memmove(g->mail + i, g->mail + i + 1, (--g->mail_count - i) * sizeof(*g->mail));
+                        deliver(g, &m);
+                        sim_action_deinit(&m);
+                } else {
+                        i++;
+                }
+}
+
+void game_agents_cut(struct game *g)
+{
+        for (size_t i = 0; i < g->mail_count; i++)
+                sim_action_deinit(&g->mail[i].action);
+        g->mail_count = 0;
+        for (unsigned i = 0; i < GAME_AGENTS; i++)
+                g->agents[i].connected = false;
+}
+
+/* ---- its time */
+static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
+{
+        struct set one = {0};
+        struct core_attempts at = {t->request, t->fence, &one};
+
+        if (t->state == ATTEMPT_DONE)
+                return;
+        if (t->state == ATTEMPT_TAKEN) {
+                set_add(&one, t->member);
+                t->state = ATTEMPT_RUNNING;
+                if (a->connected && game_chance(g, 70))
+                        core_started(sim_world_core(g->world), a->name, &at, sim_world_now(g->world));
+                set_deinit(&one);
+        }
+        if (t->ends > sim_world_now(g->world))
+                return;
+        attempt_done(a, t,
+                     t->vacating         ? CORE_KILLED
+                     : game_chance(g, 2) ? CORE_NOT_STARTED
+                     : game_chance(g, 2) ? CORE_OUTCOME_LOST
+                                         : CORE_EXITED);
+        if (a->connected)
+                report(g, a, t);
+}
+
+static void live(struct game *g, struct game_agent *a)
+{
+        int64_t now = sim_world_now(g->world);
+
+        for (size_t i = 0; i < a->count; i++)
+                run_attempt(g, a, &a->attempts[i]);
+        if (a->connected && now - a->renewed > 500) {
+                a->renewed = now;
+                core_renew(sim_world_core(g->world), a->name);
+                for (size_t i = 0; i < a->count; i++)
+                        a->attempts[i].lease_ends = now + a->attempts[i].lease_ms;
+        }
+        /* An agent that cannot renew kills first; results of before the end it still has. */
+        for (size_t i = 0; i < a->count;)
+                if (a->attempts[i].state != ATTEMPT_DONE && a->attempts[i].lease_ends <= now)
+                        attempt_forget(a, i);
+                else
+                        i++;
+        if (a->connected && a->offer_wanted)
+                offer(g, a);
+}
+
+void game_agents_step(struct game *g)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++) {
+                struct game_agent *a = &g->agents[i];
+
+                if (a->connected && !g->draining && game_chance(g, 1))
+                        disconnect(g, a);
+                else if (!a->connected && !a->silent && game_chance(g, g->draining ? 50 : 10))
+                        connect(g, a);
+                if (!g->draining && game_below(g, 1000) < 3) { /* its machine dies */
+                        g->counts.losses++;
+                        while (a->count)
+                                attempt_forget(a, 0);
+                        if (a->connected)
+                                disconnect(g, a);
+                }
+                if (game_below(g, 1000) < 5)
+                        a->silent = !a->silent && !g->draining;
+                if (g->draining)
+                        a->silent = false;
+                live(g, a);
+        }
+}
+
+void game_agents_check(struct game *g)
+{
+        struct idmap *alive = idmap_new();
+
+        for (unsigned i = 0; i < GAME_AGENTS; i++)
+                for (size_t k = 0; k < g->agents[i].count; k++) {
+                        const struct attempt *t = &g->agents[i].attempts[k];
+
+                        if (t->state != ATTEMPT_DONE && idmap_put(alive, t->request << 24 | t->member, g))
+                                sim_world_violation(g->world, "%" PRIu64 ".%u is alive twice", t->request,
+                                                    t->member);
+                }
+        idmap_free(alive);
+}

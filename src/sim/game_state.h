@@ -1,0 +1,80 @@
+/* game_state: what the files of the game share. */
+#pragma once
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "sim/game.h"
+#include "sim/world.h"
+
+#define GAME_AGENTS 6
+
+enum attempt_state { ATTEMPT_TAKEN, ATTEMPT_RUNNING, ATTEMPT_DONE };
+struct attempt {
+        uint64_t request;
+        uint32_t member, fence;
+        enum attempt_state state;
+        int64_t ends, lease_ends, lease_ms;
+        unsigned cpus, memory;
+        enum core_outcome outcome;
+        int exit_code;
+        bool vacating;
+};
+struct game_agent {
+        char name[8];
+        bool connected, silent;
+        unsigned session;
+        unsigned cpus, memory, busy_cpus, busy_memory;
+        uint64_t serial;
+        struct attempt *attempts;
+        size_t count, cap;
+        int64_t renewed;
+        bool offer_wanted;
+};
+struct message { /* to an agent, under way */
+        int64_t at;
+        struct sim_action action;
+};
+
+struct game {
+        struct sim_world *world;
+        struct sim_random random;
+        struct game_agent agents[GAME_AGENTS];
+        struct message *mail;
+        size_t mail_count, mail_cap;
+        bool draining;
+        unsigned step;
+        FILE *trace;
+        struct sim_game_counts counts;
+};
+
+#define GAME_TRACE(g, ...)                                                                                   \
+        do {                                                                                                 \
+                if ((g)->trace) {                                                                            \
+                        fprintf((g)->trace, "%u t=%" PRId64 ": ", (g)->step, sim_world_now((g)->world));     \
+                        fprintf((g)->trace, __VA_ARGS__);                                                    \
+                        fputc('\n', (g)->trace);                                                             \
+                }                                                                                            \
+        } while (0)
+
+static inline unsigned game_below(struct game *g, unsigned n)
+{
+        return sim_random_below(&g->random, n);
+}
+static inline bool game_chance(struct game *g, unsigned percent)
+{
+        return sim_random_chance(&g->random, percent);
+}
+
+/* game_agent.c: places that fail, lie, lag and restart */
+void game_agents_make(struct game *g);
+void game_agents_free(struct game *g);
+void game_agents_step(struct game *g);
+void game_agents_deliver(struct game *g); /* messages whose time has come */
+void game_agents_cut(struct game *g);     /* the server died: connections and messages under way are gone */
+void game_agents_check(struct game *g);   /* no job is alive twice */
+struct game_agent *game_agent_named(struct game *g, const char *name);
+
+/* game_user.c: users who submit and change their minds */
+void game_user_submit(struct game *g);
+void game_user_act(struct game *g);
+void game_user_release_all(struct game *g);

@@ -1,0 +1,109 @@
+#include <stdio.h>
+
+#include "sim/game_state.h"
+
+static void add(struct submission_part *p, const char *name, const char *text)
+{
+        submission_add_attribute(p, str_of(name), str_of(text), strstr(text, "$(") != NULL);
+}
+
+/* Numbers that are borrowed by the submission until it was given to the core. */
+struct texts {
+        char memory[32], priority[32];
+        struct buf items;
+};
+
+static void fill_part(struct game *g, struct submission_part *p, struct texts *t)
+{
+        static const char *const requirements[] = {"TARGET.Cpus >= RequestCpus", "true", "TARGET.Speed > 0",
+                                                   "TARGET.Memory > 100 && TARGET.Speed != 9"};
+
+        add(p, "Cmd", "\"/bin/true\"");
+        add(p, "Arguments", "\"$(Process)\"");
+        add(p, "Requirements", requirements[game_below(g, 4)]);
+        add(p, "RequestCpus", game_chance(g, 80) ? "1" : "2");
+        add(p, "JobPrio", t->priority);
+        if (game_chance(g, 20))
+                add(p, "Rank", "TARGET.Speed");
+        if (game_chance(g, 30))
+                add(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
+        if (game_chance(g, 10))
+                add(p, "OnExitHold", "ExitCode == 2");
+        if (game_chance(g, 10))
+                add(p, "PeriodicRelease", "NumJobStarts < 5");
+        if (game_chance(g, 5))
+                add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
+        if (game_chance(g, 20)) {
+                submission_add_variable(p, STR("mem"));
+                p->items = buf_view(&t->items);
+                p->rows = 20;
+                add(p, "RequestMemory", "$(mem)");
+        } else {
+                add(p, "RequestMemory", t->memory);
+                p->steps = 1 + game_below(g, game_chance(g, 10) ? 2000 : 30);
+        }
+}
+
+void game_user_submit(struct game *g)
+{
+        struct submission s = {.owner = game_chance(g, 50) ? STR("ann@local") : STR("bob@local"),
+                               .at_ms = sim_world_now(g->world)};
+        unsigned parts = 1 + (game_chance(g, 20) ? game_below(g, 3) : 0);
+        struct texts t = {.items = {0}};
+        struct err err;
+        uint64_t id;
+        bool existing;
+
+        for (int i = 0; i < 16; i++)
+                s.uuid[i] = (unsigned char)sim_random_u64(&g->random);
+        snprintf(t.memory, sizeof(t.memory), "%u", game_below(g, 200));
+        snprintf(t.priority, sizeof(t.priority), "%u", game_below(g, 3));
+        for (unsigned i = 0; i < 20; i++)
+                buf_printf(&t.items, "%u\n", game_below(g, 4) * 50);
+        for (unsigned i = 0; i < parts; i++)
+                fill_part(g, submission_add_part(&s), &t);
+        if (core_submit(sim_world_core(g->world), &s, false, &id, &existing, &err))
+                sim_world_violation(g->world, "a submit was refused: %s", err.text);
+        else
+                sim_world_answer(g->world, id);
+        submission_deinit(&s);
+        buf_deinit(&t.items);
+}
+
+void game_user_act(struct game *g)
+{
+        static const enum core_action actions[] = {CORE_ACT_HOLD,   CORE_ACT_RELEASE,  CORE_ACT_REMOVE,
+                                                   CORE_ACT_VACATE, CORE_ACT_PRIORITY, CORE_ACT_RELEASE};
+        struct core *core = sim_world_core(g->world);
+        uint64_t last = core_request_last(core), n;
+        struct core_command cmd = {.action = actions[game_below(g, 6)],
+                                   .request = last ? 1 + game_below(g, (unsigned)last) : 1,
+                                   .reason = STR("because"),
+                                   .value = game_below(g, 5)};
+        struct set some = {0};
+        struct core_request r;
+
+        if (cmd.action == CORE_ACT_REMOVE && game_chance(g, 60))
+                cmd.action = CORE_ACT_HOLD;
+        if (core_request_get(core, cmd.request, &r) == 0 && game_chance(g, 70)) {
+                uint32_t from = game_below(g, (unsigned)r.counts.jobs),
+                         to = from + 1 + game_below(g, (unsigned)(r.counts.jobs - from));
+
+                set_add_range(&some, from, to);
+                cmd.members = &some;
+        }
+        core_act(core, &cmd, &n, NULL);
+        set_deinit(&some);
+}
+
+void game_user_release_all(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+
+        for (uint64_t id = core_request_next(core, 0); id; id = core_request_next(core, id)) {
+                struct core_command cmd = {.action = CORE_ACT_RELEASE, .request = id, .reason = STR("end")};
+                uint64_t n;
+
+                core_act(core, &cmd, &n, NULL);
+        }
+}
