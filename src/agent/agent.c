@@ -24,12 +24,13 @@ void agent_turn(void *arg)
                 return;
         attempt_schedule(a);
         journal_flush(a);
-        a->runner->kind->flush(a->runner);
+        for (size_t i = 0; i < a->backend_count; i++)
+                a->backends[i]->runner->kind->flush(a->backends[i]->runner);
         report_flush(a);
         offers_update(a, false);
         int64_t end = lease_clock_end(&a->lease);
-        if (a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING] == 0 &&
-            end != LEASE_CLOCK_NEVER) {
+        if (end != LEASE_CLOCK_NEVER && queues_count(a, ATTEMPT_WAITING) == 0 &&
+            queues_count(a, ATTEMPT_STAGING) == 0 && queues_count(a, ATTEMPT_RUNNING) == 0) {
                 lease_clock_release_all(&a->lease);
                 timer_stop(a->lease_timer);
         }

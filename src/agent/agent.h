@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 
 #include "agent/config.h"
+#include "agent/machine.h"
+#include "agent/queue.h"
 #include "agent/stage_work.h"
 #include "agent/users.h"
 #include "base/buf.h"
@@ -44,15 +46,6 @@ enum hold_code {
         HOLD_WALLTIME = 47
 };
 
-enum attempt_state {
-        ATTEMPT_WAITING,
-        ATTEMPT_STAGING,
-        ATTEMPT_RUNNING,
-        ATTEMPT_DELIVERING,
-        ATTEMPT_DONE,
-        ATTEMPT_STATES
-};
-
 struct template
 { /* one part of a request */
         Drover__Template *m;
@@ -68,7 +61,8 @@ struct agent;
 struct attempt {
         uint32_t magic;
         struct agent *a;
-        struct attempt *next, **link; /* the list of its state */
+        struct queue *q;
+        struct attempt *next, **link; /* its queue's list of its state */
         uint64_t request;
         uint32_t member, fence, part, row, step_value;
         struct template *t;
@@ -79,7 +73,7 @@ struct attempt {
         bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged,
                 result_sent;
         enum run_why adopted_why; /* how the last task of an earlier life ended */
-        bool counted;             /* its cpus and memory are committed */
+        bool counted;             /* its cpus, memory and disk are committed */
         uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
         int64_t assigned_ms;      /* boot clock */
         uint64_t lease_ms;
@@ -87,6 +81,7 @@ struct attempt {
         bool stepping; /* the runner has a task of this step */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
+        char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
         struct stage *stage;         /* what the worker does for it, or NULL */
@@ -113,14 +108,6 @@ struct output_ref {
         uint64_t at; /* in the file that is uploaded from, where it is one for all */
 };
 
-struct name_list { /* attempts to be named in one message */
-        struct attempt_name {
-                uint64_t request;
-                uint32_t fence, member;
-        } * v;
-        size_t n, cap;
-};
-
 struct agent {
         uint32_t magic;
         struct loop *loop;
@@ -133,15 +120,15 @@ struct agent {
         bool turn_set, stopping;
         int exit_code;
 
-        struct map *attempts; /* by name: agent_key */
-        struct attempt *lists[ATTEMPT_STATES];
-        struct attempt **waiting_last;
-        size_t counts[ATTEMPT_STATES];
+        struct map *attempts;  /* by name: agent_key */
         struct map *templates; /* "request.part" */
 
-        struct runner *runner;
-        bool runner_ready, swept;
-        uint64_t runner_generation;
+        struct queue **queues; /* in the order of the configuration, then the retired ones */
+        size_t queue_count, queue_cap;
+        struct backend **backends;
+        size_t backend_count, backend_cap;
+        struct runner *runner; /* of the processes of this machine: backends[0]'s */
+        bool swept;
         struct cgroups *cgroups;
         struct worker *worker;
         struct stage *children;    /* stages that other processes do */
@@ -156,16 +143,16 @@ struct agent {
         struct lease_clock lease;
         struct timer *lease_timer, *tick;
 
-        struct name_list accepted, started;
+        struct name_list started;
         struct refusal *refusals;
         size_t refusal_count, refusal_cap;
 
         struct journal *journal;
-        struct offers *offers;
-
-        uint64_t committed_cpus_milli, committed_memory_bytes;
-        struct pull_use use;
-        uint64_t completed;
+        struct machine machine;
+        struct devices *devices;                           /* of the machine */
+        uint64_t machine_cpus_milli, machine_memory_bytes; /* for all process queues together */
+        struct buf use_kept;                               /* as STATE/use has it */
+        unsigned use_ticks;
 };
 
 /* agent.c */
@@ -175,7 +162,7 @@ struct attempt *agent_find(struct agent *a, uint64_t request, uint32_t member, u
 void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence); /* 16 bytes */
 
 /* attempt.c */
-struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member,
+struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
                             uint32_t fence);
 void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);
@@ -184,7 +171,7 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 bool attempt_frees(struct agent *a,
                    const struct run_event *e); /* its last process has ended: its resources are free */
-void attempt_event(struct agent *a, const struct run_event *e);
+void attempt_event(struct backend *b, const struct run_event *e);
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
                   uint32_t hold_code);
 void attempt_abandon(struct attempt *at); /* stop, deliver nothing, forget */
@@ -224,13 +211,15 @@ void assign_acked(struct agent *a, const Drover__ResultAck *m);
 void assign_inventory(struct agent *a, const Drover__InventoryReply *m);
 struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */
 void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
-struct attempt *assign_member(struct agent *a, struct template *t, const Drover__Group *g, uint32_t member);
+struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member);
 bool assign_owner_is_ours(const struct agent *a, const char *owner); /* may we run his jobs? */
 const Drover__Item *assign_item(const Drover__Group *g, uint32_t member);
 
 /* report.c */
 void report_name(struct name_list *l, const struct attempt *at);
-void report_refuse(struct agent *a, const struct attempt *at, bool hold, const char *reason);
+void report_accept(struct attempt *at);
+void report_refuse(struct agent *a, const char *queue, const struct attempt *at, bool hold,
+                   const char *reason);
 void report_flush(struct agent *a);
 void report_inventory(struct agent *a);
 void report_pack_result(const struct attempt *at, struct buf *out); /* a packed JobResult, appended */
@@ -240,21 +229,25 @@ void report_lists_free(struct agent *a);
 /* journal.c */
 int journal_open(struct agent *a, struct err *err); /* reads what was there: attempts and results */
 void journal_close(struct agent *a);
-void journal_accepted(struct template *t, struct agent *a, const Drover__Group *g);
+void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g);
+void journal_devices(const struct attempt *at); /* what it holds now */
 void journal_result(struct attempt *at);
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
 void journal_flush(struct agent *a);
 
 /* offers.c */
-void offers_open(struct agent *a);
-void offers_close(struct agent *a);
+void offers_open(struct agent *a, struct queue *q);
+void offers_close(struct queue *q);
+void offers_read_use(struct agent *a); /* what was used today, of the queues that are open */
+void offers_write_use(struct agent *a);
 void offers_tick(struct agent *a); /* every second */
 void offers_update(struct agent *a, bool force);
-void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at);
-void offers_assigned(struct agent *a, uint64_t jobs);
+void offers_job_took(const struct attempt *at, uint64_t micros);
+void offers_assigned(struct queue *q, uint64_t jobs);
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
-bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes);      /* now */
-bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes); /* ever */
+bool offers_fits(const struct attempt *at);                            /* now */
+/* Ever? NULL, or why not. */
+const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
 
 /* stage.c */
 void stage_in(struct attempt *at);

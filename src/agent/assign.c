@@ -75,9 +75,9 @@ const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
         return NULL;
 }
 
-struct attempt *assign_member(struct agent *a, struct template *t, const Drover__Group *g, uint32_t member)
+struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member)
 {
-        struct attempt *at = attempt_new(a, t, g->request, member, g->fence);
+        struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
         const Drover__Item *item = assign_item(g, member);
         at->part = g->part;
         at->wait_for_go = g->wait_for_go;
@@ -109,8 +109,9 @@ bool assign_owner_is_ours(const struct agent *a, const char *owner)
 }
 
 /* Why these can never run here; NULL: they can. *ret_hold: nor anywhere else. */
-static const char *unfit(const struct agent *a, const struct template *t, bool *ret_hold)
+static const char *unfit(const struct queue *q, const struct template *t, bool *ret_hold)
 {
+        const struct agent *a = q->a;
         const Drover__Template *m = t->m;
         *ret_hold = true;
         if (m->n_steps == 0 || m->n_steps > STEPS_MAX)
@@ -127,18 +128,19 @@ static const char *unfit(const struct agent *a, const struct template *t, bool *
                 return "this agent does not run the owner's jobs";
         if (!t->same_domain && m->transfer == DROVER__TRANSFER__TRANSFER_NO)
                 return "the submitter's files are not visible here, and should_transfer_files is NO";
-        if (!offers_could_fit(a, m->cpus_milli ? m->cpus_milli : 1000, m->memory_bytes))
-                return "the job asks for more than this agent has";
-        return NULL;
+        return offers_never_fits(q, m);
 }
 
-static void take_group(struct agent *a, const Drover__Group *g, unsigned *left)
+static void take_group(struct agent *a, const char *name, const Drover__Group *g, unsigned *left)
 {
+        struct queue *q = queue_find(a, name);
         char key[32];
         template_key(key, g->request, g->part);
         struct template *t = map_get(a->templates, str_make(key, 12));
         bool hold = false;
-        const char *why = t ? unfit(a, t, &hold) : "the server sent no template";
+        const char *why = !q || q->retired ? "the agent has no such queue"
+                          : !t             ? "the server sent no template"
+                                           : unfit(q, t, &hold);
         for (size_t i = 0; i < g->n_members; i++) {
                 for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
                         uint32_t member = g->members[i]->first + k;
@@ -149,18 +151,18 @@ static void take_group(struct agent *a, const Drover__Group *g, unsigned *left)
                                         offers_deny(a, t->m->owner, why);
                                 struct attempt none = {
                                         .request = g->request, .member = member, .fence = g->fence};
-                                report_refuse(a, &none, hold, why);
+                                report_refuse(a, name, &none, hold, why);
                                 continue;
                         }
-                        struct attempt *at = assign_member(a, t, g, member);
+                        struct attempt *at = assign_member(q, t, g, member);
                         at->assigned_ms = clock_boot_ms();
-                        report_name(&a->accepted, at);
-                        pull_use_started(&a->use);
-                        offers_assigned(a, 1);
+                        report_accept(at);
+                        pull_use_started(&q->use);
+                        offers_assigned(q, 1);
                 }
         }
         if (!why) {
-                journal_accepted(t, a, g);
+                journal_accepted(q, t, g);
                 if (g->lease_ms && (!a->lease.term_ms || (int64_t)g->lease_ms < a->lease.term_ms)) {
                         lease_clock_hold(&a->lease, (int64_t)g->lease_ms, clock_boot_ms());
                         connect_lease_changed(a);
@@ -174,7 +176,7 @@ void assign_message(struct agent *a, const Drover__Assign *m)
         for (size_t i = 0; i < m->n_templates; i++)
                 assign_template(a, m->templates[i]);
         for (size_t i = 0; i < m->n_groups; i++)
-                take_group(a, m->groups[i], &left);
+                take_group(a, m->queue, m->groups[i], &left);
 }
 
 static void each(struct agent *a, Drover__Attempts *const *list, size_t count,
@@ -209,10 +211,11 @@ static void control(struct attempt *at, void *arg)
         struct run_id id = {at->request, at->member, at->fence, at->step, 0};
         if (command == DROVER__COMMAND__SUSPEND || command == DROVER__COMMAND__RESUME) {
                 at->suspended = command == DROVER__COMMAND__SUSPEND;
+                struct runner *r = at->q->backend->runner;
                 if (at->state == ATTEMPT_RUNNING && at->suspended)
-                        a->runner->kind->suspend(a->runner, id);
+                        r->kind->suspend(r, id);
                 else if (at->state == ATTEMPT_RUNNING)
-                        a->runner->kind->resume(a->runner, id);
+                        r->kind->resume(r, id);
         } else if (command <= DROVER__COMMAND__VACATE) {
                 attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);
         }
@@ -246,8 +249,11 @@ void assign_inventory(struct agent *a, const Drover__InventoryReply *m)
 {
         each(a, m->kill, m->n_kill, stale, NULL);
         /* what is done and was not refused is told again */
-        for (struct attempt *at = a->lists[ATTEMPT_DONE]; at; at = at->next)
-                at->result_sent = false;
-        for (struct attempt *at = a->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                at->told_started = false;
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct queue *q = a->queues[i];
+                for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next)
+                        at->result_sent = false;
+                for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                        at->told_started = false;
+        }
 }

@@ -25,45 +25,84 @@ static const struct sm machine = {"attempt", state_names, moves, ATTEMPT_STATES}
 
 static void list_add(struct attempt *at)
 {
-        struct agent *a = at->a;
-        struct attempt **where = at->state == ATTEMPT_WAITING ? a->waiting_last : &a->lists[at->state];
+        struct queue *q = at->q;
+        struct attempt **where = at->state == ATTEMPT_WAITING ? q->waiting_last : &q->lists[at->state];
         at->link = where;
         at->next = *where;
         if (at->next)
                 at->next->link = &at->next;
         *where = at;
         if (at->state == ATTEMPT_WAITING)
-                a->waiting_last = &at->next;
-        a->counts[at->state]++;
+                q->waiting_last = &at->next;
+        q->counts[at->state]++;
 }
 
 static void list_take(struct attempt *at)
 {
-        struct agent *a = at->a;
+        struct queue *q = at->q;
         *at->link = at->next;
         if (at->next)
                 at->next->link = at->link;
-        if (at->state == ATTEMPT_WAITING && a->waiting_last == &at->next)
-                a->waiting_last = at->link;
-        a->counts[at->state]--;
+        if (at->state == ATTEMPT_WAITING && q->waiting_last == &at->next)
+                q->waiting_last = at->link;
+        q->counts[at->state]--;
 }
 
-struct attempt *attempt_new(struct agent *a, struct template *t, uint64_t request, uint32_t member,
+/* ---- what it holds */
+
+/* It fits (offers_fits), or it had them before a restart. */
+static void take_devices(struct attempt *at)
+{
+        struct buf b = {0};
+        if (at->devices || at->t->m->n_resources == 0)
+                return;
+        for (size_t i = 0; i < at->t->m->n_resources; i++)
+                devices_take(at->a->devices, &at->q->devices, at->t->m->resources[i]->name,
+                             at->t->m->resources[i]->count, &b);
+        at->devices = buf_take(&b);
+        journal_devices(at);
+}
+
+static void release_devices(struct attempt *at)
+{
+        if (!at->devices)
+                return;
+        devices_mark(at->a->devices, str_of(at->devices), false);
+        free(at->devices);
+        at->devices = NULL;
+}
+
+static void commit(struct attempt *at, bool on)
+{
+        if (on)
+                take_devices(at);
+        else
+                release_devices(at);
+        if (at->counted == on)
+                return;
+        at->counted = on;
+        at->q->committed_cpus_milli += on ? at->cpus_milli : -at->cpus_milli;
+        at->q->committed_memory_bytes += on ? at->memory_bytes : -at->memory_bytes;
+        at->q->committed_disk_bytes += on ? at->t->m->disk_bytes : -at->t->m->disk_bytes;
+}
+
+struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
                             uint32_t fence)
 {
         struct attempt *at = mem_new(struct attempt);
         at->magic = ATTEMPT_MAGIC;
-        at->a = a;
+        at->a = q->a;
+        at->q = q;
         at->t = template_ref(t);
         at->request = request;
         at->member = member;
         at->fence = fence;
         char key[17];
         agent_key(key, request, member, fence);
-        void *before = map_put(a->attempts, str_make(key, 16), at);
+        void *before = map_put(q->a->attempts, str_make(key, 16), at);
         assert(!before);
         list_add(at);
-        agent_turn_later(a);
+        agent_turn_later(q->a);
         return at;
 }
 
@@ -74,9 +113,11 @@ void attempt_free(struct attempt *at)
         agent_key(key, at->request, at->member, at->fence);
         map_take(at->a->attempts, str_make(key, 16));
         list_take(at);
+        commit(at, false);
         spool_forget(at);
         stage_cancel(at);
         limits_release(at);
+        free(at->devices);
         template_unref(at->t);
         for (size_t i = 0; i < at->value_count; i++)
                 free(at->values[i]);
@@ -91,15 +132,6 @@ void attempt_free(struct attempt *at)
         free(at->reason);
         at->magic = 0;
         free(at);
-}
-
-static void commit(struct attempt *at, bool on)
-{
-        if (at->counted == on)
-                return;
-        at->counted = on;
-        at->a->committed_cpus_milli += on ? at->cpus_milli : -at->cpus_milli;
-        at->a->committed_memory_bytes += on ? at->memory_bytes : -at->memory_bytes;
 }
 
 void attempt_move(struct attempt *at, enum attempt_state to)
@@ -133,7 +165,8 @@ void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t h
 static void forget_tasks(struct attempt *at)
 {
         for (unsigned s = 0; s <= at->step; s++)
-                runner_forget(at->a->runner, (struct run_id){at->request, at->member, at->fence, s, 0});
+                runner_forget(at->q->backend->runner,
+                              (struct run_id){at->request, at->member, at->fence, s, 0});
 }
 
 void attempt_forget(struct attempt *at)
@@ -149,7 +182,6 @@ void attempt_forget(struct attempt *at)
 
 void attempt_finish(struct attempt *at)
 {
-        struct agent *a = at->a;
         if (at->abandon) {
                 attempt_forget(at);
                 return;
@@ -163,11 +195,11 @@ void attempt_finish(struct attempt *at)
         journal_result(at);
         if (ran) {
                 forget_tasks(at); /* leaves after the journal is written */
-                pull_use_ended(&a->use, at->cpu_user_ms + at->cpu_system_ms,
+                pull_use_ended(&at->q->use, at->cpu_user_ms + at->cpu_system_ms,
                                at->ended_ms > at->started_ms ? at->ended_ms - at->started_ms : 0,
                                at->memory_peak_bytes);
         }
-        a->completed++;
+        at->q->completed++;
 }
 
 /* ---- going on */
@@ -178,20 +210,26 @@ static void begin(struct attempt *at)
         stage_in(at);
 }
 
-void attempt_schedule(struct agent *a)
+static void schedule_queue(struct queue *q)
 {
-        if (!a->runner_ready)
-                return;
         unsigned looked = 0;
-        for (struct attempt *at = a->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
+        if (!q->backend->ready)
+                return;
+        for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
                 next = at->next;
                 if (at->wait_for_go || at->adopted || at->suspended)
                         continue;
-                if (offers_fits(a, at->cpus_milli, at->memory_bytes))
+                if (offers_fits(at))
                         begin(at);
                 else
                         looked++;
         }
+}
+
+void attempt_schedule(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                schedule_queue(a->queues[i]);
 }
 
 static void submit_step(struct attempt *at)
@@ -312,7 +350,7 @@ static void record(struct attempt *at, const struct run_event *e)
         if (e->memory_peak_bytes > at->memory_peak_bytes)
                 at->memory_peak_bytes = e->memory_peak_bytes;
         uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;
-        offers_job_took(at->a, ms ? ms * 1000 : 700, at);
+        offers_job_took(at, ms ? ms * 1000 : 700);
 }
 
 /* It was not started: whose fault is it? */
@@ -348,26 +386,42 @@ static void start_failed(struct attempt *at, const struct run_event *e)
 
 /* ---- what the runner tells */
 
-static void runner_is_ready(struct agent *a)
+/* One that the runner no longer tells of. */
+static void not_known(struct attempt *at)
 {
-        a->runner_ready = true;
+        bool local = queue_is_local(at->q);
+        if (at->adopted && at->state != ATTEMPT_RUNNING)
+                lost(at, "the agent stopped before it was started");
+        else if (at->state == ATTEMPT_RUNNING && at->stepping)
+                lost(at, local ? "the agent's shepherd died, and its processes with it"
+                               : "the batch system no longer knows it");
+        else if (at->state == ATTEMPT_RUNNING)
+                step_over(at, RUN_ITSELF);
+}
+
+static void look_through(struct queue *q)
+{
         for (int s = 0; s < ATTEMPT_DELIVERING; s++)
-                for (struct attempt *at = a->lists[s], *next; at; at = next) {
+                for (struct attempt *at = q->lists[s], *next; at; at = next) {
                         next = at->next;
-                        if (at->seen == a->runner_generation) {
-                                if (at->adopted && !at->stepping && at->state == ATTEMPT_RUNNING)
-                                        step_over(at, at->adopted_why);
-                                continue;
-                        }
-                        if (at->adopted && s != ATTEMPT_RUNNING)
-                                lost(at, "the agent stopped before it was started");
-                        else if (s == ATTEMPT_RUNNING && at->stepping)
-                                lost(at, "the agent's shepherd died, and its processes with it");
-                        else if (s == ATTEMPT_RUNNING)
-                                step_over(at, RUN_ITSELF);
+                        if (at->seen != q->backend->generation)
+                                not_known(at);
+                        else if (at->adopted && !at->stepping && at->state == ATTEMPT_RUNNING)
+                                step_over(at, at->adopted_why);
                 }
-        /* what no attempt claims */
-        if (!a->swept) {
+}
+
+static void runner_is_ready(struct backend *b)
+{
+        struct agent *a = b->a;
+        b->ready = true;
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (a->queues[i]->backend == b)
+                        look_through(a->queues[i]);
+        bool all = true;
+        for (size_t i = 0; i < a->backend_count; i++)
+                all = all && a->backends[i]->ready;
+        if (!a->swept && all) { /* what no attempt claims */
                 a->swept = true;
                 if (a->cgroups)
                         cgroups_sweep(a->cgroups);
@@ -377,10 +431,25 @@ static void runner_is_ready(struct agent *a)
         agent_turn_later(a);
 }
 
-/* A task that the runner had from an earlier life. */
-static void known(struct agent *a, struct attempt *at, const struct run_event *e)
+static void runner_is_away(struct backend *b)
 {
-        at->seen = a->runner_generation;
+        struct agent *a = b->a;
+        b->ready = false;
+        b->generation++;
+        log_warn("msg=\"%s is gone\"", b->runner == a->runner ? "the shepherd" : "the batch system");
+        if (b->runner == a->runner && a->users_path && !a->stopping) {
+                /* only root can start another: who started us, shall again */
+                a->exit_code = 1;
+                loop_stop(a->loop);
+        }
+        offers_update(a, true);
+}
+
+/* A task that the runner had from an earlier life. */
+static void known(struct attempt *at, const struct run_event *e)
+{
+        struct agent *a = at->a;
+        at->seen = at->q->backend->generation;
         if (!at->adopted)
                 return;
         if (at->state == ATTEMPT_WAITING) {
@@ -417,22 +486,15 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
         return true;
 }
 
-void attempt_event(struct agent *a, const struct run_event *e)
+void attempt_event(struct backend *b, const struct run_event *e)
 {
+        struct agent *a = b->a;
         if (e->state == RUN_READY) {
-                runner_is_ready(a);
+                runner_is_ready(b);
                 return;
         }
         if (e->state == RUN_AWAY) {
-                a->runner_ready = false;
-                a->runner_generation++;
-                log_warn("msg=\"the shepherd is gone\"");
-                if (a->users_path &&
-                    !a->stopping) { /* only root can start another: who started us, shall again */
-                        a->exit_code = 1;
-                        loop_stop(a->loop);
-                }
-                offers_update(a, true);
+                runner_is_away(b);
                 return;
         }
         if (stage_event(a, e))
@@ -441,21 +503,21 @@ void attempt_event(struct agent *a, const struct run_event *e)
         if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {
                 /* nobody's any more */
                 if (e->state == RUN_RUNNING)
-                        runner_kill(a->runner, e->id, 0);
+                        runner_kill(b->runner, e->id, 0);
                 else
-                        runner_forget(a->runner, e->id);
+                        runner_forget(b->runner, e->id);
                 return;
         }
         if (at->state == ATTEMPT_DONE) { /* its result is in the journal */
-                runner_forget(a->runner, e->id);
+                runner_forget(b->runner, e->id);
                 return;
         }
         if (e->known && (at->adopted || e->state == RUN_RUNNING)) {
-                known(a, at, e);
+                known(at, e);
                 return;
         }
         if (e->known)
-                at->seen = a->runner_generation;
+                at->seen = b->generation;
         if (at->state != ATTEMPT_RUNNING || e->id.step != at->step || !at->stepping)
                 return;
         if (e->state == RUN_RUNNING) {
@@ -463,7 +525,7 @@ void attempt_event(struct agent *a, const struct run_event *e)
                 if (!at->started_ms)
                         at->started_ms = e->started_ms;
                 if (at->suspended)
-                        a->runner->kind->suspend(a->runner, e->id);
+                        b->runner->kind->suspend(b->runner, e->id);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
                 step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
@@ -484,8 +546,8 @@ void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms
         attempt_set_outcome(at, outcome, hold_code, "%s", reason);
         at->killing = true;
         if (at->state == ATTEMPT_RUNNING && at->stepping) {
-                runner_kill(at->a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0},
-                            grace_ms);
+                runner_kill(at->q->backend->runner,
+                            (struct run_id){at->request, at->member, at->fence, at->step, 0}, grace_ms);
                 return;
         }
         stage_cancel(at);
@@ -502,9 +564,10 @@ void attempt_abandon(struct attempt *at)
                 attempt_finish(at);
                 return;
         }
-        if (at->state == ATTEMPT_RUNNING && at->stepping && a->runner_ready) {
+        if (at->state == ATTEMPT_RUNNING && at->stepping && at->q->backend->ready) {
                 at->killing = true;
-                runner_kill(a->runner, (struct run_id){at->request, at->member, at->fence, at->step, 0}, 0);
+                runner_kill(at->q->backend->runner,
+                            (struct run_id){at->request, at->member, at->fence, at->step, 0}, 0);
                 return;
         }
         stage_cancel(at);

@@ -8,57 +8,42 @@
 #include <unistd.h>
 
 #include "agent/users.h"
-#include "base/doc.h"
 #include "base/fs.h"
-#include "base/quantity.h"
 
-enum kind { TEXT, LIST, CPUS, SIZE, TIME, COUNT, SWITCH, POLICY, PAIRS };
-struct setting {
-        const char *name; /* in the file; the option has '-' for '_' */
-        enum kind kind;
-        size_t at;
-        const char *argument, *help;
-};
 #define S(member, kind, argument, help)                                                                      \
         {                                                                                                    \
 #member, kind, offsetof(struct config, member), argument, help                               \
         }
+/* The agent's own; a queue's are in config_queue.c. */
 static const struct setting settings[] = {
-        {"server", LIST, offsetof(struct config, servers), "ADDRESS",
+        {"server", SETTING_LIST, offsetof(struct config, servers), "ADDRESS",
          "unix:/path or host:port; again for another address of the same server"},
-        S(dir, TEXT, "FOLDER", "where the agent keeps its key, its sandboxes and what it has to tell"),
-        S(name, TEXT, "NAME", "what it is called; the host's name"),
-        S(token, TEXT, "TOKEN", "of the first contact, from `drover token agent`"),
-        S(token_file, TEXT, "FILE", "the same, in a file"),
-        {"owner", LIST, offsetof(struct config, owners), "NAME@DOMAIN",
+        S(dir, SETTING_TEXT, "FOLDER",
+          "where the agent keeps its key, its sandboxes and what it has to tell"),
+        S(name, SETTING_TEXT, "NAME", "what it is called; the host's name"),
+        S(token, SETTING_TEXT, "TOKEN", "of the first contact, from `drover token agent`"),
+        S(token_file, SETTING_TEXT, "FILE", "the same, in a file"),
+        {"owner", SETTING_LIST, offsetof(struct config, owners), "NAME@DOMAIN",
          "whose jobs it runs; its own user's; `any` for all"},
-        S(users, PAIRS, NULL, NULL), /* in the file only */
-        S(min_uid, COUNT, "N", "with `users` in the file: the smallest uid of a job; 1000"),
-        S(user, TEXT, "NAME", "with `users`: the agent's own user; drover, or nobody"),
-        S(domain, TEXT, "DOMAIN", "of its own user's name; local"),
-        S(filesystem_domain, TEXT, "NAME",
+        S(users, SETTING_OWNERS, NULL, NULL), /* in the file only */
+        S(min_uid, SETTING_COUNT, "N", "with `users` in the file: the smallest uid of a job; 1000"),
+        S(user, SETTING_TEXT, "NAME", "with `users`: the agent's own user; drover, or nobody"),
+        S(domain, SETTING_TEXT, "DOMAIN", "of its own user's name; local"),
+        S(filesystem_domain, SETTING_TEXT, "NAME",
           "agents and submitters of one name see the same paths; this machine"),
-        S(queue, TEXT, "NAME", "of its queue; default"),
-        {"cpus", CPUS, offsetof(struct config, cpus_milli), "N", "to offer; all"},
-        {"memory", SIZE, offsetof(struct config, memory_bytes), "SIZE", "to offer; all"},
-        {"disk", SIZE, offsetof(struct config, disk_bytes), "SIZE",
-         "to offer; what is free where the folder is"},
-        S(jobs_max, COUNT, "N", "at the same time; no limit but the resources"),
-        S(requirements, TEXT, "EXPRESSION", "on jobs, as TARGET"),
-        S(attributes, TEXT, "TEXT", "more attributes of its ad: 'HasFoo = true; Rack = 7'"),
-        S(pull_policy, POLICY, "POLICY",
-          "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"),
-        S(cgroups, SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
-        S(pids_max, COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
-        {"kill_grace", TIME, offsetof(struct config, kill_grace_ms), "TIME",
+        {"queue", SETTING_TEXT, offsetof(struct config, queue.name), "NAME", "of its queue; default"},
+        S(cgroups, SETTING_SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
+        S(pids_max, SETTING_COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
+        {"kill_grace", SETTING_TIME, offsetof(struct config, kill_grace_ms), "TIME",
          "between SIGTERM and SIGKILL; 10s"},
-        {"cache", SIZE, offsetof(struct config, cache_bytes), "SIZE", "of inputs kept for later jobs; 10GiB"},
-        S(kill_on_stop, SWITCH, NULL,
+        {"cache", SETTING_SIZE, offsetof(struct config, cache_bytes), "SIZE",
+         "of inputs kept for later jobs; 10GiB"},
+        S(kill_on_stop, SETTING_SWITCH, NULL,
           "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
-        S(shepherd, TEXT, "PROGRAM", "drover-shepherd beside this program"),
-        S(log_level, TEXT, "LEVEL", "error, warn, info or debug; info"),
+        S(shepherd, SETTING_TEXT, "PROGRAM", "drover-shepherd beside this program"),
+        S(log_level, SETTING_TEXT, "LEVEL", "error, warn, info or debug; info"),
 };
-#define SETTINGS (sizeof(settings) / sizeof(*settings))
+static const struct settings table = {settings, sizeof(settings) / sizeof(*settings)};
 
 void config_init(struct config *c)
 {
@@ -67,128 +52,50 @@ void config_init(struct config *c)
                              .pids_max = 16384,
                              .kill_grace_ms = 10000,
                              .cache_bytes = 10ull << 30};
-        pull_policy_default(&c->pull_policy);
-}
-
-static void list_deinit(struct config_list *l)
-{
-        for (size_t i = 0; i < l->n; i++)
-                free(l->v[i]);
-        l->n = 0;
+        config_queue_init(&c->queue);
 }
 
 void config_deinit(struct config *c)
 {
-        for (size_t i = 0; i < SETTINGS; i++) {
-                void *at = (char *)c + settings[i].at;
-                if (settings[i].kind == TEXT)
-                        free(*(char **)at);
-                else if (settings[i].kind == LIST || settings[i].kind == PAIRS)
-                        list_deinit(at);
+        settings_deinit(table, c);
+        c->queue.name = NULL; /* in the table as `queue` */
+        config_queue_deinit(&c->queue);
+        for (size_t i = 0; i < c->queue_count; i++) {
+                config_queue_deinit(c->queues[i]);
+                free(c->queues[i]);
         }
+        free(c->queues);
+        doc_free(c->doc);
         memset(c, 0, sizeof(*c));
 }
 
-static int set(struct config *c, const struct setting *s, struct str value, struct err *err)
+/* A setting of the agent, or of all its queues; *ret_object is where it is. */
+static const struct setting *find(struct config *c, struct str name, void **ret_object)
 {
-        void *at = (char *)c + s->at;
-        struct config_list *list = at;
-        int r = 0;
-        switch (s->kind) {
-        case TEXT:
-                free(*(char **)at);
-                *(char **)at = str_dupz(value);
-                break;
-        case LIST:
-                if (list->n == CONFIG_LIST_MAX)
-                        return err_set(err, -EINVAL, "%s is given more than %d times", s->name,
-                                       CONFIG_LIST_MAX);
-                list->v[list->n++] = str_dupz(value);
-                break;
-        case CPUS: r = quantity_thousandths(value, at); break;
-        case SIZE: r = quantity_size(value, at); break;
-        case TIME: r = quantity_duration(value, at); break;
-        case COUNT: r = quantity_count(value, at); break;
-        case SWITCH:
-                if (str_ieqz(value, "auto") || str_ieqz(value, "true") || str_ieqz(value, "yes") ||
-                    str_ieqz(value, "on"))
-                        *(bool *)at = true;
-                else if (str_ieqz(value, "off") || str_ieqz(value, "false") || str_ieqz(value, "no"))
-                        *(bool *)at = false;
-                else
-                        r = -EINVAL;
-                break;
-        case PAIRS: return err_set(err, -EINVAL, "%s is written in the file, as a map", s->name);
-        case POLICY: r = pull_policy_parse(value, at, err); return r;
-        }
-        return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'", s->name, STR_ARG(value)) : 0;
-}
-
-static const struct setting *find(struct str name)
-{
-        for (size_t i = 0; i < SETTINGS; i++) {
-                const char *z = settings[i].name;
-                size_t n = strlen(z);
-                bool same = n == name.n;
-                for (size_t k = 0; same && k < n; k++)
-                        same = z[k] == (name.p[k] == '-' ? '_' : name.p[k]);
-                if (same)
-                        return &settings[i];
-        }
-        return NULL;
+        const struct setting *s = settings_find(table, name);
+        *ret_object = s ? (void *)c : &c->queue;
+        return s ? s : settings_find(config_queue_settings, name);
 }
 
 /* ---- the file */
 
-/* `NAME@DOMAIN: user` lines. */
-static int pairs(struct config *c, const struct setting *s, const struct doc *map, struct err *err)
-{
-        struct config_list *l = (void *)((char *)c + s->at);
-
-        for (const struct doc *d = map->first; d; d = d->next) {
-                struct str owner = d->key, user = d->text;
-                struct buf b = {0};
-
-                if (d->kind != DOC_WORD)
-                        return err_set(err, -EINVAL, "%s maps owners to users", s->name);
-                if (l->n == CONFIG_LIST_MAX)
-                        return err_set(err, -EINVAL, "%s has more than %d lines", s->name, CONFIG_LIST_MAX);
-                if (str_find(owner, ' ') >= 0 || str_find(owner, '\n') >= 0 || str_starts(owner, STR("#")) ||
-                    str_find(user, '\n') >= 0 || owner.n + user.n > 500)
-                        return err_set(err, -EINVAL, "%s cannot map '" STR_FMT "'", s->name, STR_ARG(owner));
-                buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(owner),
-                           STR_ARG(str_eqz(user, "same name") ? STR("*") : user));
-                l->v[l->n++] = buf_take(&b);
-        }
-        return 0;
-}
-
-static int node(struct config *c, const struct setting *s, const struct doc *d, struct err *err)
-{
-        int r = 0;
-
-        if (d->kind == DOC_MAP && s->kind == PAIRS)
-                return pairs(c, s, d, err);
-        if (d->kind == DOC_WORD)
-                return set(c, s, d->text, err);
-        if (d->kind != DOC_LIST || s->kind != LIST)
-                return err_set(err, -EINVAL, "%s has a value of the wrong kind", s->name);
-        for (const struct doc *i = d->first; i && r == 0; i = i->next)
-                r = i->kind == DOC_WORD ? set(c, s, i->text, err)
-                                        : err_set(err, -EINVAL, "%s is a list of words", s->name);
-        return r;
-}
-
 static int read_settings(struct config *c, const struct doc *root, struct err *err)
 {
-        const char *keys[SETTINGS + 1] = {0};
-        int r;
-
-        for (size_t i = 0; i < SETTINGS; i++)
-                keys[i] = settings[i].name;
-        r = doc_only(root, keys, err);
+        size_t n = 0;
+        MEM_CLEANUP const char **keys = mem_array(NULL, table.n + config_queue_settings.n + 2, sizeof(*keys));
+        for (size_t i = 0; i < table.n; i++)
+                keys[n++] = table.v[i].name;
+        for (size_t i = 0; i < config_queue_settings.n; i++)
+                keys[n++] = config_queue_settings.v[i].name;
+        keys[n++] = "queues";
+        keys[n] = NULL;
+        int r = doc_only(root, keys, err);
         for (const struct doc *d = root->first; d && r == 0; d = d->next) {
-                r = node(c, find(d->key), d, err);
+                void *object;
+                if (str_eqz(d->key, "queues")) /* in config_finish: what options say is their default */
+                        continue;
+                const struct setting *s = find(c, d->key, &object);
+                r = settings_read(object, s, d, err);
                 if (r < 0)
                         doc_where(err, r, d);
         }
@@ -198,15 +105,15 @@ static int read_settings(struct config *c, const struct doc *root, struct err *e
 int config_file(struct config *c, const char *path, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
-        struct doc *root = NULL;
         struct stat st;
         int r = fs_read(AT_FDCWD, path, 1 << 20, &text, err);
 
+        doc_free(c->doc);
+        c->doc = NULL;
         if (r == 0)
-                r = doc_parse(path, buf_view(&text), &root, err);
-        if (r == 0 && root)
-                r = read_settings(c, root, err);
-        doc_free(root);
+                r = doc_parse(path, buf_view(&text), &c->doc, err);
+        if (r == 0 && c->doc)
+                r = read_settings(c, c->doc, err);
         if (r == 0 && c->users.n && geteuid() == 0 &&
             (stat(path, &st) < 0 || st.st_uid != 0 || (st.st_mode & 022)))
                 r = err_set(err, -EPERM, "%s has `users`: it must be root's, and writable by nobody else",
@@ -216,6 +123,21 @@ int config_file(struct config *c, const char *path, struct err *err)
 
 /* ---- options */
 
+static void help_of(struct settings t)
+{
+        for (size_t i = 0; i < t.n; i++) {
+                char option[64];
+                if (!t.v[i].help)
+                        continue;
+                size_t n = (size_t)snprintf(option, sizeof(option), "--%s", t.v[i].name);
+                for (size_t k = 2; k < n; k++)
+                        if (option[k] == '_')
+                                option[k] = '-';
+                snprintf(option + n, sizeof(option) - n, " %s", t.v[i].argument ? t.v[i].argument : "");
+                printf("  %-23s %s\n", option, t.v[i].help);
+        }
+}
+
 static void help(void)
 {
         printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token TOKEN] [--config FILE] "
@@ -223,19 +145,19 @@ static void help(void)
                "Offers this machine to a Drover server and runs the jobs it is given. See "
                "drover-agent(8).\n\n"
                "  --config FILE           settings in YAML, by the same names (with _ for -)\n");
-        for (size_t i = 0; i < SETTINGS; i++) {
-                char option[64];
-                if (!settings[i].help)
-                        continue;
-                size_t n = (size_t)snprintf(option, sizeof(option), "--%s", settings[i].name);
-                for (size_t k = 2; k < n; k++)
-                        if (option[k] == '_')
-                                option[k] = '-';
-                snprintf(option + n, sizeof(option) - n, " %s",
-                         settings[i].argument ? settings[i].argument : "");
-                printf("  %-23s %s\n", option, settings[i].help);
-        }
+        help_of(table);
+        help_of(config_queue_settings);
         printf("  --version               prints the version\n");
+}
+
+#define CONFIG_LISTS 16 /* settings of the kind SETTING_LIST, at most */
+
+static bool among(const struct setting *const *v, size_t n, const struct setting *s)
+{
+        while (n > 0)
+                if (v[--n] == s)
+                        return true;
+        return false;
 }
 
 int config_options(struct config *c, int argc, char **argv, bool *ret_done, struct err *err)
@@ -259,7 +181,8 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
                                 return r;
                 }
         }
-        bool replaced[SETTINGS] = {false};
+        const struct setting *replaced[CONFIG_LISTS];
+        size_t replaced_count = 0;
         for (int i = 1; i < argc; i++) {
                 struct str option = str_of(argv[i]);
                 if (!str_starts(option, STR("--")))
@@ -271,20 +194,22 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
                 }
                 struct str name = str_skip(option, 2), value = name;
                 bool inlined = str_cut(&value, '=', &name) && value.p;
-                const struct setting *s = find(name);
+                void *object;
+                const struct setting *s = find(c, name, &object);
                 if (!s)
                         return err_set(err, -EINVAL, "there is no option %s; see drover-agent --help",
                                        argv[i]);
-                if (!inlined && s->kind == SWITCH && !s->argument)
+                if (!inlined && s->kind == SETTING_SWITCH && !s->argument)
                         value = STR("true");
                 else if (!inlined && ++i == argc)
                         return err_set(err, -EINVAL, "--" STR_FMT " needs a value", STR_ARG(name));
                 else if (!inlined)
                         value = str_of(argv[i]);
-                if (s->kind == LIST && !replaced[s - settings])
-                        list_deinit((struct config_list *)(void *)((char *)c + s->at));
-                replaced[s - settings] = true;
-                int r = set(c, s, value, err);
+                if (s->kind == SETTING_LIST && !among(replaced, replaced_count, s)) {
+                        settings_clear(object, s); /* the file's */
+                        replaced[replaced_count++] = s;
+                }
+                int r = settings_set(object, s, value, err);
                 if (r < 0)
                         return r;
         }
@@ -341,8 +266,8 @@ int config_finish(struct config *c, struct err *err)
         gethostname(host, sizeof(host) - 1);
         if (!c->name)
                 c->name = mem_dupz(host);
-        if (!c->queue)
-                c->queue = mem_dupz("default");
+        if (!c->queue.name)
+                c->queue.name = mem_dupz("default");
         if (!c->domain)
                 c->domain = mem_dupz("local");
         if (!c->filesystem_domain) {
@@ -352,5 +277,7 @@ int config_finish(struct config *c, struct err *err)
         }
         c->agent_uid = geteuid();
         r = c->users.n ? users_check(c, err) : check_owners(c, err);
+        if (r == 0)
+                r = config_queues(c, err);
         return r < 0 ? -EINVAL : read_token(c, err);
 }

@@ -1,18 +1,33 @@
 /* config: what an agent is told, by options, by a file in YAML, or both; options win.
  *
  * One table (config.c) names each setting once: `--pull-policy load=150%` and `pull_policy: load=150%` are
- * the same. Sizes take B, KiB, MiB, GiB, TiB (and K, M, G, T); times ms, s, m, h, d.
+ * the same. Sizes take B, KiB, MiB, GiB, TiB (and K, M, G, T); times ms, s, m, h, d. The settings of a queue
+ * are in a table of their own (config_queue.c): at the top they are the default of all queues.
  */
 #pragma once
+#include "agent/settings.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "place/pull_policy.h"
 
-#define CONFIG_LIST_MAX 256
+#define CONFIG_QUEUES_MAX 256
 
-struct config_list {
-        char *v[CONFIG_LIST_MAX];
-        size_t n;
+/* One way in. What the file's top and the options say is every queue's default (config.queue); a queue in the
+ * list `queues` changes what it names. */
+struct config_queue {
+        char *name, *runner;
+        char *type; /* a word of the site's own, for people and expressions; NULL: none */
+        struct config_list tags;
+        uint64_t search_order; /* UINT64_MAX: none */
+        uint64_t price_milli;  /* thousandths of a unit of the site's own, for an hour of a processor */
+        uint64_t cpus_milli, memory_bytes, disk_bytes; /* 0: what the place has */
+        uint64_t jobs_max, queued_max;                 /* 0: no limit but the resources */
+        uint64_t walltime_max_ms;                      /* 0: none */
+        bool closed;                                   /* takes no more jobs */
+        struct config_list resources;                  /* lines for devices_add, or "GPUs found" */
+        char *requirements, *rank, *attributes;
+        struct pull_policy pull_policy;
+        struct config_list slurm; /* "name value" of the batch system's settings */
 };
 
 struct config {
@@ -23,13 +38,12 @@ struct config {
         uint64_t min_uid;
         char *user; /* the agent's own, with users; after config_finish in agent_uid and agent_gid */
         unsigned agent_uid, agent_gid;
-        char *domain;            /* of our own user's principal: "local" */
-        char *filesystem_domain; /* NULL: this machine and mount namespace */
-        char *queue;
-        uint64_t cpus_milli, memory_bytes, disk_bytes,
-                jobs_max; /* 0: what the machine has; jobs_max 0: none */
-        char *requirements, *attributes;
-        struct pull_policy pull_policy;
+        char *domain;              /* of our own user's principal: "local" */
+        char *filesystem_domain;   /* NULL: this machine and mount namespace */
+        struct config_queue queue; /* what holds for each queue that says nothing else */
+        struct config_queue **queues;
+        size_t queue_count, queue_cap;
+        struct doc *doc; /* the file, until config_finish has read its queues */
         bool cgroups;
         uint64_t pids_max;
         uint64_t kill_grace_ms, cache_bytes;
@@ -43,5 +57,15 @@ void config_deinit(struct config *c);
  * and printed. */
 int config_options(struct config *c, int argc, char **argv, bool *ret_done, struct err *err);
 int config_file(struct config *c, const char *path, struct err *err);
-/* Fills in defaults, reads the token's file, checks. After it dir is absolute. */
+/* Fills in defaults, reads the queues and the token's file, checks. After it dir is absolute, and there is at
+ * least one queue. */
 int config_finish(struct config *c, struct err *err);
+
+/* config_queue.c */
+extern const struct settings config_queue_settings;
+void config_queue_init(struct config_queue *q);
+void config_queue_deinit(struct config_queue *q);
+/* Reads `queues` of c->doc; without it there is one, with the defaults. 0, or -EINVAL with err. */
+int config_queues(struct config *c, struct err *err);
+/* A queue of that name with the defaults, added behind the others. */
+struct config_queue *config_add_queue(struct config *c, const char *name);

@@ -84,7 +84,9 @@ static void drop(struct connection *c)
                 spool_session_lost(a);
         }
         /* results that were sent and not acknowledged are sent again; the Inventory tells the rest */
-        a->accepted.n = a->started.n = 0;
+        a->started.n = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                a->queues[i]->accepted.n = 0;
         report_refusals_drop(a);
         assign_templates_drop(a); /* a new session sends them again */
 }
@@ -194,7 +196,9 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
 static void tell_lease(struct agent *a)
 {
         int64_t end = lease_clock_end(&a->lease);
-        a->runner->kind->lease(a->runner, end == LEASE_CLOCK_NEVER ? 0 : end);
+        for (size_t i = 0; i < a->backend_count; i++)
+                a->backends[i]->runner->kind->lease(a->backends[i]->runner,
+                                                    end == LEASE_CLOCK_NEVER ? 0 : end);
         if (end != LEASE_CLOCK_NEVER)
                 timer_start(a->lease_timer, end > clock_boot_ms() ? end - clock_boot_ms() : 0);
         agent_turn_later(a);
@@ -259,7 +263,7 @@ static void on_renew(void *arg)
         struct agent *a = c->a;
         Drover__Renew renew = DROVER__RENEW__INIT;
         renew.serial = lease_clock_renewing(&a->lease, clock_boot_ms());
-        renew.running = (uint32_t)a->counts[ATTEMPT_RUNNING];
+        renew.running = (uint32_t)queues_count(a, ATTEMPT_RUNNING);
         Drover__ToServer m = DROVER__TO_SERVER__INIT;
         m.kind_case = DROVER__TO_SERVER__KIND_RENEW;
         m.renew = &renew;

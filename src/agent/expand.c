@@ -148,6 +148,43 @@ static void env_set(struct args *env, const char *name, const char *value)
         args_add(env, buf_view(&b));
 }
 
+struct naming {
+        struct args *env;
+        bool gpus;
+};
+
+/* HTCondor's _CONDOR_AssignedNAME; a GPU that is known by its number is CUDA0 there. */
+static void name_devices(void *arg, struct str name, struct str ids)
+{
+        struct naming *n = arg;
+        BUF_CLEANUP struct buf variable = {0}, value = {0};
+        bool gpus = str_ieqz(name, "GPUs");
+        struct str rest = ids, id;
+        buf_printf(&variable, "_CONDOR_Assigned" STR_FMT, STR_ARG(name));
+        while (rest.n && str_cut(&rest, ',', &id))
+                buf_printf(&value, "%s%s" STR_FMT, value.n ? "," : "",
+                           gpus && id.p[0] >= '0' && id.p[0] <= '9' ? "CUDA" : "", STR_ARG(id));
+        env_set(n->env, buf_z(&variable), buf_z(&value));
+        if (!gpus)
+                return;
+        MEM_CLEANUP char *z = str_dupz(ids);
+        n->gpus = true;
+        env_set(n->env, "CUDA_VISIBLE_DEVICES", z);
+        env_set(n->env, "GPU_DEVICE_ORDINAL", z);
+        env_set(n->env, "NVIDIA_VISIBLE_DEVICES", z);
+}
+
+static void devices(const struct attempt *at, struct args *env)
+{
+        struct naming n = {env, false};
+        if (at->devices)
+                devices_each(str_of(at->devices), name_devices, &n);
+        if (n.gpus || devices_total(at->a->devices, &at->q->devices, "GPUs") == 0)
+                return;
+        env_set(env, "CUDA_VISIBLE_DEVICES", ""); /* those that are there are other jobs' */
+        env_set(env, "NVIDIA_VISIBLE_DEVICES", "none");
+}
+
 static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
                        struct args *env, struct err *err)
 {
@@ -168,6 +205,8 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         snprintf(number, sizeof(number), "%u", (unsigned)((at->cpus_milli + 999) / 1000));
         env_set(env, "DROVER_CPUS", number);
         env_set(env, "OMP_NUM_THREADS", number);
+        env_set(env, "DROVER_QUEUE", at->q->config->name);
+        devices(at, env);
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
@@ -281,6 +320,6 @@ int expand_submit(struct attempt *at, struct err *err)
                 spec.flags |= RUN_STDERR_IS_STDOUT;
         else if (err_index >= 0 && stream_goes_on(at, err_index, true))
                 spec.flags |= RUN_STDERR_APPEND;
-        runner_submit(at->a->runner, &spec);
+        runner_submit(at->q->backend->runner, &spec);
         return 0;
 }

@@ -1,8 +1,8 @@
 /* What a restart must know: STATE/journal, records appended in one write at the end of a turn, before
- * anything of the turn is told or started. Not flushed to disk: after a power cut the processes are gone as
- * well, and what the journal then lacks the server finds lost. A record is a struct head and `size` bytes;
- * the first that is not whole ends the file. When most of it is of the past it is written anew from what is
- * held. */
+ * anything of the turn is told or started. With process queues only it is not flushed to disk: after a power
+ * cut the processes are gone as well, and what the journal then lacks the server finds lost. A record is a
+ * struct head and `size` bytes; the first that is not whole ends the file. When most of it is of the past it
+ * is written anew from what is held. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,7 +14,9 @@
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)
 
-enum kind { KIND_BEGIN = 1, KIND_TEMPLATE, KIND_GROUP, KIND_RESULT, KIND_GONE };
+/* KIND_DEVICES: a key as in KIND_GONE, and what the attempt holds. KIND_QUEUE: the name and, behind a NUL,
+ * the runner of the queue of the groups that follow */
+enum kind { KIND_BEGIN = 1, KIND_TEMPLATE, KIND_GROUP, KIND_RESULT, KIND_GONE, KIND_QUEUE, KIND_DEVICES };
 struct head {
         uint32_t size, kind;
         uint64_t check; /* of size and kind and the first bytes: a torn record is seen */
@@ -25,6 +27,8 @@ struct journal {
         struct buf out;
         uint64_t bytes, live_bytes; /* of the file; after it was written anew */
         bool failed;
+        bool durable;              /* jobs of batch systems outlive this machine: it is flushed to disk */
+        const struct queue *queue; /* of the last KIND_QUEUE that was written */
 };
 
 static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
@@ -59,14 +63,41 @@ static void put_group(struct buf *out, const Drover__Group *g)
         put(out, KIND_GROUP, room, n);
 }
 
-void journal_accepted(struct template *t, struct agent *a, const Drover__Group *g)
+static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
 {
-        struct journal *j = a->journal;
+        BUF_CLEANUP struct buf b = {0};
+        if (j->queue == q)
+                return;
+        j->queue = q;
+        buf_add(&b, q->config->name, strlen(q->config->name) + 1);
+        buf_addz(&b, q->config->runner);
+        put(out, KIND_QUEUE, b.p, b.n);
+}
+
+void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g)
+{
+        struct journal *j = q->a->journal;
+        put_queue(j, &j->out, q);
         if (!t->journaled) {
                 put_template(&j->out, t);
                 t->journaled = true;
         }
         put_group(&j->out, g);
+}
+
+static void put_devices(struct buf *out, const struct attempt *at)
+{
+        BUF_CLEANUP struct buf b = {0};
+        char key[17];
+        agent_key(key, at->request, at->member, at->fence);
+        buf_add(&b, key, 16);
+        buf_addz(&b, at->devices);
+        put(out, KIND_DEVICES, b.p, b.n);
+}
+
+void journal_devices(const struct attempt *at)
+{
+        put_devices(&at->a->journal->out, at);
 }
 
 void journal_result(struct attempt *at)
@@ -89,6 +120,7 @@ static void put_all(struct agent *a, struct buf *out)
         struct str key;
         void *value;
         put(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
+        a->journal->queue = NULL;
         for (size_t i = 0; map_next(a->templates, &i, &key, &value);)
                 ((struct template *)value)->journaled = false;
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
@@ -97,6 +129,7 @@ static void put_all(struct agent *a, struct buf *out)
         }
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 struct attempt *at = value;
+                put_queue(a->journal, out, at->q);
                 if (!at->t->journaled) {
                         put_template(out, at->t);
                         at->t->journaled = true;
@@ -122,6 +155,8 @@ static void put_all(struct agent *a, struct buf *out)
                 g.set = at->set;
                 g.wait_for_go = at->wait_for_go;
                 put_group(out, &g);
+                if (at->devices)
+                        put_devices(out, at);
                 if (at->state == ATTEMPT_DONE) {
                         BUF_CLEANUP struct buf b = {0};
                         report_pack_result(at, &b);
@@ -135,7 +170,7 @@ static int write_anew(struct agent *a, struct err *err)
         struct journal *j = a->journal;
         BUF_CLEANUP struct buf all = {0};
         put_all(a, &all);
-        int r = fs_write(a->dir, "journal", buf_view(&all), 0600, false, err);
+        int r = fs_write(a->dir, "journal", buf_view(&all), 0600, a->journal->durable, err);
         if (r < 0)
                 return r;
         int fd = openat(a->dir, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
@@ -155,6 +190,8 @@ void journal_flush(struct agent *a)
         if (j->out.n == 0)
                 return;
         int r = fs_write_all(j->fd, j->out.p, j->out.n);
+        if (r == 0 && j->durable && fdatasync(j->fd) < 0)
+                r = -errno;
         if (r < 0 && !j->failed)
                 log_error(
                         "msg=\"cannot write the journal; a restart would lose what is running\" error=\"%s\"",
@@ -170,8 +207,9 @@ void journal_flush(struct agent *a)
 
 /* ---- reading */
 
-static void read_group(struct agent *a, const void *p, size_t n)
+static void read_group(struct queue *q, const void *p, size_t n)
 {
+        struct agent *a = q->a;
         Drover__Group *g = drover__group__unpack(NULL, n, p);
         if (!g)
                 return;
@@ -184,7 +222,7 @@ static void read_group(struct agent *a, const void *p, size_t n)
                         uint32_t member = g->members[i]->first + k;
                         if (agent_find(a, g->request, member, g->fence))
                                 continue;
-                        struct attempt *at = assign_member(a, t, g, member);
+                        struct attempt *at = assign_member(q, t, g, member);
                         at->adopted = true;
                 }
         if (t && g->lease_ms)
@@ -229,7 +267,17 @@ static void read_result(struct agent *a, const void *p, size_t n)
         drover__job_result__free_unpacked(r, NULL);
 }
 
-static void read_record(struct agent *a, uint32_t kind, const void *p, size_t n)
+static int read_queue(struct agent *a, const char *p, size_t n, struct queue **q, struct err *err)
+{
+        struct str rest = str_make(p, n), name;
+        if (!str_cut(&rest, 0, &name))
+                return 0;
+        MEM_CLEANUP char *name_z = str_dupz(name), *runner = str_dupz(rest);
+        *q = queue_of_journal(a, name_z, runner, err);
+        return *q ? 0 : -EINVAL;
+}
+
+static void read_record(struct agent *a, struct queue *q, uint32_t kind, const void *p, size_t n)
 {
         if (kind == KIND_TEMPLATE) {
                 Drover__Template *m = drover__template__unpack(NULL, n, p);
@@ -237,18 +285,19 @@ static void read_record(struct agent *a, uint32_t kind, const void *p, size_t n)
                         assign_template(a, m);
                 drover__template__free_unpacked(m, NULL);
         } else if (kind == KIND_GROUP) {
-                read_group(a, p, n);
+                read_group(q, p, n);
         } else if (kind == KIND_RESULT) {
                 read_result(a, p, n);
         } else if (kind == KIND_GONE && n == 16) {
-                uint64_t request;
-                uint32_t member, fence;
-                memcpy(&request, p, 8);
-                memcpy(&member, (const char *)p + 8, 4);
-                memcpy(&fence, (const char *)p + 12, 4);
-                struct attempt *at = agent_find(a, request, member, fence);
+                struct attempt *at = map_get(a->attempts, str_make(p, 16));
                 if (at)
                         attempt_free(at);
+        } else if (kind == KIND_DEVICES && n > 16) {
+                struct attempt *at = map_get(a->attempts, str_make(p, 16));
+                if (at && !at->devices) {
+                        at->devices = str_dupz(str_make((const char *)p + 16, n - 16));
+                        devices_mark(a->devices, str_of(at->devices), true);
+                }
         }
 }
 
@@ -256,25 +305,32 @@ int journal_open(struct agent *a, struct err *err)
 {
         a->journal = mem_new(struct journal);
         a->journal->fd = -1;
+        for (size_t i = 0; i < a->queue_count; i++)
+                a->journal->durable = a->journal->durable || !queue_is_local(a->queues[i]);
         BUF_CLEANUP struct buf text = {0};
         int r = fs_read(a->dir, "journal", JOURNAL_MAX, &text, err);
         if (r < 0 && r != -ENOENT)
                 return r;
         size_t at = 0;
+        struct queue *q = a->queues[0]; /* of a journal from the days of one queue */
         while (at + sizeof(struct head) <= text.n) {
                 struct head h;
                 memcpy(&h, text.p + at, sizeof(h));
                 const char *p = text.p + at + sizeof(h);
                 if (h.size > text.n - at - sizeof(h) || h.check != check_of(h.size, h.kind, p))
                         break;
-                read_record(a, h.kind, p, h.size);
+                if (h.kind != KIND_QUEUE)
+                        read_record(a, q, h.kind, p, h.size);
+                else if ((r = read_queue(a, p, h.size, &q, err)) < 0)
+                        return r;
                 at += sizeof(h) + h.size;
         }
         if (at < text.n)
                 log_warn("msg=\"the journal's end is not whole\" bytes=%zu", text.n - at);
         if (map_count(a->attempts))
                 log_info("msg=\"found attempts of an earlier life\" held=%zu done=%zu",
-                         map_count(a->attempts) - a->counts[ATTEMPT_DONE], a->counts[ATTEMPT_DONE]);
+                         map_count(a->attempts) - queues_count(a, ATTEMPT_DONE),
+                         queues_count(a, ATTEMPT_DONE));
         return write_anew(a, err);
 }
 

@@ -17,7 +17,7 @@
 void limits_prepare(struct attempt *at)
 {
         struct agent *a = at->a;
-        if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup)
+        if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup || !queue_is_local(at->q))
                 return;
         struct cgroup_limits l = {
                 .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
@@ -133,49 +133,64 @@ static bool needs_sampling(const struct attempt *at)
                !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
 }
 
+struct sample { /* of the machine's processes, made when the first attempt needs it */
+        struct process *all;
+        size_t n;
+};
+
+/* True: it was ended for its memory. */
+static bool sample_memory(struct attempt *at, struct sample *s)
+{
+        if (!needs_sampling(at))
+                return false;
+        if (!s->all)
+                s->n = read_processes(&s->all);
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < s->n; i++)
+                if (belongs(s->all, s->n, &s->all[i], at->pid))
+                        bytes += s->all[i].bytes;
+        if (bytes > at->memory_seen)
+                at->memory_seen = bytes;
+        if (bytes > at->memory_peak_bytes)
+                at->memory_peak_bytes = bytes;
+        if (bytes <= at->memory_bytes)
+                return false;
+        BUF_CLEANUP struct buf why = {0};
+        buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
+                   (unsigned long long)(bytes >> 20), (unsigned long long)(at->memory_bytes >> 20));
+        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+        return true;
+}
+
+static void sample_disk(struct attempt *at)
+{
+        uint64_t disk = at->t->m->disk_bytes;
+        char name[64];
+        if (!disk || !at->stepping)
+                return;
+        sandbox_name(at, name);
+        uint64_t bytes = fs_tree_bytes(at->a->jobs, name, DISK_FILES);
+        if (bytes <= disk)
+                return;
+        BUF_CLEANUP struct buf why = {0};
+        buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB",
+                   (unsigned long long)(bytes >> 20), (unsigned long long)(disk >> 20));
+        attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why), HOLD_MEMORY);
+}
+
 void limits_sample(struct agent *a)
 {
         static unsigned tick;
-        struct process *all = NULL;
-        size_t n = 0;
+        struct sample s = {0};
         tick++;
-        for (struct attempt *at = a->lists[ATTEMPT_RUNNING], *next; at; at = next) {
-                next = at->next;
-                if (needs_sampling(at)) {
-                        if (!all)
-                                n = read_processes(&all);
-                        uint64_t bytes = 0;
-                        for (size_t i = 0; i < n; i++)
-                                if (belongs(all, n, &all[i], at->pid))
-                                        bytes += all[i].bytes;
-                        if (bytes > at->memory_seen)
-                                at->memory_seen = bytes;
-                        if (bytes > at->memory_peak_bytes)
-                                at->memory_peak_bytes = bytes;
-                        if (bytes > at->memory_bytes) {
-                                BUF_CLEANUP struct buf why = {0};
-                                buf_printf(&why, "it used %llu MiB, more than its memory of %llu MiB",
-                                           (unsigned long long)(bytes >> 20),
-                                           (unsigned long long)(at->memory_bytes >> 20));
-                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why),
-                                             HOLD_MEMORY);
-                                continue;
-                        }
-                }
-                uint64_t disk = at->t->m->disk_bytes;
-                if (tick % DISK_EVERY == 0 && disk && at->stepping) {
-                        char name[64];
-                        sandbox_name(at, name);
-                        uint64_t bytes = fs_tree_bytes(a->jobs, name, DISK_FILES);
-                        if (bytes > disk) {
-                                BUF_CLEANUP struct buf why = {0};
-                                buf_printf(&why, "its folder holds %llu MiB, more than its disk of %llu MiB",
-                                           (unsigned long long)(bytes >> 20),
-                                           (unsigned long long)(disk >> 20));
-                                attempt_kill(at, DROVER__OUTCOME__LIMIT_EXCEEDED, 0, buf_z(&why),
-                                             HOLD_MEMORY);
-                        }
+        for (size_t i = 0; i < a->queue_count; i++) {
+                if (!queue_is_local(a->queues[i]))
+                        continue;
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING], *next; at; at = next) {
+                        next = at->next;
+                        if (!sample_memory(at, &s) && tick % DISK_EVERY == 0)
+                                sample_disk(at);
                 }
         }
-        free(all);
+        free(s.all);
 }

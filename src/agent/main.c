@@ -30,14 +30,14 @@ static void on_lease(void *arg)
                 return;
         }
         log_warn("msg=\"the lease has ended without the server; ending its jobs\" jobs=%zu",
-                 a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING]);
-        static const enum attempt_state held[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING,
-                                                  ATTEMPT_DELIVERING};
-        for (unsigned i = 0; i < sizeof(held) / sizeof(*held); i++)
-                for (struct attempt *at = a->lists[held[i]], *next; at; at = next) {
-                        next = at->next;
-                        attempt_abandon(at);
-                }
+                 queues_count(a, ATTEMPT_WAITING) + queues_count(a, ATTEMPT_STAGING) +
+                         queues_count(a, ATTEMPT_RUNNING));
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (int s = ATTEMPT_WAITING; s < ATTEMPT_DONE; s++)
+                        for (struct attempt *at = a->queues[i]->lists[s], *next; at; at = next) {
+                                next = at->next;
+                                attempt_abandon(at);
+                        }
         lease_clock_release_all(&a->lease);
         agent_turn_later(a);
 }
@@ -47,7 +47,7 @@ static void on_tick(void *arg)
         struct agent *a = arg;
         limits_sample(a);
         offers_tick(a);
-        a->ticks_away = a->runner_ready ? 0 : a->ticks_away + 1;
+        a->ticks_away = a->backends[0]->ready ? 0 : a->ticks_away + 1;
         if (a->users_path && a->ticks_away == TICKS_AWAY) {
                 log_error("msg=\"no shepherd answers, and only root can start one\"");
                 a->exit_code = 1;
@@ -55,25 +55,6 @@ static void on_tick(void *arg)
         }
         agent_turn_later(a);
         timer_start(a->tick, TICK_MS);
-}
-
-/* Tasks of the runner, and its coming and going. */
-static void on_events(void *arg, const struct run_event *events, size_t count)
-{
-        struct agent *a = arg;
-        /* what waits is started in the places that are free now, before the outputs of what ended are looked
-         * after */
-        bool freed = false;
-        for (size_t i = 0; i < count; i++)
-                freed |= attempt_frees(a, &events[i]);
-        if (freed && a->counts[ATTEMPT_WAITING]) {
-                attempt_schedule(a);
-                journal_flush(a);
-                a->runner->kind->flush(a->runner);
-        }
-        for (size_t i = 0; i < count; i++)
-                attempt_event(a, &events[i]);
-        agent_turn_later(a);
 }
 
 static void on_stop(void *arg)
@@ -144,22 +125,18 @@ static int open_all(struct agent *a, struct err *err)
                 if (cgroups_open(name, NULL, NULL, &a->cgroups, &why) < 0)
                         log_warn("msg=\"no control groups\" error=%s", LOG_TEXT(str_of(why.text)));
         }
-        a->runner_generation = 1;
         a->attempts = map_new();
         a->templates = map_new();
-        a->waiting_last = &a->lists[ATTEMPT_WAITING];
         spool_open(a);
         stage_worker_open(a);
-        offers_open(a);
-        r = journal_open(a, err);
-        if (r < 0)
-                return r;
+        machine_init(&a->machine);
+        machine_measure(&a->machine, a->dir);
         a->lease_timer = timer_new(a->loop, on_lease, a);
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
-        struct runner_config rc = mapping_runner(a);
-        rc.events = on_events;
-        r = runner_process.open(&rc, &a->runner, err);
+        r = queues_open(a, err);
+        if (r == 0)
+                r = journal_open(a, err);
         if (r == 0)
                 r = connect_open(a, err);
         return r;
@@ -171,8 +148,7 @@ static void close_all(struct agent *a)
         connect_close(a);
         if (a->journal)
                 journal_flush(a);
-        if (a->runner)
-                a->runner->kind->close(a->runner, a->config.kill_on_stop);
+        queues_stop(a);
         stage_worker_close(a);
         loop_defer_cancel(a->loop, agent_turn, a);
         struct str key;
@@ -186,7 +162,11 @@ static void close_all(struct agent *a)
         for (size_t at = 0; map_next(a->templates, &at, &key, &value);)
                 template_unref(value);
         journal_close(a);
-        offers_close(a);
+        queues_close(a);
+        machine_deinit(&a->machine);
+        buf_deinit(&a->use_kept);
+        for (size_t i = 0; i < a->denied.n; i++)
+                free(a->denied.v[i]);
         map_free(a->attempts);
         map_free(a->templates);
         report_lists_free(a);
@@ -236,7 +216,7 @@ int main(int argc, char **argv)
         }
         log_info("msg=started name=%s dir=%s", a.config.name, LOG_TEXT(str_of(a.config.dir)));
         loop_run(a.loop);
-        log_info("msg=stopping jobs=%zu kill=%d", a.counts[ATTEMPT_RUNNING], a.config.kill_on_stop);
+        log_info("msg=stopping jobs=%zu kill=%d", queues_count(&a, ATTEMPT_RUNNING), a.config.kill_on_stop);
         close_all(&a);
         watch_signal_free(term);
         watch_signal_free(interrupt);

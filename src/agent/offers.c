@@ -1,11 +1,7 @@
-/* What the queue offers. Sent when it has changed enough to matter: with short jobs read ahead, a quarter of
+/* What each queue offers. Sent when it has changed enough to matter: with short jobs read ahead, a quarter of
  * the depth; otherwise at once. */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/clock.h"
@@ -14,88 +10,116 @@
 
 #define NO_END_CPUS  1000u /* what load=inf offers at once */
 #define GIVE_BACK_MS 3000  /* an attempt that waited so long for room goes back */
-#define MEASURE_MS   15000
 #define USE_EVERY    20
 
 struct offers {
         struct offer_place place;
-        char arch[65], opsys[65], machine[256];
+        struct buf extra; /* attributes that do not change */
+        struct buf devices;
         char *limits, *policy;
         struct buf ad, last;
-        uint64_t serial, sent_jobs, assigned, mean_us, mean_cpus, mean_memory, load_milli, disk_free;
-        int64_t measured_ms;
+        uint64_t serial, sent_jobs, assigned, mean_us, mean_cpus, mean_memory;
         bool sent;
-        unsigned ticks;
-        struct pull_use use_kept;
 };
 
-static uint64_t machine_cpus(void)
-{
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint64_t)CPU_COUNT(&set) * 1000 : 1000;
-}
+/* ---- what was used today
+ *
+ * It outlives the agent: STATE/use, a line of five numbers and the queue's name for each queue. Written now
+ * and then; what a kill loses of it is less than USE_EVERY ticks. */
 
-static void upper(char *to, size_t size, const char *from)
+static void read_line(struct agent *a, char *line)
 {
-        size_t i = 0;
-        for (; from[i] && i + 1 < size; i++)
-                to[i] = from[i] >= 'a' && from[i] <= 'z' ? (char)(from[i] - 32) : from[i];
-        to[i] = 0;
-}
-
-static void measure(struct agent *a)
-{
-        struct offers *o = a->offers;
-        int64_t now = clock_boot_ms();
-        if (o->measured_ms && now - o->measured_ms < MEASURE_MS)
-                return;
-        o->measured_ms = now;
-        double load;
-        if (getloadavg(&load, 1) == 1)
-                o->load_milli = (uint64_t)(load * 10) * 100;
-        struct statvfs v;
-        if (fstatvfs(a->dir, &v) == 0) {
-                uint64_t free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
-                o->disk_free = free_bytes >> 28 << 28; /* in steps of 256 MiB */
-        }
-}
-
-/* What was used today outlives the agent: STATE/use, five numbers. Written now and then; what a kill loses of
- * it is less than USE_EVERY ticks. */
-static void use_read(struct agent *a)
-{
-        BUF_CLEANUP struct buf b = {0};
         long long day;
         unsigned long long n[4];
-        if (fs_read(a->dir, "use", 256, &b, NULL) == 0 &&
-            sscanf(buf_z(&b), "%lld %llu %llu %llu %llu", &day, &n[0], &n[1], &n[2], &n[3]) == 5)
-                a->use = a->offers->use_kept = (struct pull_use){day, n[0], n[1], n[2], n[3]};
-        pull_use_day(&a->use, clock_wall_ms() / 1000);
-}
-
-static void use_write(struct agent *a)
-{
-        const struct pull_use *u = &a->use;
-        BUF_CLEANUP struct buf b = {0};
-        if (!memcmp(u, &a->offers->use_kept, sizeof(*u)))
+        int end = 0;
+        if (sscanf(line, "%lld %llu %llu %llu %llu%n", &day, &n[0], &n[1], &n[2], &n[3], &end) != 5)
                 return;
-        buf_printf(&b, "%lld %llu %llu %llu %llu\n", (long long)u->day, (unsigned long long)u->jobs,
-                   (unsigned long long)u->cpu_ms, (unsigned long long)u->walltime_ms,
-                   (unsigned long long)u->memory_mib_s);
-        if (fs_write(a->dir, "use", buf_view(&b), 0600, false, NULL) == 0)
-                a->offers->use_kept = *u;
+        /* without a name: from the days of one queue */
+        struct queue *q = line[end] == ' ' ? queue_find(a, line + end + 1) : a->queues[0];
+        if (q)
+                q->use = (struct pull_use){day, n[0], n[1], n[2], n[3]};
 }
 
-void offers_open(struct agent *a)
+void offers_read_use(struct agent *a)
 {
-        struct offers *o = a->offers = mem_new(struct offers);
-        struct utsname u;
-        use_read(a);
-        uname(&u);
-        upper(o->arch, sizeof(o->arch), u.machine);
-        upper(o->opsys, sizeof(o->opsys), u.sysname);
         BUF_CLEANUP struct buf b = {0};
+        struct str rest, line;
+        if (fs_read(a->dir, "use", 1 << 20, &b, NULL) == 0)
+                for (rest = buf_view(&b); rest.n && str_cut(&rest, '\n', &line);) {
+                        MEM_CLEANUP char *z = str_dupz(line);
+                        read_line(a, z);
+                }
+        for (size_t i = 0; i < a->queue_count; i++)
+                pull_use_day(&a->queues[i]->use, clock_wall_ms() / 1000);
+        buf_str(&a->use_kept, buf_view(&b));
+}
+
+void offers_write_use(struct agent *a)
+{
+        BUF_CLEANUP struct buf b = {0};
+        for (size_t i = 0; i < a->queue_count; i++) {
+                const struct pull_use *u = &a->queues[i]->use;
+                buf_printf(&b, "%lld %llu %llu %llu %llu %s\n", (long long)u->day,
+                           (unsigned long long)u->jobs, (unsigned long long)u->cpu_ms,
+                           (unsigned long long)u->walltime_ms, (unsigned long long)u->memory_mib_s,
+                           a->queues[i]->config->name);
+        }
+        if (str_eq(buf_view(&b), buf_view(&a->use_kept)) ||
+            fs_write(a->dir, "use", buf_view(&b), 0600, false, NULL) < 0)
+                return;
+        buf_reset(&a->use_kept);
+        buf_str(&a->use_kept, buf_view(&b));
+}
+
+/* ---- what does not change */
+
+static void text(struct buf *out, struct str s)
+{
+        buf_char(out, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || s.p[i] == '\\')
+                        buf_char(out, '\\');
+                if ((unsigned char)s.p[i] >= ' ')
+                        buf_char(out, s.p[i]);
+        }
+        buf_char(out, '"');
+}
+
+static void extra_attributes(struct agent *a, const struct config_queue *c, struct buf *out)
+{
+        buf_printf(out, "Runner = \"%s\"; ", c->runner);
+        if (c->type) {
+                buf_addz(out, "QueueType = ");
+                text(out, str_of(c->type));
+                buf_addz(out, "; ");
+        }
+        if (c->tags.n) {
+                buf_addz(out, "Tags = {");
+                for (size_t i = 0; i < c->tags.n; i++) {
+                        buf_addz(out, i ? ", " : "");
+                        text(out, str_of(c->tags.v[i]));
+                }
+                buf_addz(out, "}; ");
+        }
+        if (c->search_order != UINT64_MAX)
+                buf_printf(out, "SearchOrder = %llu; ", (unsigned long long)c->search_order);
+        if (c->price_milli)
+                buf_printf(out, "Price = %llu.%03llu; ", (unsigned long long)(c->price_milli / 1000),
+                           (unsigned long long)(c->price_milli % 1000));
+        if (c->jobs_max)
+                buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
+        buf_str(out, buf_view(&a->machine.attributes));
+        if (c->attributes)
+                buf_addz(out, c->attributes);
+}
+
+static char *limits_text(const struct agent *a, const struct queue *q)
+{
+        struct buf b = {0};
+        if (!queue_is_local(q)) {
+                buf_printf(&b, "%s", q->config->runner);
+                return buf_take(&b);
+        }
         if (a->cgroups && cgroups_limits(a->cgroups)) {
                 cgroups_describe(a->cgroups, &b);
                 buf_addz(&b, "; ");
@@ -103,90 +127,141 @@ void offers_open(struct agent *a)
         buf_addz(&b, "walltime (shepherd)");
         if (!a->cgroups || !(cgroups_limits(a->cgroups) & CGROUP_MEMORY))
                 buf_addz(&b, ", memory (sampled)");
-        o->limits = buf_take(&b);
-        pull_policy_print(&a->config.pull_policy, &b);
-        o->policy = buf_take(&b);
-        measure(a);
-        const struct config *c = &a->config;
-        uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+        return buf_take(&b);
+}
+
+void offers_open(struct agent *a, struct queue *q)
+{
+        struct offers *o = q->offers = mem_new(struct offers);
+        const struct config_queue *c = q->config;
+        struct buf policy = {0};
+        struct run_capacity has = {0};
+        if (!queue_is_local(q))
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+        pull_policy_print(&c->pull_policy, &policy);
+        o->policy = buf_take(&policy);
+        o->limits = limits_text(a, q);
+        extra_attributes(a, c, &o->extra);
         o->place = (struct offer_place){
-                .name = c->name,
+                .name = a->config.name,
                 .machine = a->hostname,
-                .queue = c->queue,
-                .filesystem_domain = c->filesystem_domain,
-                .arch = o->arch,
-                .opsys = o->opsys,
+                .queue = c->name,
+                .filesystem_domain = a->config.filesystem_domain,
+                .arch = a->machine.arch,
+                .opsys = a->machine.opsys,
                 .limits = o->limits,
                 .pull_policy = o->policy,
                 .requirements = c->requirements,
-                .extra = c->attributes,
-                .cpus_milli = c->cpus_milli ? c->cpus_milli : machine_cpus(),
-                .memory_bytes = c->memory_bytes ? c->memory_bytes : memory,
-                .disk_bytes = c->disk_bytes ? c->disk_bytes : o->disk_free,
+                .rank = c->rank,
+                .extra = buf_z(&o->extra),
+                .walltime_max_ms = c->walltime_max_ms,
+                .cpus_milli = c->cpus_milli ? c->cpus_milli : a->machine.cpus_milli,
+                .memory_bytes = c->memory_bytes ? c->memory_bytes : a->machine.memory_bytes,
+                .disk_bytes = c->disk_bytes ? c->disk_bytes : a->machine.disk_free_bytes,
         };
 }
 
 void offers_tick(struct agent *a)
 {
-        pull_use_day(&a->use, clock_wall_ms() / 1000);
-        if (++a->offers->ticks % USE_EVERY == 0)
-                use_write(a);
+        for (size_t i = 0; i < a->queue_count; i++)
+                pull_use_day(&a->queues[i]->use, clock_wall_ms() / 1000);
+        if (++a->use_ticks % USE_EVERY == 0)
+                offers_write_use(a);
         offers_update(a, true);
 }
 
-void offers_close(struct agent *a)
+void offers_close(struct queue *q)
 {
-        struct offers *o = a->offers;
+        struct offers *o = q->offers;
         if (!o)
                 return;
-        use_write(a);
-        for (size_t i = 0; i < a->denied.n; i++)
-                free(a->denied.v[i]);
         free(o->limits);
         free(o->policy);
+        buf_deinit(&o->extra);
+        buf_deinit(&o->devices);
         buf_deinit(&o->ad);
         buf_deinit(&o->last);
         free(o);
-        a->offers = NULL;
+        q->offers = NULL;
 }
+
+/* ---- does it fit? */
 
 /* Processors that jobs may take together. */
-static uint64_t cpus_limit(const struct agent *a)
+static uint64_t cpus_limit(const struct queue *q)
 {
-        const struct offers *o = a->offers;
-        uint64_t percent = a->config.pull_policy.load_percent;
-        return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : o->place.cpus_milli * percent / 100;
+        uint64_t percent = q->config->pull_policy.load_percent;
+        return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->offers->place.cpus_milli * percent / 100;
 }
 
-bool offers_fits(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes)
+/* The same of the machine, for a process queue: what the others have taken is not there. */
+static uint64_t machine_cpus_limit(const struct queue *q)
 {
-        size_t running = a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING];
-        if (running == 0 || a->committed_cpus_milli == 0)
-                return true;
-        if (a->config.jobs_max && running >= a->config.jobs_max)
+        uint64_t percent = q->config->pull_policy.load_percent;
+        return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
+}
+
+static bool devices_fit(const struct attempt *at)
+{
+        for (size_t i = 0; i < at->t->m->n_resources; i++) {
+                const Drover__Resource *r = at->t->m->resources[i];
+                if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
+                        return false;
+        }
+        return true;
+}
+
+bool offers_fits(const struct attempt *at)
+{
+        const struct queue *q = at->q;
+        size_t running = q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING];
+        if (q->config->jobs_max && running >= q->config->jobs_max)
                 return false;
-        return a->committed_cpus_milli + cpus_milli <= cpus_limit(a) &&
-               a->committed_memory_bytes + memory_bytes <= a->offers->place.memory_bytes;
+        if (!devices_fit(at))
+                return false;
+        if (queue_is_local(q)) {
+                uint64_t cpus = queues_committed_cpus(q->a), memory = queues_committed_memory(q->a);
+                if (cpus && (cpus + at->cpus_milli > machine_cpus_limit(q) ||
+                             memory + at->memory_bytes > q->a->machine_memory_bytes))
+                        return false;
+        }
+        if (running == 0 || q->committed_cpus_milli == 0)
+                return true;
+        return q->committed_cpus_milli + at->cpus_milli <= cpus_limit(q) &&
+               q->committed_memory_bytes + at->memory_bytes <= q->offers->place.memory_bytes;
 }
 
-bool offers_could_fit(const struct agent *a, uint64_t cpus_milli, uint64_t memory_bytes)
+const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
 {
-        const struct offer_place *p = &a->offers->place;
-        uint64_t cpus = cpus_limit(a) > p->cpus_milli ? cpus_limit(a) : p->cpus_milli;
-        return cpus_milli <= cpus && memory_bytes <= p->memory_bytes;
+        const struct offer_place *p = &q->offers->place;
+        uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
+        if ((m->cpus_milli ? m->cpus_milli : 1000) > cpus || m->memory_bytes > p->memory_bytes)
+                return "the job asks for more than this agent has";
+        if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
+                return "the job asks for more time than this queue gives";
+        for (size_t i = 0; i < m->n_resources; i++)
+                if (devices_total(q->a->devices, &q->devices, m->resources[i]->name) < m->resources[i]->count)
+                        return "the job asks for devices that this queue does not have";
+        return NULL;
 }
 
-void offers_job_took(struct agent *a, uint64_t micros, const struct attempt *at)
+void offers_job_took(const struct attempt *at, uint64_t micros)
 {
-        struct offers *o = a->offers;
+        struct offers *o = at->q->offers;
         o->mean_us = o->mean_us ? (o->mean_us * 15 + micros) / 16 : micros;
         o->mean_cpus = o->mean_cpus ? (o->mean_cpus * 15 + at->cpus_milli) / 16 : at->cpus_milli;
         o->mean_memory = o->mean_memory ? (o->mean_memory * 15 + at->memory_bytes) / 16 : at->memory_bytes;
 }
 
-void offers_assigned(struct agent *a, uint64_t jobs)
+void offers_assigned(struct queue *q, uint64_t jobs)
 {
-        a->offers->assigned += jobs;
+        q->offers->assigned += jobs;
+}
+
+static void none_sent(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                a->queues[i]->offers->sent = false;
 }
 
 /* The oldest goes when there are too many: he is asked for again, and denied again. */
@@ -195,10 +270,10 @@ void offers_deny(struct agent *a, const char *owner, const char *why)
         struct config_list *l = &a->denied;
         struct buf b = {0};
         buf_printf(&b, "!%s %s", owner, why);
+        none_sent(a);
         for (size_t i = 0; i < l->n; i++)
                 if (str_eqz(buf_view(&b), l->v[i])) {
                         buf_deinit(&b);
-                        a->offers->sent = false;
                         return;
                 }
         if (l->n == CONFIG_LIST_MAX) {
@@ -206,35 +281,46 @@ void offers_deny(struct agent *a, const char *owner, const char *why)
                 memmove(l->v, l->v + 1, --l->n * sizeof(*l->v));
         }
         l->v[l->n++] = buf_take(&b);
-        a->offers->sent = false;
 }
 
+/* ---- what is free */
+
 /* What waits for room too long is given back: somebody else may have it now. */
-static void give_back(struct agent *a)
+static void give_back(struct queue *q)
 {
         int64_t now = clock_boot_ms();
-        for (struct attempt *at = a->lists[ATTEMPT_WAITING], *next; at; at = next) {
+        for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
                 next = at->next;
                 if (at->wait_for_go || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS)
                         continue;
-                report_refuse(a, at, false, "busy");
+                report_refuse(q->a, q->config->name, at, false, "busy");
                 attempt_forget(at);
         }
 }
 
-static void waiting_needs(const struct agent *a, uint64_t *cpus_milli, uint64_t *memory_bytes)
+static void waiting_needs(const struct queue *q, uint64_t *cpus_milli, uint64_t *memory_bytes)
 {
-        *cpus_milli = *memory_bytes = 0;
-        for (const struct attempt *at = a->lists[ATTEMPT_WAITING]; at; at = at->next) {
+        for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next) {
                 *cpus_milli += at->cpus_milli;
                 *memory_bytes += at->memory_bytes;
         }
 }
 
-static void running_use(const struct agent *a, struct pull_now *now)
+static size_t waiting_devices(const void *arg, const char *name)
+{
+        const struct queue *q = arg;
+        size_t n = 0;
+        for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
+                for (size_t i = 0; i < at->t->m->n_resources; i++)
+                        if (str_ieqz(str_of(name), at->t->m->resources[i]->name))
+                                n += at->t->m->resources[i]->count;
+        return n;
+}
+
+static void running_use(const struct queue *q, struct pull_now *now)
 {
         int64_t ms = clock_wall_ms();
-        for (const struct attempt *at = a->lists[ATTEMPT_RUNNING]; at; at = at->next) {
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
                 uint64_t wall =
                         at->started_ms && (uint64_t)ms > at->started_ms ? (uint64_t)ms - at->started_ms : 0;
                 now->running_walltime_ms += wall;
@@ -243,60 +329,83 @@ static void running_use(const struct agent *a, struct pull_now *now)
         }
 }
 
+static uint64_t left_of(uint64_t total, uint64_t taken)
+{
+        return total > taken ? total - taken : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+/* What all process queues may still take of the machine. */
+static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory)
+{
+        const struct agent *a = q->a;
+        uint64_t taken_cpus = queues_committed_cpus(a), taken_memory = queues_committed_memory(a);
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (queue_is_local(a->queues[i]))
+                        waiting_needs(a->queues[i], &taken_cpus, &taken_memory);
+        *cpus = least(*cpus, left_of(machine_cpus_limit(q), taken_cpus));
+        *memory = least(*memory, left_of(a->machine_memory_bytes, taken_memory));
+}
+
 struct room {
         struct offer_now ad;
         uint64_t jobs; /* to take at most */
 };
 
-static void look(struct agent *a, struct room *ret)
+static void look_at_resources(const struct queue *q, const struct pull_allowance *may, uint64_t taken_cpus,
+                              uint64_t taken_memory, struct room *r)
 {
-        struct offers *o = a->offers;
-        struct pull_now now = {.cpus_milli = o->place.cpus_milli, .load_milli = o->load_milli};
-        struct pull_allowance may;
-        uint64_t waiting_cpus, waiting_memory;
-        waiting_needs(a, &waiting_cpus, &waiting_memory);
-        uint64_t taken = a->committed_cpus_milli + waiting_cpus,
-                 memory = a->committed_memory_bytes + waiting_memory;
-        now.committed_milli = taken;
-        running_use(a, &now);
-        pull_policy_allows(&a->config.pull_policy, &a->use, &now, &may);
-        struct room r = {0};
-        r.ad.load_milli = o->load_milli;
-        r.ad.running = a->counts[ATTEMPT_RUNNING];
-        r.ad.disk_bytes = o->disk_free < o->place.disk_bytes ? o->disk_free : o->place.disk_bytes;
-        if (!a->runner_ready || may.closed) {
-                *ret = r;
-                return;
-        }
-        uint64_t limit = cpus_limit(a);
-        r.ad.cpus_milli =
-                may.cpus_milli == PULL_NO_LIMIT ? (limit > taken ? limit - taken : 0) : may.cpus_milli;
-        r.ad.memory_bytes = o->place.memory_bytes > memory ? o->place.memory_bytes - memory : 0;
-        r.ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
-        r.ad.job_memory_bytes = o->mean_memory;
-        uint64_t depth = offer_ahead(o->mean_us, limit), waiting = a->counts[ATTEMPT_WAITING];
-        r.ad.ahead = depth > waiting ? depth - waiting : 0;
-        r.jobs = (r.ad.cpus_milli + r.ad.ahead * r.ad.job_cpus_milli) / 1000;
-        if (may.jobs < r.jobs)
-                r.jobs = may.jobs;
-        if (a->config.jobs_max) {
-                uint64_t have =
-                        a->counts[ATTEMPT_WAITING] + a->counts[ATTEMPT_STAGING] + a->counts[ATTEMPT_RUNNING];
-                uint64_t left =
-                        a->config.jobs_max + r.ad.ahead > have ? a->config.jobs_max + r.ad.ahead - have : 0;
-                r.jobs = left < r.jobs ? left : r.jobs;
-        }
-        if (r.ad.cpus_milli + r.ad.ahead * r.ad.job_cpus_milli > 0 && r.jobs == 0 && may.jobs > 0 &&
-            !a->config.jobs_max)
-                r.jobs = 1; /* a part of a processor */
-        *ret = r;
+        const struct offers *o = q->offers;
+        uint64_t limit = cpus_limit(q);
+        r->ad.cpus_milli = may->cpus_milli == PULL_NO_LIMIT ? left_of(limit, taken_cpus) : may->cpus_milli;
+        r->ad.memory_bytes = left_of(o->place.memory_bytes, taken_memory);
+        if (queue_is_local(q))
+                machine_left(q, &r->ad.cpus_milli, &r->ad.memory_bytes);
+        r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
+        r->ad.job_memory_bytes = o->mean_memory;
+        r->ad.ahead = left_of(offer_ahead(o->mean_us, limit), q->counts[ATTEMPT_WAITING]);
+        r->jobs = least((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        uint64_t max = q->config->jobs_max;
+        if (max)
+                r->jobs = least(r->jobs, left_of(max + r->ad.ahead, q->counts[ATTEMPT_WAITING] +
+                                                                            q->counts[ATTEMPT_STAGING] +
+                                                                            q->counts[ATTEMPT_RUNNING]));
+        else if (r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli > 0 && r->jobs == 0 && may->jobs > 0)
+                r->jobs = 1; /* a part of a processor */
 }
 
-static void send_offer(struct agent *a, const struct room *r)
+static void look(struct queue *q, struct room *ret)
 {
-        struct offers *o = a->offers;
+        struct agent *a = q->a;
+        struct offers *o = q->offers;
+        struct pull_now now = {.cpus_milli = o->place.cpus_milli, .load_milli = a->machine.load_milli};
+        struct pull_allowance may;
+        uint64_t cpus = q->committed_cpus_milli, memory = q->committed_memory_bytes;
+        waiting_needs(q, &cpus, &memory);
+        now.committed_milli = cpus;
+        running_use(q, &now);
+        pull_policy_allows(&q->config->pull_policy, &q->use, &now, &may);
+        *ret = (struct room){0};
+        ret->ad.load_milli = a->machine.load_milli;
+        ret->ad.running = q->counts[ATTEMPT_RUNNING];
+        ret->ad.disk_bytes = least(a->machine.disk_free_bytes, o->place.disk_bytes);
+        buf_reset(&o->devices);
+        devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
+        ret->ad.devices = buf_z(&o->devices);
+        if (q->backend->ready && !may.closed && !q->config->closed)
+                look_at_resources(q, &may, cpus, memory, ret);
+}
+
+static void send_offer(struct queue *q, const struct room *r)
+{
+        struct agent *a = q->a;
+        struct offers *o = q->offers;
         Drover__Offer m = DROVER__OFFER__INIT;
-        m.queue = a->config.queue;
+        m.queue = q->config->name;
         m.serial = ++o->serial;
         m.ad = (char *)buf_z(&o->ad);
         m.jobs_max = (uint32_t)(r->jobs > 100000 ? 100000 : r->jobs);
@@ -319,21 +428,16 @@ static void send_offer(struct agent *a, const struct room *r)
         o->assigned = 0;
 }
 
-/* force: also when little has changed, and after a new greeting even when nothing has. */
-void offers_update(struct agent *a, bool force)
+static void update(struct queue *q, bool force)
 {
-        struct offers *o = a->offers;
-        if (!a->greeted) {
-                o->sent = false;
-                return;
-        }
-        if (force) {
-                measure(a);
-                give_back(a);
-        }
+        struct offers *o = q->offers;
         struct room r;
-        look(a, &r);
-        uint64_t left = o->sent_jobs > o->assigned ? o->sent_jobs - o->assigned : 0;
+        if (force)
+                give_back(q);
+        if (q->retired)
+                return;
+        look(q, &r);
+        uint64_t left = left_of(o->sent_jobs, o->assigned);
         if (o->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
                 return;
         buf_reset(&o->ad);
@@ -341,8 +445,21 @@ void offers_update(struct agent *a, bool force)
         if (o->sent && o->assigned == 0 && r.jobs == o->sent_jobs &&
             str_eq(buf_view(&o->ad), buf_view(&o->last)))
                 return;
-        send_offer(a, &r);
+        send_offer(q, &r);
         o->sent = true;
         buf_reset(&o->last);
         buf_str(&o->last, buf_view(&o->ad));
+}
+
+/* force: also when little has changed, and after a new greeting even when nothing has. */
+void offers_update(struct agent *a, bool force)
+{
+        if (!a->greeted) {
+                none_sent(a);
+                return;
+        }
+        if (force)
+                machine_measure(&a->machine, a->dir);
+        for (size_t i = 0; i < a->queue_count; i++)
+                update(a->queues[i], force);
 }

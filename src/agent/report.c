@@ -8,6 +8,7 @@
 struct refusal {
         struct name_list names;
         bool hold;
+        char *queue;
         char *reason;
 };
 
@@ -17,22 +18,30 @@ void report_name(struct name_list *l, const struct attempt *at)
         l->v[l->n++] = (struct attempt_name){at->request, at->fence, at->member};
 }
 
-void report_refuse(struct agent *a, const struct attempt *at, bool hold, const char *reason)
+void report_accept(struct attempt *at)
+{
+        report_name(&at->q->accepted, at);
+}
+
+void report_refuse(struct agent *a, const char *queue, const struct attempt *at, bool hold,
+                   const char *reason)
 {
         for (size_t i = 0; i < a->refusal_count; i++)
-                if (a->refusals[i].hold == hold && !strcmp(a->refusals[i].reason, reason)) {
+                if (a->refusals[i].hold == hold && !strcmp(a->refusals[i].queue, queue) &&
+                    !strcmp(a->refusals[i].reason, reason)) {
                         report_name(&a->refusals[i].names, at);
                         return;
                 }
         MEM_GROW(a->refusals, a->refusal_cap, a->refusal_count + 1);
         struct refusal *r = &a->refusals[a->refusal_count++];
-        *r = (struct refusal){.hold = hold, .reason = mem_dupz(reason)};
+        *r = (struct refusal){.hold = hold, .queue = mem_dupz(queue), .reason = mem_dupz(reason)};
         report_name(&r->names, at);
 }
 
 void report_refusals_drop(struct agent *a)
 {
         for (size_t i = 0; i < a->refusal_count; i++) {
+                free(a->refusals[i].queue);
                 free(a->refusals[i].reason);
                 free(a->refusals[i].names.v);
         }
@@ -43,7 +52,6 @@ void report_lists_free(struct agent *a)
 {
         report_refusals_drop(a);
         free(a->refusals);
-        free(a->accepted.v);
         free(a->started.v);
 }
 
@@ -133,7 +141,7 @@ void report_pack_result(const struct attempt *at, struct buf *out)
         arena_deinit(&room);
 }
 
-static void send_results(struct agent *a, struct arena *room)
+static void send_results(struct queue *q, struct arena *room)
 {
         Drover__JobResult *list[RESULTS_MAX];
         Drover__Result m = DROVER__RESULT__INIT;
@@ -141,19 +149,41 @@ static void send_results(struct agent *a, struct arena *room)
         to.kind_case = DROVER__TO_SERVER__KIND_RESULT;
         to.result = &m;
         m.jobs = list;
-        for (struct attempt *at = a->lists[ATTEMPT_DONE]; at; at = at->next) {
+        for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next) {
                 if (at->result_sent)
                         break; /* newest first: what is behind was sent */
                 at->result_sent = true;
                 list[m.n_jobs] = arena_alloc(room, sizeof(**list));
                 fill_result(at, list[m.n_jobs++], room);
                 if (m.n_jobs == RESULTS_MAX) {
-                        connect_send(a, &to);
+                        connect_send(q->a, &to);
                         m.n_jobs = 0;
                 }
         }
         if (m.n_jobs)
-                connect_send(a, &to);
+                connect_send(q->a, &to);
+}
+
+static void send_accepted(struct queue *q, struct arena *room)
+{
+        if (q->accepted.n == 0)
+                return;
+        Drover__Accept m = DROVER__ACCEPT__INIT;
+        m.queue = q->config->name;
+        m.n_attempts = ranges(&q->accepted, room, &m.attempts);
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        to.kind_case = DROVER__TO_SERVER__KIND_ACCEPT;
+        to.accept = &m;
+        connect_send(q->a, &to);
+}
+
+static void gather_started(struct queue *q)
+{
+        for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                if (!at->told_started && at->started_ms) {
+                        at->told_started = true;
+                        report_name(&q->a->started, at);
+                }
 }
 
 void report_flush(struct agent *a)
@@ -161,18 +191,11 @@ void report_flush(struct agent *a)
         if (!a->greeted)
                 return;
         struct arena room = {0};
-        if (a->accepted.n) {
-                Drover__Accept m = DROVER__ACCEPT__INIT;
-                m.queue = a->config.queue;
-                m.n_attempts = ranges(&a->accepted, &room, &m.attempts);
-                Drover__ToServer to = DROVER__TO_SERVER__INIT;
-                to.kind_case = DROVER__TO_SERVER__KIND_ACCEPT;
-                to.accept = &m;
-                connect_send(a, &to);
-        }
+        for (size_t i = 0; i < a->queue_count; i++)
+                send_accepted(a->queues[i], &room);
         for (size_t i = 0; i < a->refusal_count; i++) {
                 Drover__Refuse m = DROVER__REFUSE__INIT;
-                m.queue = a->config.queue;
+                m.queue = a->refusals[i].queue;
                 m.reason = a->refusals[i].reason;
                 m.hold = a->refusals[i].hold;
                 m.n_attempts = ranges(&a->refusals[i].names, &room, &m.attempts);
@@ -182,11 +205,8 @@ void report_flush(struct agent *a)
                 connect_send(a, &to);
         }
         report_refusals_drop(a);
-        for (struct attempt *at = a->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                if (!at->told_started && at->started_ms) {
-                        at->told_started = true;
-                        report_name(&a->started, at);
-                }
+        for (size_t i = 0; i < a->queue_count; i++)
+                gather_started(a->queues[i]);
         if (a->started.n) {
                 Drover__Started m = DROVER__STARTED__INIT;
                 m.at_ms = (uint64_t)clock_wall_ms();
@@ -196,7 +216,8 @@ void report_flush(struct agent *a)
                 to.started = &m;
                 connect_send(a, &to);
         }
-        send_results(a, &room);
+        for (size_t i = 0; i < a->queue_count; i++)
+                send_results(a->queues[i], &room);
         arena_deinit(&room);
 }
 
@@ -204,10 +225,13 @@ void report_inventory(struct agent *a)
 {
         struct arena room = {0};
         struct name_list running = {0}, finished = {0};
-        for (int s = 0; s < ATTEMPT_STATES; s++)
-                for (struct attempt *at = a->lists[s]; at; at = at->next)
-                        if (!at->abandon)
-                                report_name(s == ATTEMPT_DONE ? &finished : &running, at);
+        struct str key;
+        void *value;
+        for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
+                const struct attempt *at = value;
+                if (!at->abandon)
+                        report_name(at->state == ATTEMPT_DONE ? &finished : &running, at);
+        }
         Drover__Inventory m = DROVER__INVENTORY__INIT;
         m.n_running = ranges(&running, &room, &m.running);
         m.n_finished = ranges(&finished, &room, &m.finished);

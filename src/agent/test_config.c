@@ -35,11 +35,12 @@ static void reads_settings(void **state)
                          0);
         assert_int_equal(c.servers.n, 2);
         assert_string_equal(c.servers.v[1], "head:7331");
-        assert_int_equal(c.cpus_milli, 1500);
-        assert_true(c.memory_bytes == 2ull << 30);
+        assert_int_equal(c.queue.cpus_milli, 1500);
+        assert_true(c.queue.memory_bytes == 2ull << 30);
         assert_int_equal(c.kill_grace_ms, 60000);
         assert_false(c.cgroups);
-        assert_true(c.pull_policy.load_percent == PULL_NO_LIMIT && c.pull_policy.jobs_per_day == 9);
+        assert_true(c.queue.pull_policy.load_percent == PULL_NO_LIMIT &&
+                    c.queue.pull_policy.jobs_per_day == 9);
         assert_string_equal(c.owners.v[0], "a@b");
         /* options win, and a list of them takes the file's place */
         char *argv[] = {(char *)"agent",
@@ -62,6 +63,97 @@ static void reads_settings(void **state)
         assert_true(c.kill_on_stop);
         assert_string_equal(c.name, "n7");
         config_deinit(&c);
+}
+
+static int finish(const char *text, struct config *c, struct err *err)
+{
+        int r = read_text(text, c, err);
+        if (r == 0) {
+                settings_set(c,
+                             &(struct setting){"dir", SETTING_TEXT, offsetof(struct config, dir), NULL, NULL},
+                             str_of(top), NULL);
+                r = config_finish(c, err);
+        }
+        return r;
+}
+
+static void one_queue_without_a_list(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        assert_int_equal(
+                finish("server: a:1\nqueue: night\ncpus: 3\nattributes: 'HasFoo = true'\n", &c, &err), 0);
+        assert_int_equal(c.queue_count, 1);
+        assert_string_equal(c.queues[0]->name, "night");
+        assert_string_equal(c.queues[0]->runner, "process");
+        assert_int_equal(c.queues[0]->cpus_milli, 3000);
+        assert_string_equal(c.queues[0]->attributes, "HasFoo = true");
+        config_deinit(&c);
+}
+
+static void queues_change_the_defaults(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        assert_int_equal(finish("server: a:1\ncpus: 8\ntags: [site, old]\nrank: TARGET.JobPrio\ngpus: 2\n"
+                                "pull_policy: load=150%\nqueues:\n"
+                                "  - name: short\n    walltime_max: 1h\n    tags: [fast]\n    gpus: 0\n"
+                                "  - name: long\n    cpus: 2\n    requirements: TARGET.Owner == \"a\"\n"
+                                "    attributes: {Rack: 7, Site: '\"x\"'}\n    gpus: [GPU-1, 5]\n"
+                                "    resources: {Licence: 3}\n    price: 0.25\n    closed: on\n",
+                                &c, &err),
+                         0);
+        assert_int_equal(c.queue_count, 2);
+        const struct config_queue *s = c.queues[0], *l = c.queues[1];
+        assert_int_equal(s->cpus_milli, 8000);
+        assert_int_equal(s->walltime_max_ms, 3600000);
+        assert_int_equal(s->tags.n, 1);
+        assert_string_equal(s->tags.v[0], "fast");
+        assert_string_equal(s->rank, "TARGET.JobPrio");
+        assert_int_equal(s->pull_policy.load_percent, 150);
+        assert_int_equal(s->resources.n, 1);
+        assert_string_equal(s->resources.v[0], "GPUs 0");
+        assert_int_equal(l->cpus_milli, 2000);
+        assert_int_equal(l->tags.n, 2);
+        assert_string_equal(l->requirements, "TARGET.Owner == \"a\"");
+        assert_string_equal(l->attributes, "Rack = 7; Site = \"x\"; ");
+        assert_int_equal(l->resources.n, 2);
+        assert_string_equal(l->resources.v[0], "GPUs: GPU-1 5");
+        assert_string_equal(l->resources.v[1], "Licence 3");
+        assert_int_equal(l->price_milli, 250);
+        assert_true(l->closed && !s->closed);
+        config_deinit(&c);
+}
+
+static void says_what_is_wrong_with_a_queue(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text, *says;
+        } bad[] = {
+                {"queues: 3\n", ":2: queues is a list of 1 to"},
+                {"queues:\n  - cpus: 2\n", ":3: a queue needs a name"},
+                {"queues:\n  - name: a@b\n", "which 'a@b' is not"},
+                {"queues:\n  - name: a\n  - name: a\n", ":4: there are two queues of the name a"},
+                {"queues:\n  - name: a\n    cpu: 2\n", ":4: "},
+                {"queues:\n  - name: a\n    cpus: x\n", ":4: cpus cannot be 'x'"},
+                {"queues:\n  - name: a\n    server: x\n", ":4: "},
+                {"queues:\n  - name: a\n    requirements: (TARGET.x ==\n", ":3: requirements cannot be read"},
+                {"queues:\n  - name: a\n    rank: '1 +'\n", ":3: rank cannot be read"},
+                {"queues:\n  - name: a\n    attributes: Rack 7\n", ":3: attributes cannot be read"},
+        };
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+                struct config c;
+                struct err err = {""};
+                BUF_CLEANUP struct buf text = {0};
+                buf_printf(&text, "server: a:1\n%s", bad[i].text);
+                assert_int_equal(finish(buf_z(&text), &c, &err), -EINVAL);
+                if (!strstr(err.text, bad[i].says))
+                        fail_msg("%s: %s", bad[i].text, err.text);
+                config_deinit(&c);
+        }
 }
 
 static void maps_owners_to_users(void **state)
@@ -171,6 +263,9 @@ static int teardown(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(reads_settings),
+                                           cmocka_unit_test(one_queue_without_a_list),
+                                           cmocka_unit_test(queues_change_the_defaults),
+                                           cmocka_unit_test(says_what_is_wrong_with_a_queue),
                                            cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,9 @@
 #include "place/offer.h"
 
+#include <errno.h>
+
+#include "classad/ad.h"
+
 /* Work for so long is kept at hand: several times what a commit and the way there and back take. */
 #define AHEAD_US  100000u
 #define AHEAD_MAX 256u
@@ -29,6 +33,48 @@ static void cpus(struct buf *out, const char *name, uint64_t milli)
         buf_printf(out, "%s = %llu; ", name, (unsigned long long)(milli / 1000));
 }
 
+/* Each ends with a semicolon, whether the site wrote one or not. */
+static void attributes(struct buf *out, const char *z)
+{
+        struct str s = str_trim(str_of(z));
+        if (s.n == 0)
+                return;
+        buf_str(out, s);
+        buf_addz(out, s.p[s.n - 1] == ';' ? " " : "; ");
+}
+
+static int check_part(struct symbols *symbols, const char *what, const char *before, const char *text,
+                      struct err *err)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct ad *ad = NULL;
+        struct err why = {""};
+        if (!text)
+                return 0;
+        buf_addz(&b, "[ ");
+        buf_addz(&b, before);
+        if (*before)
+                buf_printf(&b, "(%s)", text);
+        else
+                attributes(&b, text);
+        buf_addz(&b, " ]");
+        int r = ad_parse(symbols, buf_view(&b), CLASSAD_NEW, &ad, &why);
+        ad_free(ad);
+        return r ? err_set(err, -EINVAL, "%s cannot be read: %s", what, why.text) : 0;
+}
+
+int offer_check(const struct offer_place *p, struct err *err)
+{
+        struct symbols *symbols = symbols_new();
+        int r = check_part(symbols, "requirements", "a = ", p->requirements, err);
+        if (r == 0)
+                r = check_part(symbols, "rank", "a = ", p->rank, err);
+        if (r == 0)
+                r = check_part(symbols, "attributes", "", p->extra, err);
+        symbols_free(symbols);
+        return r;
+}
+
 void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf *out)
 {
         uint64_t ahead_cpus = n->ahead * n->job_cpus_milli, ahead_memory = n->ahead * n->job_memory_bytes;
@@ -52,12 +98,20 @@ void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf
                    (unsigned long long)(n->load_milli / 1000), (unsigned long long)(n->load_milli % 1000),
                    (unsigned long long)n->running);
         buf_addz(out, "HasFileTransfer = true; ");
-        if (p->extra)
-                buf_addz(out, p->extra);
+        if (n->devices)
+                buf_addz(out, n->devices);
+        if (p->walltime_max_ms)
+                buf_printf(out, "WalltimeMax = %llu; ", (unsigned long long)(p->walltime_max_ms / 1000));
+        if (p->rank)
+                buf_printf(out, "Rank = %s; ", p->rank);
+        attributes(out, p->extra);
         buf_addz(
                 out,
                 " Requirements = (TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.TotalCpus) && "
                 "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.TotalMemory)");
+        if (p->walltime_max_ms)
+                buf_addz(out, " && (TARGET.AllowedExecuteDuration =?= undefined || "
+                              "TARGET.AllowedExecuteDuration <= MY.WalltimeMax)");
         if (p->requirements)
                 buf_printf(out, " && (%s)", p->requirements);
         buf_addz(out, " ]");

@@ -10,14 +10,17 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 struct offer_place { /* what does not change; strings borrowed */
         const char *name, *machine, *queue, *filesystem_domain, *arch, *opsys;
         const char *limits; /* which limits are real: "memory (v1), …" */
         const char *pull_policy;
         const char *requirements;                      /* of the site, an expression; NULL: none */
+        const char *rank;                              /* of jobs, an expression; NULL: none */
         const char *extra;                             /* more attributes, "a = 1; b = 2;"; NULL: none */
         uint64_t cpus_milli, memory_bytes, disk_bytes; /* total */
+        uint64_t walltime_max_ms;                      /* 0: none */
 };
 
 struct offer_now {
@@ -26,9 +29,12 @@ struct offer_now {
         uint64_t job_cpus_milli, job_memory_bytes;     /* of such a job */
         uint64_t load_milli;
         uint64_t running;
+        const char *devices; /* "GPUs = 1; TotalGPUs = 2; "; NULL: none */
 };
 
 /* How many jobs beyond what is free to keep at hand, from the mean time that the last jobs took (0: not
  * known). */
 uint64_t offer_ahead(uint64_t mean_job_ms_x1000, uint64_t cpus_milli);
+/* Can what the site says in its own words be read? 0, or -EINVAL with err that names which cannot. */
+int offer_check(const struct offer_place *p, struct err *err);
 void offer_ad(const struct offer_place *p, const struct offer_now *now, struct buf *out);

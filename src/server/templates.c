@@ -4,6 +4,7 @@
 #include "base/macro.h"
 #include "classad/eval.h"
 #include "core/attributes.h"
+#include "server/templates_place.h"
 
 struct maker {
         struct server *server;
@@ -242,6 +243,7 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         set_transfer(k, t);
         set_spooled(k, t);
         set_limits(k, t);
+        templates_place(k->m, &k->eval, k->ad, t);
 }
 
 Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,

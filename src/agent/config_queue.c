@@ -1,0 +1,137 @@
+/* Settings of a queue, and the list of queues. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/config.h"
+#include "base/mem.h"
+#include "place/offer.h"
+
+#define Q(member) offsetof(struct config_queue, member)
+static const struct setting table[] = {
+        {"name", SETTING_TEXT, Q(name), NULL, NULL},
+        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process"},
+        {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
+        {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
+        {"tags", SETTING_LIST, Q(tags), NULL, NULL},
+        {"search_order", SETTING_COUNT, Q(search_order), "N",
+         "in its ad as SearchOrder: smaller is tried first"},
+        {"price", SETTING_CPUS, Q(price_milli), "N", "in its ad as Price"},
+        {"cpus", SETTING_CPUS, Q(cpus_milli), "N", "to offer; all"},
+        {"memory", SETTING_SIZE, Q(memory_bytes), "SIZE", "to offer; all"},
+        {"disk", SETTING_SIZE, Q(disk_bytes), "SIZE", "to offer; what is free where the folder is"},
+        {"jobs_max", SETTING_COUNT, Q(jobs_max), "N", "at the same time; no limit but the resources"},
+        {"queued_max", SETTING_COUNT, Q(queued_max), "N", "that wait in a batch system"},
+        {"walltime_max", SETTING_TIME, Q(walltime_max_ms), "TIME", "that a job may run; no limit"},
+        {"closed", SETTING_SWITCH, Q(closed), "on|off", "takes no more jobs; off"},
+        {"gpus", SETTING_GPUS, Q(resources), "N|found|ID", "to give out, each to one job at a time; none"},
+        {"resources", SETTING_RESOURCES, Q(resources), NULL, NULL},
+        {"requirements", SETTING_TEXT, Q(requirements), "EXPRESSION", "on jobs, as TARGET"},
+        {"rank", SETTING_TEXT, Q(rank), "EXPRESSION", "of jobs, as TARGET: larger is taken first"},
+        {"attributes", SETTING_ATTRIBUTES, Q(attributes), "TEXT",
+         "more attributes of its ad: 'HasFoo = true; Rack = 7'"},
+        {"pull_policy", SETTING_POLICY, Q(pull_policy), "POLICY",
+         "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"},
+        {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
+};
+const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};
+
+void config_queue_init(struct config_queue *q)
+{
+        *q = (struct config_queue){.search_order = UINT64_MAX};
+        pull_policy_default(&q->pull_policy);
+}
+
+void config_queue_deinit(struct config_queue *q)
+{
+        settings_deinit(config_queue_settings, q);
+}
+
+struct config_queue *config_add_queue(struct config *c, const char *name)
+{
+        struct config_queue *q = mem_new(struct config_queue);
+        config_queue_init(q);
+        settings_copy(config_queue_settings, q, &c->queue);
+        free(q->name);
+        q->name = mem_dupz(name);
+        if (!q->runner)
+                q->runner = mem_dupz("process");
+        MEM_GROW(c->queues, c->queue_cap, c->queue_count + 1);
+        c->queues[c->queue_count++] = q;
+        return q;
+}
+
+static int check_name(const struct config *c, struct str name, struct err *err)
+{
+        for (size_t i = 0; i < name.n; i++)
+                if (!isalnum((unsigned char)name.p[i]) && !strchr("-_.+", name.p[i]))
+                        return err_set(err, -EINVAL,
+                                       "a queue's name is letters, digits and -_.+, which '" STR_FMT
+                                       "' is not",
+                                       STR_ARG(name));
+        if (name.n == 0 || name.n > 64)
+                return err_set(err, -EINVAL, "a queue needs a name, of at most 64 letters");
+        for (size_t i = 0; i < c->queue_count; i++)
+                if (str_eqz(name, c->queues[i]->name))
+                        return err_set(err, -EINVAL, "there are two queues of the name " STR_FMT,
+                                       STR_ARG(name));
+        return 0;
+}
+
+/* What the server could not read shall be said here. */
+static int check_ad(const struct config_queue *q, struct err *err)
+{
+        struct offer_place p = {.name = "n",
+                                .queue = q->name,
+                                .requirements = q->requirements,
+                                .rank = q->rank,
+                                .extra = q->attributes};
+        return offer_check(&p, err);
+}
+
+static int read_queue(struct config *c, const struct doc *d, struct err *err)
+{
+        const char *keys[sizeof(table) / sizeof(*table) + 1] = {0};
+        const struct doc *name = doc_get(d, "name");
+        for (size_t i = 0; i < config_queue_settings.n; i++)
+                keys[i] = table[i].name;
+        int r = doc_only(d, keys, err);
+        if (r < 0)
+                return r;
+        if (!name || name->kind != DOC_WORD)
+                return doc_where(err, err_set(err, -EINVAL, "a queue needs a name"), d);
+        r = check_name(c, name->text, err);
+        if (r < 0)
+                return doc_where(err, r, name);
+        MEM_CLEANUP char *z = str_dupz(name->text);
+        struct config_queue *q = config_add_queue(c, z);
+        for (const struct doc *at = d->first; at && r == 0; at = at->next) {
+                r = settings_read(q, settings_find(config_queue_settings, at->key), at, err);
+                if (r < 0)
+                        doc_where(err, r, at);
+        }
+        if (r == 0 && (r = check_ad(q, err)) < 0)
+                doc_where(err, r, d);
+        return r;
+}
+
+int config_queues(struct config *c, struct err *err)
+{
+        const struct doc *list = doc_get(c->doc, "queues");
+        int r = 0;
+        if (!list) {
+                if (c->queue_count == 0)
+                        r = check_ad(config_add_queue(c, c->queue.name), err);
+                return r;
+        }
+        if (list->kind != DOC_LIST || list->count == 0 || list->count > CONFIG_QUEUES_MAX)
+                return doc_where(err,
+                                 err_set(err, -EINVAL,
+                                         "queues is a list of 1 to %d queues, each `- name: NAME` "
+                                         "and what is particular to it",
+                                         CONFIG_QUEUES_MAX),
+                                 list);
+        for (const struct doc *d = list->first; d && r == 0; d = d->next)
+                r = read_queue(c, d, err);
+        return r;
+}

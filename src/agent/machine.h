@@ -1,0 +1,24 @@
+/* machine: what an agent's own machine is, has and can do. */
+#pragma once
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct machine {
+        char arch[65], opsys[65];
+        uint64_t cpus_milli, memory_bytes;
+        struct buf attributes; /* "OpSysAndVer = …; HasConda = true; …": what was found when it was opened */
+        /* measured now and then */
+        uint64_t load_milli, disk_free_bytes; /* disk: where the agent's folder is, in steps of 256 MiB */
+        int64_t measured_ms;
+};
+
+void machine_init(struct machine *m);
+void machine_deinit(struct machine *m);
+void machine_measure(struct machine *m, int dir); /* not more often than every 15 s */
+
+/* What is told of a machine with these folders in PATH, appended as ClassAd attributes; `root` is put before
+ * absolute paths ("": none). */
+void machine_capabilities(const char *path, const char *root, struct buf *out);
+/* The numbers of the devices /dev/nvidiaN, each behind a space. */
+void machine_gpus(const char *root, struct buf *out);

@@ -1,0 +1,230 @@
+#include "agent/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "agent/mapping.h"
+#include "base/log.h"
+
+static const struct runner_kind *const runner_kinds[] = {&runner_process};
+
+static const struct runner_kind *kind_of(const char *name)
+{
+        for (size_t i = 0; i < sizeof(runner_kinds) / sizeof(*runner_kinds); i++)
+                if (!strcmp(runner_kinds[i]->name, name))
+                        return runner_kinds[i];
+        return NULL;
+}
+
+bool queue_is_local(const struct queue *q)
+{
+        return q->backend->runner->kind == &runner_process;
+}
+
+struct queue *queue_find(const struct agent *a, const char *name)
+{
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (!strcmp(a->queues[i]->config->name, name))
+                        return a->queues[i];
+        return NULL;
+}
+
+size_t queues_count(const struct agent *a, enum attempt_state state)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                n += a->queues[i]->counts[state];
+        return n;
+}
+
+uint64_t queues_committed_cpus(const struct agent *a)
+{
+        uint64_t n = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (queue_is_local(a->queues[i]))
+                        n += a->queues[i]->committed_cpus_milli;
+        return n;
+}
+
+uint64_t queues_committed_memory(const struct agent *a)
+{
+        uint64_t n = 0;
+        for (size_t i = 0; i < a->queue_count; i++)
+                if (queue_is_local(a->queues[i]))
+                        n += a->queues[i]->committed_memory_bytes;
+        return n;
+}
+
+/* ---- runners */
+
+/* Tasks of a runner, and its coming and going. */
+static void on_events(void *arg, const struct run_event *events, size_t count)
+{
+        struct backend *b = arg;
+        struct agent *a = b->a;
+        /* what waits is started in the places that are free now, before the outputs of what ended are looked
+         * after */
+        bool freed = false;
+        for (size_t i = 0; i < count; i++)
+                freed |= attempt_frees(a, &events[i]);
+        if (freed && queues_count(a, ATTEMPT_WAITING)) {
+                attempt_schedule(a);
+                journal_flush(a);
+                b->runner->kind->flush(b->runner);
+        }
+        for (size_t i = 0; i < count; i++)
+                attempt_event(b, &events[i]);
+        agent_turn_later(a);
+}
+
+static int backend_open(struct agent *a, const struct runner_kind *kind, const struct config_queue *c,
+                        struct backend **ret, struct err *err)
+{
+        struct backend *b = mem_new(struct backend);
+        struct runner_config rc = mapping_runner(a);
+        b->a = a;
+        b->generation = 1;
+        rc.events = on_events;
+        rc.arg = b;
+        (void)c;
+        int r = kind->open(&rc, &b->runner, err);
+        if (r < 0) {
+                free(b);
+                return r;
+        }
+        MEM_GROW(a->backends, a->backend_cap, a->backend_count + 1);
+        a->backends[a->backend_count++] = b;
+        *ret = b;
+        return 0;
+}
+
+/* ---- queues */
+
+static int add_devices(struct queue *q, struct err *err)
+{
+        const struct config_queue *c = q->config;
+        struct agent *a = q->a;
+        int r = 0;
+        for (size_t i = 0; i < c->resources.n && r == 0; i++) {
+                BUF_CLEANUP struct buf found = {0};
+                const char *line = c->resources.v[i];
+                if (!strcmp(line, "GPUs found")) {
+                        buf_addz(&found, "GPUs:");
+                        machine_gpus("", &found);
+                        line = buf_z(&found);
+                }
+                r = devices_add(a->devices, &q->devices, str_of(line), err);
+        }
+        return r;
+}
+
+static struct queue *queue_add(struct agent *a, const struct config_queue *c, struct backend *b)
+{
+        struct queue *q = mem_new(struct queue);
+        q->a = a;
+        q->config = c;
+        q->backend = b;
+        q->waiting_last = &q->lists[ATTEMPT_WAITING];
+        MEM_GROW(a->queues, a->queue_cap, a->queue_count + 1);
+        a->queues[a->queue_count++] = q;
+        return q;
+}
+
+static int queue_open(struct agent *a, const struct config_queue *c, struct err *err)
+{
+        const struct runner_kind *kind = kind_of(c->runner);
+        struct backend *b = a->backends[0];
+        int r = 0;
+        if (!kind)
+                return err_set(err, -EINVAL, "there is no runner '%s'", c->runner);
+        if (kind != &runner_process)
+                r = backend_open(a, kind, c, &b, err);
+        if (r == 0) {
+                struct queue *q = queue_add(a, c, b);
+                r = add_devices(q, err);
+                offers_open(a, q);
+        }
+        return r;
+}
+
+/* What the process queues have together: what the file's top says; else what the machine has, or the largest
+ * queue says, if that is more. */
+static void machine_budget(struct agent *a)
+{
+        const struct config_queue *top = &a->config.queue;
+        a->machine_cpus_milli = top->cpus_milli ? top->cpus_milli : a->machine.cpus_milli;
+        a->machine_memory_bytes = top->memory_bytes ? top->memory_bytes : a->machine.memory_bytes;
+        for (size_t i = 0; i < a->config.queue_count; i++) {
+                const struct config_queue *c = a->config.queues[i];
+                if (strcmp(c->runner, runner_process.name) != 0)
+                        continue;
+                if (!top->cpus_milli && c->cpus_milli > a->machine_cpus_milli)
+                        a->machine_cpus_milli = c->cpus_milli;
+                if (!top->memory_bytes && c->memory_bytes > a->machine_memory_bytes)
+                        a->machine_memory_bytes = c->memory_bytes;
+        }
+}
+
+int queues_open(struct agent *a, struct err *err)
+{
+        struct backend *local;
+        a->devices = devices_new();
+        int r = backend_open(a, &runner_process, NULL, &local, err);
+        if (r < 0)
+                return r;
+        a->runner = local->runner;
+        machine_budget(a);
+        for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
+                r = queue_open(a, a->config.queues[i], err);
+                if (r < 0)
+                        err_prefix(err, r, "queue %s", a->config.queues[i]->name);
+        }
+        offers_read_use(a);
+        return r;
+}
+
+struct queue *queue_of_journal(struct agent *a, const char *name, const char *runner, struct err *err)
+{
+        struct queue *q = queue_find(a, name);
+        if (q && !strcmp(q->config->runner, runner))
+                return q;
+        if (q || strcmp(runner, runner_process.name) != 0) {
+                err_set(err, -EINVAL,
+                        "the queue %s had jobs in %s when the agent stopped: leave it in the configuration, "
+                        "with `closed: on` if it shall take no more, until they are done",
+                        name, runner);
+                return NULL;
+        }
+        log_warn("msg=\"a queue has gone from the configuration; its jobs are seen to their end\" queue=%s",
+                 LOG_TEXT(str_of(name)));
+        q = queue_add(a, config_add_queue(&a->config, name), a->backends[0]);
+        q->retired = true;
+        offers_open(a, q);
+        return q;
+}
+
+void queues_stop(struct agent *a)
+{
+        offers_write_use(a);
+        for (size_t i = 0; i < a->backend_count; i++)
+                if (a->backends[i]->runner)
+                        a->backends[i]->runner->kind->close(a->backends[i]->runner, a->config.kill_on_stop);
+}
+
+void queues_close(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct queue *q = a->queues[i];
+                offers_close(q);
+                device_set_deinit(&q->devices);
+                free(q->accepted.v);
+                free(q);
+        }
+        for (size_t i = 0; i < a->backend_count; i++)
+                free(a->backends[i]);
+        free(a->queues);
+        free(a->backends);
+        devices_free(a->devices);
+        a->queue_count = a->backend_count = 0;
+}

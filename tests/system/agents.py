@@ -1,0 +1,29 @@
+"""An agent with a configuration file of its own, beside a server that is started alone."""
+import os
+
+from drover import wait_until
+
+
+def start(instance, config, name="n1"):
+    """Writes the file (without the server's address) and starts the agent; call again to start it again."""
+    folder = os.path.join(instance.base, name)
+    path = folder + ".yaml"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"server: {instance.server_json()['agents'][0]}\ndir: {folder}\n{config}")
+    args = ["--config", path]
+    if not os.path.exists(os.path.join(folder, "agent.crt")):
+        args += ["--token", instance.json("token", "agent", "--name", name)["token"]]
+    return instance.start("drover-agent", *args)
+
+
+def queues(instance, count, name="n1"):
+    """Waits until the agent offers so many queues; returns them by name."""
+
+    def offered():
+        """the agent's queues are offered"""
+        for agent in instance.agents("connected"):
+            if agent["name"] == name and len(agent["queues"]) == count:
+                return {q["name"]: q for q in agent["queues"]}
+        return None
+
+    return wait_until(offered)

@@ -1,0 +1,155 @@
+"""An agent of several queues: each with its own attributes, requirements, rank and limits."""
+import os
+
+import agents
+from drover import sh, wait_until
+
+THREE = """
+attributes: {Site: '"here"'}
+queues:
+  - name: short
+    walltime_max: 1h
+    tags: [fast, test]
+    cpus: 2
+    memory: 512MiB
+    requirements: TARGET.AllowedExecuteDuration =!= undefined
+  - name: long
+    cpus: 1
+    memory: 512MiB
+    rank: TARGET.JobPrio
+    type: batch
+    search_order: 7
+    price: 0.5
+    requirements: TARGET.WantLong =?= true
+    attributes: {Rack: 7, Site: '"there"'}
+  - name: gpu
+    cpus: 4
+    memory: 512MiB
+    gpus: [a, b]
+    resources: {Licence: 1}
+    requirements: TARGET.RequestGPUs > 0 || TARGET.RequestLicence > 0
+"""
+
+
+def where(instance, job):
+    return instance.job(job)["queue"]
+
+
+def until_end(flag):
+    return f"while [ ! -e {flag} ]; do sleep 0.05; done"
+
+
+def test_each_queue_takes_what_it_wants(instance):
+    instance.server()
+    agents.start(instance, THREE)
+    offered = agents.queues(instance, 3)
+    assert sorted(offered) == ["gpu", "long", "short"]
+    assert "short" in instance.cli("agents") and "long" in instance.cli("agents")
+    flag = os.path.join(instance.work, "flag")
+    short = instance.submit(sh(until_end(flag), allowed_execute_duration="60"))
+    too_long = instance.submit(sh("true", allowed_execute_duration="7200"))
+    long = instance.submit(sh("true", **{"+WantLong": "true", "requirements": "TARGET.Rack == 7 && TARGET.Site == \"there\" "
+                              "&& TARGET.QueueType == \"batch\" && TARGET.SearchOrder == 7 && TARGET.Price == 0.5"}))
+    tagged = instance.submit(sh("true", allowed_execute_duration="60", requirements='member("fast", TARGET.Tags) && '
+                                'TARGET.WalltimeMax == 3600 && TARGET.Site == "here"'))
+    instance.wait_state(f"{short}.0", "running")
+    assert where(instance, f"{short}.0") == "short"
+    instance.wait(long, tagged)
+    assert {instance.history(r)[0]["queue"] for r in (long,)} == {"long"}
+    assert instance.history(tagged)[0]["queue"] == "short"
+    assert instance.job(f"{too_long}.0")["state"] == "idle"
+    assert "WalltimeMax" in instance.cli("why", f"{too_long}.0")
+    with open(flag, "w", encoding="utf-8"):
+        pass
+    instance.wait(short)
+
+
+def test_rank_of_a_queue_decides_who_is_first(instance):
+    instance.server()
+    first, second, third = (instance.submit(sh(f"echo {n} >>{instance.work}/order", **{"+WantLong": "true", "+Weight": str(n)}))
+                            for n in (1, 3, 2))
+    agents.start(instance, THREE.replace("TARGET.JobPrio", "TARGET.Weight"))
+    instance.wait(first, second, third)
+    assert instance.read("order").split() == ["3", "2", "1"]
+
+
+def test_devices_go_to_one_job_at_a_time(instance):
+    instance.server()
+    agents.start(instance, THREE)
+    agents.queues(instance, 3)
+    flag = os.path.join(instance.work, "flag")
+    seen = "echo $_CONDOR_AssignedGPUs $CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES >out.$DROVER_MEMBER.tmp; " \
+           "mv out.$DROVER_MEMBER.tmp out.$DROVER_MEMBER; "
+    request = instance.submit(sh("cd " + instance.work + "; " + seen + until_end(flag), request_gpus="1", queue="queue 2"))
+    wait_until(lambda: instance.exists("out.0") and instance.exists("out.1"))
+    assert sorted([instance.read("out.0").split(), instance.read("out.1").split()]) == [["a"] * 3, ["b"] * 3]
+    third = instance.submit(sh("echo $_CONDOR_AssignedGPUs", request_gpus="1", output="third"))
+    licence = instance.submit(sh("echo ${CUDA_VISIBLE_DEVICES-unset} $NVIDIA_VISIBLE_DEVICES $_CONDOR_AssignedLicence",
+                                 request_Licence="1", output="licence"))
+    instance.wait(licence)
+    assert instance.read("licence").split() == ["none", "0"]
+    assert instance.job(f"{third}.0")["state"] != "running"
+    with open(flag, "w", encoding="utf-8"):
+        pass
+    instance.wait(request, third)
+    assert instance.read("third").strip() in ("a", "b")
+
+
+def test_devices_are_held_through_a_kill(instance):
+    """What a running job has is not given out again by the agent that takes the job over."""
+    instance.server()
+    agent = agents.start(instance, THREE)
+    agents.queues(instance, 3)
+    flag = os.path.join(instance.work, "flag")
+    holder = instance.submit(sh(until_end(flag), request_gpus="2"))
+    plain = instance.submit(sh(until_end(flag), allowed_execute_duration="600"))
+    instance.wait_state(f"{holder}.0", "running")
+    instance.wait_state(f"{plain}.0", "running")
+    agent.kill()
+    agents.start(instance, THREE)
+    wait_until(lambda: instance.agents("connected"))
+    later = instance.submit(sh("echo $_CONDOR_AssignedGPUs", request_gpus="1", output="later"))
+    after = instance.run(sh("true", allowed_execute_duration="60"))
+    assert instance.history(after)[0]["queue"] == "short"
+    assert instance.job(f"{holder}.0")["state"] == "running"
+    assert where(instance, f"{holder}.0") == "gpu" and where(instance, f"{plain}.0") == "short"
+    assert instance.job(f"{later}.0")["state"] != "running"
+    with open(flag, "w", encoding="utf-8"):
+        pass
+    instance.wait(holder, plain, later)
+    assert instance.read("later").strip() in ("a", "b")
+    assert "lost" not in {e["event"] for r in (holder, plain) for e in instance.events(f"{r}.0")}
+
+
+def test_queues_share_the_machine(instance):
+    """Two queues of two processors each, of an agent that has two in all: never more than two jobs at once."""
+    instance.server()
+    agents.start(instance, "cpus: 2\nqueues:\n  - name: a\n  - name: b\n")
+    agents.queues(instance, 2)
+    count = f"cd {instance.work}; mkdir run.$DROVER_MEMBER; ls -d run.* | wc -l >>most; sleep 0.2; rmdir run.$DROVER_MEMBER"
+    instance.run(sh(count, queue="queue 12"))
+    assert max(int(n) for n in instance.read("most").split()) == 2
+
+
+def test_a_queue_that_has_gone_sees_its_jobs_to_their_end(instance):
+    instance.server()
+    agent = agents.start(instance, THREE)
+    agents.queues(instance, 3)
+    flag = os.path.join(instance.work, "flag")
+    request = instance.submit(sh(until_end(flag) + "; exit 3", **{"+WantLong": "true"}))
+    instance.wait_state(f"{request}.0", "running")
+    agent.stop()
+    agents.start(instance, "queues:\n  - name: other\n")
+    wait_until(lambda: instance.agents("connected"))
+    with open(flag, "w", encoding="utf-8"):
+        pass
+    instance.wait(request, code=None)
+    done = instance.history(request)[0]
+    assert (done["exit_code"], done["queue"]) == (3, "long")
+
+
+def test_a_mistake_in_a_queue_is_named_with_its_line(instance):
+    instance.server()
+    agent = agents.start(instance, "queues:\n  - name: a\n    requirments: x\n")
+    assert agent.process.wait(20) == 2
+    assert "n1.yaml:5:" in agent.output() and "requirements" in agent.output()
