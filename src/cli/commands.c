@@ -188,6 +188,15 @@ const struct command commands[] = {
          "for a held "
          "one why it is held.",
          NULL, json_only, 1, 1, "jobs", false, cmd_why},
+        {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",
+         "Lists the pools of units that running jobs draw on: those of the server's settings and those that "
+         "jobs "
+         "name in concurrency_limits, with what is in use, by whom, and how many idle jobs wait for a unit. "
+         "A limit "
+         "without a number of units is only counted. Names that begin with user/ and queued/ are how many "
+         "jobs one "
+         "user may have running, and in the queue. See drover-priority(7).",
+         NULL, json_only, 0, 0, "", false, cmd_limits},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
          "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
          cmd_history},

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/claim.h"
 
 static int damaged(struct err *err, const struct event *e, const char *what)
 {
@@ -73,7 +73,6 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
         bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
         bool ran = job_state_runs(j->state), runs = job_state_runs(to);
 
-        (void)c;
         sm_check(&job_states, j->state, to);
         if (j->suspended_at_ms && j->state == JOB_SUSPENDED && to != JOB_SUSPENDED) {
                 j->suspended_ms += at_ms - j->suspended_at_ms;
@@ -84,6 +83,7 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
                 j->queue->running += runs ? 1 : (uint32_t)-1;
         }
         if (had && !has) {
+                claim_end(c, j, at_ms);
                 queue_detach(j->queue, j);
                 j->request->active--;
         } else if (!had && has) {
@@ -136,6 +136,7 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
                 }
                 history_file(c, r, j->member, next, e->at_ms, j, 0);
                 request_job_drop(r, j);
+                claim_members_ended(c, r, 1);
                 finished_maybe(c, r, e->at_ms);
                 break;
         default: assert(!"an attempt ends in idle, held, completed or removed");
@@ -209,6 +210,8 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 move(c, j, JOB_MATCHED, e->at_ms);
                 j->accepted = false;
                 queue_attach(q, j);
+                if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
+                        return damaged(err, e, "the limits that it draws on");
                 log_job(j, e, q);
         }
         return 0;
@@ -344,6 +347,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                 set_copy(&h->members, &bare);
         }
         if (to == JOB_REMOVED) {
+                claim_members_ended(c, r, set_count(&e->members));
                 set_add_all(&r->unfiled, &bare);
                 SET_FOREACH (&e->members, m) {
                         struct job *j = request_job(r, (uint32_t)m);

@@ -19,6 +19,7 @@
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DataLabels)         \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
+        X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
         /* a job, as it goes */                                                                             \
         X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \

@@ -1,7 +1,7 @@
 /* The invariants of the core's state, for tests, the simulator, and `droverd --check`. */
 #include <stdio.h>
 
-#include "core/state.h"
+#include "core/claim.h"
 
 static char sentence[256];
 
@@ -138,5 +138,6 @@ const char *core_check(struct core *c)
                         if (bad)
                                 return bad;
                 }
-        return check_classes(c);
+        bad = claim_invariant(c);
+        return bad ? bad : check_classes(c);
 }

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "classad/print.h"
+#include "core/claim.h"
 #include "core/order.h"
 
 struct names {
@@ -52,12 +53,21 @@ static const struct template_late *find_late(const struct template *t, symbol na
 static void collect(struct names *s, const struct ad *ad)
 {
         const struct attributes *a = &s->core->attr;
-        const symbol fixed[] = {
-                a->Requirements,    a->Rank,        a->RequestCpus,         a->RequestMemory,
-                a->RequestDisk,     a->JobUniverse, a->ShouldTransferFiles, a->FileSystemDomain,
-                a->JobLeaseDuration};
-        const symbol conditions[] = {a->Requirements, a->Rank, a->RequestCpus, a->RequestMemory,
-                                     a->RequestDisk};
+        const symbol fixed[] = {a->Requirements,
+                                a->Rank,
+                                a->RequestCpus,
+                                a->RequestMemory,
+                                a->RequestDisk,
+                                a->JobUniverse,
+                                a->ShouldTransferFiles,
+                                a->FileSystemDomain,
+                                a->JobLeaseDuration,
+                                a->ConcurrencyLimits,
+                                a->AccountingGroup,
+                                a->AcctGroup,
+                                a->QOS};
+        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,
+                                     a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
 
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -202,6 +212,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
                 k->lease_ms = c->config.lease_ms;
         else
                 k->lease_ms *= 1000;
+        claim_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         return k;
 }
@@ -212,6 +223,7 @@ void class_unref(struct core *c, struct class *k)
                 return;
         assert(k->idle == 0 && k->ready_at == 0);
         map_take(c->classes, str_of(k->key));
+        claim_class_deinit(c, k);
         ad_free(k->ad);
         template_unref(c, k->template);
         heap_deinit(&k->buckets);

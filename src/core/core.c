@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/claim.h"
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
@@ -39,6 +39,9 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->templates = map_new();
         c->classes = map_new();
         c->agents = map_new();
+        c->limits = limits_new();
+        c->some_limit = limits_get(c->limits, STR("any/limit"));
+        c->shares = shares_new(&config->share);
         return c;
 }
 
@@ -59,6 +62,8 @@ void core_free(struct core *c)
         map_free(c->classes);
         map_free(c->uuids);
         idmap_free(c->requests);
+        limits_free(c->limits);
+        shares_free(c->shares);
         eval_deinit(&c->eval);
         symbols_free(c->symbols);
         free(c);
@@ -182,6 +187,8 @@ int core_submit(struct core *c, const struct submission *s, bool check_only, uin
                 return 0;
         }
         r = check(c, s, err);
+        if (!r)
+                r = claim_check(c, s, err);
         if (r)
                 return CORE_INVALID;
         *ret_request = c->last_id + 1;

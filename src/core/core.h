@@ -18,6 +18,7 @@
 #include "core/data.h"
 #include "core/event.h"
 #include "core/job.h"
+#include "core/share.h"
 #include "core/submission.h"
 
 struct core;
@@ -108,6 +109,7 @@ struct core_config {
         uint32_t classes_max;     /* classes of one request; 0: 1,000 */
         bool shadow;              /* only replays, to make snapshots: no matching, no templates */
         uint64_t seed;            /* of random() in users' expressions */
+        struct share_config share;
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
 };
@@ -115,6 +117,10 @@ struct core_config {
 struct core *core_new(const struct core_config *config, const struct core_world *world);
 void core_free(struct core *c); /* NULL is fine */
 struct symbols *core_symbols(struct core *c);
+/* Settings, before anything is replayed: the units of a pool. Names as in limit.h; "user/NAME@DOMAIN" are the
+ * running jobs of a user, "queued/NAME@DOMAIN" his jobs in the queue, with a star for the name those of each.
+ */
+void core_limit_set(struct core *c, struct str name, int64_t units);
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms); /* before the calls of a turn */
 
 /* ---- users' commands */
@@ -325,6 +331,28 @@ struct core_change {
  * those that would help at most queues come first. 0, CORE_UNKNOWN. */
 int core_why_changes(struct core *c, uint64_t request, uint32_t member,
                      void (*fn)(void *arg, const struct core_change *change), void *arg);
+
+/* Pools of units that running jobs draw on. */
+struct core_limit {
+        const char *name;
+        int64_t max; /* -1: it is only counted */
+        int64_t used;
+        uint64_t waiting; /* idle jobs that would be matched but for it, as of the last pass */
+};
+/* Calls fn for each that is in the settings, in use or waited for, sorted by name. */
+void core_limits(struct core *c, void (*fn)(void *arg, const struct core_limit *l), void *arg);
+struct core_limit_user {
+        const char *owner;
+        uint64_t jobs;
+        int64_t units;
+};
+/* Who has units of a pool, the one with the most first. */
+void core_limit_users(struct core *c, const char *name,
+                      void (*fn)(void *arg, const struct core_limit_user *u), void *arg);
+/* The pool that keeps an idle job from starting anywhere now. 0; CORE_UNKNOWN when there is none. *ret_units:
+ * how many it draws. */
+int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct core_limit *ret,
+                   int64_t *ret_units);
 
 /* Invariants, for tests and `droverd --check`: NULL, or a sentence about the first that does not hold. */
 const char *core_check(struct core *c);

@@ -93,6 +93,8 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_u64(out, e->memory_mib);
                 pack_u64(out, e->disk_kib);
                 pack_u64(out, e->lease_ms);
+                pack_str(out, e->account);
+                pack_str(out, e->draws);
         }
 }
 
@@ -135,6 +137,10 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                 e->memory_mib = unpack_u64(u);
                 e->disk_kib = unpack_u64(u);
                 e->lease_ms = unpack_u64(u);
+                if (!u->bad && u->p < u->end) { /* older records end here */
+                        e->account = unpack_str(u);
+                        e->draws = unpack_str(u);
+                }
         }
 }
 

@@ -52,6 +52,7 @@ struct event {
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;
+        struct str account, draws; /* what it claims elsewhere, see claim.h; empty in records of before */
 };
 
 void event_deinit(struct event *e);

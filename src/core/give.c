@@ -5,6 +5,7 @@
 #include "classad/match.h"
 #include "core/better.h"
 #include "core/choose.h"
+#include "core/claim.h"
 #include "core/order.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
@@ -19,9 +20,10 @@ struct group {
         struct bucket *bucket;
         struct queue *queue;
         struct set members;
-        uint32_t fence;   /* of all of them */
-        struct need need; /* of each of them */
-        unsigned tries;   /* members that the queue did not want */
+        uint32_t fence;      /* of all of them */
+        struct need need;    /* of each of them */
+        struct draws *draws; /* likewise */
+        unsigned tries;      /* members that the queue did not want */
 };
 
 enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
@@ -50,7 +52,8 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
 /* All that one more member takes, from the queue and elsewhere: is it there? */
 static bool may_take(struct core *c, const struct group *g, struct need *ret)
 {
-        return choose_fits(c, g->class, g->queue, ret);
+        return set_count(&g->members) < claim_room(g->class, g->draws, NULL) &&
+               choose_fits(c, g->class, g->queue, ret);
 }
 
 static void take(struct core *c, const struct group *g)
@@ -155,6 +158,8 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .memory_mib = (uint64_t)g->need.memory_mib,
                 .disk_kib = (uint64_t)g->need.disk_kib,
                 .lease_ms = a.lease_ms,
+                .account = str_of(g->class->account->path),
+                .draws = str_of(g->draws ? g->draws->text : NULL),
         };
 
         better_given(g->bucket->request, &g->members);
@@ -208,12 +213,13 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
         struct passed passed = {.n = 0};
         uint64_t given = 0;
         struct need need;
+        bool full;
 
         while (k->idle > 0 && passed.n < PASSED_MAX) {
                 struct group g = {.class = k, .bucket = next_bucket(c, k, q, &passed), .queue = q};
                 uint64_t n;
 
-                if (!g.bucket)
+                if (!g.bucket || claim_draws(c, k, q, &g.draws, NULL))
                         break;
                 group_fill(c, &g, what);
                 n = set_count(&g.members);
@@ -222,8 +228,10 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
                 else
                         passed.v[passed.n++] = g.bucket;
                 set_deinit(&g.members);
+                full = claim_room(k, g.draws, NULL) == 0;
+                draws_unref(c->limits, g.draws);
                 given += n;
-                if (n == 0 && !choose_fits(c, k, q, &need))
+                if (full || (n == 0 && !choose_fits(c, k, q, &need)))
                         break;
         }
         return given;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "core/better.h"
 #include "core/choose.h"
+#include "core/claim.h"
 #include "core/give.h"
 #include "core/order.h"
 
@@ -73,7 +74,8 @@ static void match_ranked(struct core *c, const struct offers *changed, struct cl
                 for (size_t k = 0; k < count && q->jobs_left; k++) {
                         struct need need;
 
-                        if (classes[k]->idle && choose_fits(c, classes[k], q, &need))
+                        if (classes[k]->idle && !claim_must_wait(c, classes[k]) &&
+                            choose_fits(c, classes[k], q, &need))
                                 give(c, classes[k], q, GIVE_ANY);
                 }
         }
@@ -81,12 +83,14 @@ static void match_ranked(struct core *c, const struct offers *changed, struct cl
 
 static void match_class(struct core *c, struct class *k, const struct offers *o, struct candidate *found)
 {
-        size_t n = choose_offers(c, k, o->v, o->n, found);
+        size_t n = claim_must_wait(c, k) ? 0 : choose_offers(c, k, o->v, o->n, found);
 
         for (size_t i = 0; n > 1 && i < n && k->idle > 0; i++)
                 give(c, k, found[i].queue, GIVE_NEAR);
         for (size_t i = 0; i < n && k->idle > 0; i++)
                 give(c, k, found[i].queue, GIVE_ANY);
+        if (k->idle > 0)
+                claim_must_wait(c, k);
 }
 
 void core_match(struct core *c)

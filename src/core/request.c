@@ -1,5 +1,5 @@
 /* Requests: members in sets, records only for those that were given to an agent. */
-#include "core/state.h"
+#include "core/claim.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -95,6 +95,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
         map_put(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid)), r);
+        claim_request(c, r, r->count - set_count(&r->completed) - set_count(&r->removed));
         load_spooled(r, s);
         r->parts = mem_zalloc(s->part_count * sizeof(*r->parts));
         for (; r->part_count < s->part_count; r->part_count++) {
@@ -147,9 +148,12 @@ void request_free(struct core *c, struct request *r)
 
         drop_buckets(c, r);
         request_inputs_free(c, r);
+        claim_members_ended(c, r, r->queued_count);
         free(r->buckets);
-        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
+                claim_end(c, value, 0);
                 job_free(value);
+        }
         idmap_free(r->jobs);
         for (size_t i = 0; i < r->part_count; i++) {
                 template_unref(c, r->parts[i].template);

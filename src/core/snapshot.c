@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
-#include "core/state.h"
+#include "core/claim.h"
 
-#define SNAPSHOT_VERSION 1
+#define SNAPSHOT_VERSION 2 /* 1: without accounts and limits */
 
 /* ---- writing */
 
@@ -62,6 +62,10 @@ static void put_job(struct writer *w, const struct job *j)
         put_queue(w, j->queue);
         put_queue(w, j->last_queue);
         pack_str(w->out, str_make(j->outputs, j->outputs_n));
+        if (j->queue) {
+                pack_str(w->out, str_of(j->account ? j->account->path : NULL));
+                pack_str(w->out, str_of(j->draws ? j->draws->text : NULL));
+        }
         pack_u64(w->out, j->log.dropped);
         pack_u64(w->out, j->log.count);
         for (uint32_t i = 0; i < j->log.count; i++)
@@ -142,6 +146,7 @@ void core_snapshot(struct core *c, struct buf *out)
         for (size_t i = 0; i < c->finished_count; i++)
                 pack_u64(out, c->finished[i]);
         idmap_free(w.queues);
+        shares_pack(c->shares, out);
 }
 
 /* ---- reading */
@@ -150,7 +155,7 @@ struct reader {
         struct core *core;
         struct unpack in;
         struct queue **queues;
-        uint64_t queue_count;
+        uint64_t queue_count, version;
 };
 
 static struct queue *get_queue(struct reader *r)
@@ -193,6 +198,19 @@ static void get_attempt(struct reader *r, struct job *j)
         j->request->active++;
         j->request->running += job_state_runs(j->state);
         q->running += job_state_runs(j->state);
+}
+
+static void get_claim(struct reader *r, struct job *j)
+{
+        struct str account = STR_NONE, draws = STR_NONE;
+
+        if (!j->queue)
+                return;
+        if (r->version > 1) {
+                account = unpack_str(&r->in);
+                draws = unpack_str(&r->in);
+        }
+        r->in.bad |= claim_resume(r->core, j, account, draws, NULL) != 0;
 }
 
 static void get_job(struct reader *r, struct request *req)
@@ -242,6 +260,7 @@ static void get_job(struct reader *r, struct request *req)
                 j->outputs = mem_dup(outputs.p, outputs.n);
                 j->outputs_n = outputs.n;
         }
+        get_claim(r, j);
         j->log.dropped = (uint32_t)unpack_max(u, UINT32_MAX);
         for (uint64_t n = unpack_max(u, LOG_ENTRIES_MAX); n > 0 && !u->bad; n--)
                 joblog_push(&j->log, get_entry(r));
@@ -346,7 +365,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         uint64_t n;
         int e = 0;
 
-        if (unpack_u64(&r.in) != SNAPSHOT_VERSION)
+        r.version = unpack_u64(&r.in);
+        if (r.version == 0 || r.version > SNAPSHOT_VERSION)
                 return err_set(err, CORE_DAMAGED, "the snapshot has a version that is not known here");
         c->last_id = unpack_u64(&r.in);
         r.queue_count = unpack_max(&r.in, 1u << 20);
@@ -369,6 +389,9 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 c->finished[c->finished_count++] = id;
         }
         free(r.queues);
+        if (!e && r.version > 1)
+                shares_unpack(c->shares, &r.in);
+        shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");
         return e;

@@ -20,6 +20,8 @@
 #include "core/data_state.h"
 #include "core/estimate.h"
 #include "core/inputs.h"
+#include "core/limit.h"
+#include "core/share.h"
 #include "core/template.h"
 
 struct core_agent;
@@ -55,7 +57,11 @@ struct job {
         int64_t suspended_ms, suspended_at_ms; /* in all; since when, 0: it is not */
         uint64_t memory_peak_bytes;
         struct queue *last_queue;
-        bool accepted; /* the agent knows of the attempt: its offers count it */
+        struct draws *draws;     /* of the attempt: units of limits; NULL: none */
+        struct account *account; /* that the attempt is charged to; NULL: none */
+        int64_t rate;            /* at which, in thousandths of a processor */
+        bool claims;             /* all of this is counted */
+        bool accepted;           /* the agent knows of the attempt: its offers count it */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
@@ -136,6 +142,8 @@ struct request {
         char *spooled_names;
         struct request *next, *prev; /* by id */
         bool periodic;
+        struct limit *user, *queued; /* the owner's; NULL in a shadow */
+        uint64_t queued_count;       /* members that have not ended, as counted there */
 };
 
 struct class
@@ -152,6 +160,12 @@ struct class
         bool fixed; /* cpus, memory_mib and disk_kib are literals */
         int64_t cpus, memory_mib, disk_kib, lease_ms;
         char *owner;
+        struct account *account;
+        struct draws *draws;       /* units of limits that each member draws */
+        bool draws_vary;           /* they depend on the place: not in `draws` */
+        bool draws_bad;            /* they are no list of limits */
+        struct limit *user;        /* the owner's attempts */
+        struct limit_waiter waits; /* for a unit of a limit */
 };
 
 struct queue {
@@ -215,6 +229,10 @@ struct core {
 
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
+
+        struct limits *limits;
+        struct limit *some_limit; /* in its line: classes whose limits depend on the place */
+        struct shares *shares;
 
         struct sites sites;
         struct idmap *files;    /* file → struct file, those that some agent holds; NULL: none ever */

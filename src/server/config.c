@@ -12,13 +12,14 @@
 
 #define CONFIG_FILE_MAX (1u << 20)
 
-enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION };
+enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_NESTED };
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
         const char *key;
         enum kind kind;
         size_t offset;
+        int (*read)(void *at, const struct doc *d, struct err *err); /* of KIND_NESTED */
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
@@ -29,6 +30,8 @@ static const struct setting {
         {"log_level", KIND_LEVEL, offsetof(struct config, log_level)},
         {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
+        {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
+        {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -49,6 +52,7 @@ void config_deinit(struct config *c)
         list_deinit(&c->names);
         list_deinit(&c->admins);
         list_deinit(&c->operators);
+        config_limits_deinit(&c->limits);
         *c = (struct config){0};
 }
 
@@ -103,6 +107,7 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
         case KIND_LIST: return doc_words(d, add_word, at, err);
         case KIND_DURATION: return set_duration(at, d, err);
         case KIND_LEVEL: return set_level(at, d, err);
+        case KIND_NESTED: return s->read(at, d, err);
         }
         return 0;
 }

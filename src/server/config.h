@@ -6,6 +6,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/log.h"
+#include "server/config_limits.h"
 
 #define CONFIG_LISTS_MAX 32
 
@@ -24,7 +25,8 @@ struct config {
         enum log_level log_level;
         int64_t lease_ms;         /* 0: the core's default */
         int64_t keep_finished_ms; /* 0: the core's default */
-        bool check;               /* only open, replay, check */
+        struct config_limits limits;
+        bool check; /* only open, replay, check */
 };
 
 void config_deinit(struct config *c);

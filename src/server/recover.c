@@ -83,6 +83,7 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         world_init(&world, s);
         core_config_of(s, false, &config);
         s->core = core_new(&config, &world);
+        config_limits_apply(&s->config.limits, s->core);
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
         r = restore_snapshot(s, &ret->snapshot_seq, err);
         if (r == 0)

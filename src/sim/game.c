@@ -26,7 +26,16 @@ static void on_leave(void *arg, struct sim_action *a)
         g->mail[g->mail_count++] = (struct message){sim_world_now(g->world) + game_below(g, 20), *a};
 }
 
-static const struct sim_world_ops world_ops = {.session = session_of, .leave = on_leave};
+static void on_settings(void *arg, struct core *c)
+{
+        (void)arg;
+        core_limit_set(c, STR("sw"), 5);
+        core_limit_set(c, STR("db.*"), 3);
+        core_limit_set(c, STR("user/bob@local"), 20);
+}
+
+static const struct sim_world_ops world_ops = {
+        .session = session_of, .leave = on_leave, .settings = on_settings};
 
 /* ---- the course of the game */
 static uint64_t maybe_snapshot(struct game *g)
@@ -69,8 +78,18 @@ static void step(struct game *g)
                 sim_world_commit(g->world);
 }
 
+static void check_limit(void *arg, const struct core_limit *l)
+{
+        struct game *g = arg;
+
+        if (l->max >= 0 && l->used > l->max)
+                sim_world_violation(g->world, "%" PRId64 " of %" PRId64 " units of %s are in use", l->used,
+                                    l->max, l->name);
+}
+
 static void check(struct game *g)
 {
+        core_limits(sim_world_core(g->world), check_limit, g);
         sim_world_check(g->world);
         game_agents_check(g);
 }

@@ -17,6 +17,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
 {
         static const char *const requirements[] = {"TARGET.Cpus >= RequestCpus", "true", "TARGET.Speed > 0",
                                                    "TARGET.Memory > 100 && TARGET.Speed != 9"};
+        static const char *const limits[] = {"\"sw\"", "\"sw:2,db.x\"", "\"free, SW\"",
+                                             "strcat(\"db.\", TARGET.Speed)", "\"db.y:2\""};
 
         add(p, "Cmd", "\"/bin/true\"");
         add(p, "Arguments", "\"$(Process)\"");
@@ -33,6 +35,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add(p, "PeriodicRelease", "NumJobStarts < 5");
         if (game_chance(g, 5))
                 add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
+        if (game_chance(g, 30))
+                add(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
         if (game_chance(g, 20)) {
                 submission_add_variable(p, STR("mem"));
                 p->items = buf_view(&t->items);

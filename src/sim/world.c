@@ -200,6 +200,8 @@ static struct core *new_core(struct sim_world *w, bool shadow)
 
         config.shadow = shadow;
         c = core_new(&config, &world);
+        if (w->ops->settings)
+                w->ops->settings(w->arg, c);
         core_clock(c, w->now, w->now);
         return c;
 }

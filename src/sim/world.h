@@ -35,6 +35,8 @@ struct sim_world_ops {
         unsigned (*session)(void *arg, const char *agent);
         /* An action leaves the server. Takes what *a holds. */
         void (*leave)(void *arg, struct sim_action *a);
+        /* May be NULL: what a new core is told before anything is replayed. */
+        void (*settings)(void *arg, struct core *c);
 };
 
 struct sim_world;

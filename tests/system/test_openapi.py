@@ -133,6 +133,7 @@ def test_every_operation(instance):
     assert len(events["events"]) <= 3 and events["next"] > 0
 
     assert call("GET", "/v1/agents")["agents"] == []
+    assert call("GET", "/v1/limits")["limits"] == []
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})

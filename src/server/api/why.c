@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/api/limits.h"
 #include "server/api/route.h"
 #include "server/ids.h"
 
@@ -71,13 +72,30 @@ static const char *queues(unsigned n)
         return n == 1 ? "queue" : "queues";
 }
 
-static void explain_idle(struct json *j, const struct why *w, bool full)
+/* What stops it everywhere, before any queue is asked. True: there is something. */
+static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct core_limit l;
+        int64_t units;
+
+        if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
+                return false;
+        limit_say(&text, core, &l, units);
+        json_str(j, buf_view(&text));
+        return true;
+}
+
+static void explain_idle(struct json *j, const struct why *w, bool full, bool limited)
 {
         const unsigned *n = w->count;
 
         if (full)
                 say(j, "The server's disk is full: no job is started until there is space.");
-        if (w->all == 0)
+        if (limited && (n[CORE_FITS] || n[CORE_BUSY]))
+                say(j, "Without that %u %s would take it.", n[CORE_FITS] + n[CORE_BUSY],
+                    queues(n[CORE_FITS] + n[CORE_BUSY]));
+        else if (w->all == 0)
                 say(j, "There is no agent yet: start one with `drover up`, or give another machine a token.");
         else if (n[CORE_FITS])
                 say(j, "It fits %u %s and will be started at once.", n[CORE_FITS], queues(n[CORE_FITS]));
@@ -136,10 +154,11 @@ static void on_change(void *arg, const struct core_change *x)
                     queues(x->alone));
 }
 
-static void explain(struct json *j, const struct core_job *job, const struct why *w, bool full)
+static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
+                    bool full)
 {
         if (job->state == JOB_IDLE)
-                explain_idle(j, w, full);
+                explain_idle(j, w, full, explain_limit(j, core, job));
         else if (job->state == JOB_HELD)
                 say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
                     STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode);
@@ -182,7 +201,7 @@ static void look(struct server *s, struct call *c)
         json_kstrz(&j, "state", job_state_name(job.state));
         json_key(&j, "text");
         json_open(&j, '[');
-        explain(&j, &job, &w, turn_full(s->turn));
+        explain(&j, s->core, &job, &w, turn_full(s->turn));
         hints.text = &j;
         json_open(&hints.j, '[');
         if (job.state == JOB_IDLE && !w.count[CORE_FITS] && !w.count[CORE_BUSY])

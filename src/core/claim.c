@@ -1,0 +1,302 @@
+/* The owner's own pools are limits too: "user/ann@local" has a unit for each of his attempts,
+ * "queued/ann@local" one for each job that has not ended. So they have numbers, lines and listings as the
+ * others do.
+ */
+#include "core/claim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
+{
+        struct buf BUF_CLEANUP name = {0};
+
+        buf_printf(&name, "%s/%s", pool, owner);
+        return limits_get(c->limits, buf_view(&name));
+}
+
+/* ---- classes */
+
+static struct str text_of(struct core *c, const struct ad *ad, symbol name)
+{
+        struct str text = STR_NONE;
+
+        if (ad_find(ad, name) && !eval_string(&c->eval, ad, NULL, name, &text))
+                text = STR_NONE;
+        return text;
+}
+
+static struct str account_name(struct core *c, const struct ad *ad)
+{
+        struct str group = text_of(c, ad, c->attr.AcctGroup);
+
+        if (group.n)
+                return group;
+        group = text_of(c, ad, c->attr.AccountingGroup);
+        return str_find(group, '.') > 0 ? group : STR_NONE; /* a name alone is a user's */
+}
+
+/* Not a literal: it may come out differently at each place. */
+static bool varies(const struct ad *ad, symbol name)
+{
+        struct value v;
+
+        return ad_find(ad, name) && !ad_literal(ad, name, &v);
+}
+
+/* What stands in a job's ad. 0 and a reference, -EINVAL, -E2BIG. */
+static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
+                       struct err *err)
+{
+        struct value v;
+
+        *ret = NULL;
+        if (!ad_find(ad, c->attr.ConcurrencyLimits))
+                return 0;
+        eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
+        if (v.type == VALUE_UNDEFINED)
+                return 0;
+        if (v.type != VALUE_STRING)
+                return err_set(err, -EINVAL, "ConcurrencyLimits is no text");
+        return limits_parse(c->limits, v.string, false, ret, err);
+}
+
+void claim_class_init(struct core *c, struct class *k)
+{
+        struct str owner = str_of(k->owner);
+
+        k->user = owner_limit(c, "user", k->owner);
+        k->draws_vary = varies(k->ad, c->attr.ConcurrencyLimits);
+        /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
+         */
+        if (!k->draws_vary)
+                k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0;
+        if (shares_resolve(c->shares, owner, account_name(c, k->ad), &k->account, NULL) != 0)
+                shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
+        eval_reset(&c->eval);
+}
+
+void claim_class_deinit(struct core *c, struct class *k)
+{
+        limit_leave(&k->waits);
+        draws_unref(c->limits, k->draws);
+        k->draws = NULL;
+}
+
+bool claim_must_wait(struct core *c, struct class *k)
+{
+        struct limit *shortest;
+
+        if (k->draws_bad)
+                return true;
+        if (claim_room(k, k->draws, &shortest) > 0) {
+                if (k->draws_vary)
+                        limit_wait(c->some_limit, &k->waits);
+                return false;
+        }
+        limit_wait(shortest, &k->waits);
+        return true;
+}
+
+int claim_draws(struct core *c, const struct class *k, const struct queue *q, struct draws **ret,
+                struct err *err)
+{
+        int r;
+
+        *ret = NULL;
+        if (!k->draws_vary) {
+                *ret = draws_ref(k->draws);
+                return 0;
+        }
+        r = parse_draws(c, k->ad, q->ad, ret, err);
+        return r ? -EINVAL : 0;
+}
+
+uint32_t claim_room(const struct class *k, const struct draws *d, struct limit **ret_short)
+{
+        uint32_t room = draws_room(d, ret_short), own = limit_room(k->user);
+
+        if (own >= room)
+                return room;
+        if (ret_short)
+                *ret_short = k->user;
+        return own;
+}
+
+/* ---- attempts */
+
+static void on_woken(void *arg, struct limit_waiter *w)
+{
+        struct core *c = arg;
+
+        container_of(w, struct class, waits)->dirty = true;
+        c->match_wanted = true;
+}
+
+/* What both beginning and resuming count; the account's part differs. */
+static int take(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
+{
+        int r = limits_parse(c->limits, draws, true, &j->draws, err);
+
+        if (r)
+                return r;
+        j->claims = true;
+        draws_take(j->draws);
+        if (j->request->user)
+                j->request->user->used++;
+        j->account = account.n ? shares_leaf(c->shares, account) : NULL;
+        j->rate = shares_rate(c->shares, j->cpus, j->memory_mib);
+        return 0;
+}
+
+int claim_begin(struct core *c, struct job *j, struct str account, struct str draws, int64_t at_ms,
+                struct err *err)
+{
+        int r = take(c, j, account, draws, err);
+
+        if (!r && j->account)
+                account_begin(c->shares, j->account, j->rate, at_ms);
+        return r;
+}
+
+int claim_resume(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
+{
+        int r = take(c, j, account, draws, err);
+
+        if (!r && j->account)
+                account_resume(j->account, j->rate);
+        return r;
+}
+
+void claim_end(struct core *c, struct job *j, int64_t at_ms)
+{
+        if (!j->claims)
+                return;
+        j->claims = false;
+        draws_give_back(j->draws, on_woken, c);
+        if (j->draws)
+                limit_give_back(c->some_limit, 0, on_woken, c);
+        draws_unref(c->limits, j->draws);
+        j->draws = NULL;
+        if (j->request->user)
+                limit_give_back(j->request->user, 1, on_woken, c);
+        if (j->account)
+                account_end(c->shares, j->account, j->rate, at_ms);
+        j->account = NULL;
+}
+
+/* ---- requests */
+
+void claim_request(struct core *c, struct request *r, uint64_t members)
+{
+        r->user = owner_limit(c, "user", r->owner);
+        r->queued = owner_limit(c, "queued", r->owner);
+        r->queued->used += (int64_t)members;
+        r->queued_count = members;
+}
+
+void claim_members_ended(struct core *c, struct request *r, uint64_t members)
+{
+        if (!r->queued)
+                return;
+        assert(r->queued_count >= members);
+        r->queued_count -= members;
+        limit_give_back(r->queued, (int64_t)members, on_woken, c);
+}
+
+static int check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
+{
+        struct draws *draws = NULL;
+        struct account *account;
+        struct err why;
+        int r = 0;
+
+        if (!varies(ad, c->attr.ConcurrencyLimits))
+                r = parse_draws(c, ad, NULL, &draws, &why);
+        if (r)
+                r = err_set(err, -EINVAL, "concurrency_limits: %s", why.text);
+        draws_unref(c->limits, draws);
+        if (!r)
+                r = shares_resolve(c->shares, owner, account_name(c, ad), &account, err);
+        eval_reset(&c->eval);
+        return r;
+}
+
+int claim_check(struct core *c, const struct submission *s, struct err *err)
+{
+        struct buf BUF_CLEANUP name = {0};
+        uint64_t members = submission_members(s);
+        const struct limit *queued;
+
+        for (size_t i = 0; i < s->part_count; i++) {
+                struct template *t;
+                int r = template_get(c, &s->parts[i], &t, err);
+
+                if (r)
+                        return r;
+                r = check_part(c, s->owner, t->ad, err);
+                template_unref(c, t);
+                if (r)
+                        return r;
+        }
+        buf_printf(&name, "queued/" STR_FMT, STR_ARG(s->owner));
+        queued = limits_get(c->limits, buf_view(&name));
+        if (queued->max != LIMIT_NONE && queued->used + (int64_t)members > queued->max)
+                return err_set(err, -EDQUOT,
+                               STR_FMT
+                               " has %lld jobs in the queue and may have %lld: %llu more are too many now",
+                               STR_ARG(s->owner), (long long)queued->used, (long long)queued->max,
+                               (unsigned long long)members);
+        return 0;
+}
+
+/* ---- invariants */
+
+struct counted {
+        char sentence[256];
+        bool wrong;
+};
+
+/* Adds what each attempt and each waiting job has (sign 1), or takes it off again (sign -1). */
+static void count_attempts(struct core *c, int sign)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        for (struct job *j = q->attempts; j; j = j->next) {
+                                for (size_t i = 0; j->draws && i < j->draws->count; i++)
+                                        j->draws->v[i].limit->counted += sign * j->draws->v[i].units;
+                                if (j->request->user)
+                                        j->request->user->counted += sign;
+                        }
+        for (struct request *r = c->first; r; r = r->next)
+                if (r->queued)
+                        r->queued->counted += sign * (int64_t)(r->count - set_count(&r->completed) -
+                                                               set_count(&r->removed));
+}
+
+static void compare_count(void *arg, struct limit *x)
+{
+        struct counted *k = arg;
+
+        if (x->used != x->counted && !k->wrong) {
+                k->wrong = true;
+                snprintf(k->sentence, sizeof(k->sentence), "%lld units of %s are counted and %lld in use",
+                         (long long)x->used, x->name, (long long)x->counted);
+        }
+}
+
+const char *claim_invariant(struct core *c)
+{
+        static struct counted k;
+
+        k = (struct counted){0};
+        count_attempts(c, 1);
+        limits_each(c->limits, compare_count, &k);
+        count_attempts(c, -1);
+        return k.wrong ? k.sentence : shares_check(c->shares);
+}

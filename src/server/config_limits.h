@@ -1,0 +1,24 @@
+/* config_limits: the settings `limits` and `users`: how many units there are of what, and how much one user
+ * may have.
+ *
+ *   limits: {sw: 5, large.*: 3, default: 10}
+ *   users: {max_running: 100, max_queued: 10000, ann@local: {max_running: 500}}
+ */
+#pragma once
+#include "base/doc.h"
+#include "core/limit.h"
+
+struct core;
+struct config_limits {
+        struct config_limit {
+                char *name; /* as core_limit_set takes it: "sw", "large.*", "user/ann@local", "queued/…" */
+                int64_t units;
+        } * v;
+        size_t count, cap;
+};
+
+void config_limits_deinit(struct config_limits *l);
+/* Values of the two settings, added to *at. 0; -EINVAL with err. */
+int config_limits_read(void *at, const struct doc *d, struct err *err);
+int config_limits_read_users(void *at, const struct doc *d, struct err *err);
+void config_limits_apply(const struct config_limits *l, struct core *c);

@@ -1,0 +1,66 @@
+"""Limits: named pools of units, and how much one user may have."""
+import os
+
+from drover import sh, wait_until
+
+
+def settings(instance, text):
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def limit(instance, name):
+    found = [x for x in instance.json("limits")["limits"] if x["name"] == name]
+    return found[0] if found else None
+
+
+def states(instance, request):
+    return sorted(j["state"] for j in instance.jobs(request) if j["state"] != "removed")
+
+
+def test_licences_are_drawn_on_and_waited_for(instance):
+    settings(instance, "limits: {sw: 2, default: 50}\n")
+    instance.up("--cpus", "4")
+    first = instance.submit(sh("sleep 600", queue="queue 4", concurrency_limits="SW", request_cpus=1))
+    wait_until(lambda: states(instance, first) == ["idle", "idle", "running", "running"])
+    other = instance.run(sh("exit 0", concurrency_limits="db"))  # nobody waits behind those who wait for sw
+    assert instance.history(other)[0]["exit_code"] == 0
+    sw = limit(instance, "sw")
+    assert (sw["max"], sw["used"], sw["waiting"]) == (2, 2, 2) and sw["users"][0]["units"] == 2
+    why = instance.cli("why", f"{first}.3")
+    assert "waits for limit sw: 2 of 2 in use" in why.out
+    assert "SW" not in instance.cli("limits").out and "sw" in instance.cli("limits").out
+
+    running = next(j["member"] for j in instance.jobs(first) if j["state"] == "running")
+    instance.cli("rm", f"{first}.{running}")
+    wait_until(lambda: states(instance, first) == ["idle", "running", "running"])
+    instance.stop()  # counted again from the jobs that there are
+    instance.up("--cpus", "4")
+    wait_until(lambda: limit(instance, "sw")["used"] == 2)
+    instance.cli("rm", str(first))
+    wait_until(lambda: limit(instance, "sw")["used"] == 0)
+
+
+def test_what_one_user_may_have(instance):
+    settings(instance, "users: {max_running: 1, max_queued: 3}\n")
+    instance.up("--cpus", "4")
+    jobs = instance.submit(sh("sleep 600", queue="queue 3", request_cpus=1))
+    wait_until(lambda: states(instance, jobs) == ["idle", "idle", "running"])
+    refused = instance.cli("submit", "-", stdin=sh("exit 0"), code=None)
+    assert refused.code != 0 and "3 jobs in the queue and may have 3" in refused.err
+    assert "waits for limit user/" in instance.cli("why", f"{jobs}.2").out
+    instance.cli("rm", f"{jobs}.2")
+    more = instance.submit(sh("exit 0"))
+    instance.cli("rm", str(jobs))
+    instance.wait(more)
+
+
+def test_settings_that_make_no_sense_are_refused(instance):
+    for text, word in (("limits: {sw: -1}\n", "sw"), ("limits: {a b: 1}\n", "a b"), ("limits: 5\n", "limits"),
+                       ("users: {max_runing: 1}\n", "max_runing"), ("users: {ann@local: {max: 1}}\n", "max")):
+        settings(instance, text)
+        daemon = instance.start("droverd", "--dir", instance.dir)
+        assert daemon.process.wait(20) != 0
+        assert "droverd.yaml:1" in daemon.output() and word in daemon.output(), daemon.output()
+        instance.daemons.remove(daemon)
