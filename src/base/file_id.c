@@ -179,6 +179,11 @@ static size_t prefix_length(struct str name, struct str prefix)
         return n;
 }
 
+bool file_is_below(struct str canonical, struct str prefix)
+{
+        return prefix_length(canonical, prefix) > 0;
+}
+
 bool file_prefix(struct str prefix, struct buf *out)
 {
         size_t before = out->n;

@@ -28,5 +28,8 @@ bool file_url(struct str url, const struct store_urls *stores, size_t count, str
 /* The canonical form of a store's prefix: what file_url makes of it, and '/' at its end. */
 bool file_prefix(struct str prefix, struct buf *out);
 
+/* Is what this name of file_url names below a prefix? Several slashes in a row are one. */
+bool file_is_below(struct str canonical, struct str prefix);
+
 uint64_t file_id(struct str canonical);                      /* of a name that file_url made */
 uint64_t file_id_of_content(const unsigned char sha256[32]); /* of a spooled object */

@@ -68,6 +68,15 @@ static void test_wrong(void **state)
         assert_string_equal(buf_z(&b), "https://se.lab/data/");
 }
 
+static void test_below(void **state)
+{
+        (void)state;
+        assert_true(file_is_below(STR("https://se.lab/data//a"), STR("https://se.lab/data/")));
+        assert_true(file_is_below(STR("https://se.lab/a//b/c"), STR("https://se.lab/a/b/")));
+        assert_false(file_is_below(STR("https://se.lab/database"), STR("https://se.lab/data/")));
+        assert_false(file_is_below(STR("https://se.lab/data"), STR("https://se.lab/data/")));
+}
+
 /* The number is on the wire: it may never change. */
 static void test_number(void **state)
 {
@@ -81,10 +90,8 @@ static void test_number(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_canonical),
-                cmocka_unit_test(test_stores),
-                cmocka_unit_test(test_wrong),
-                cmocka_unit_test(test_number),
+                cmocka_unit_test(test_canonical), cmocka_unit_test(test_stores), cmocka_unit_test(test_wrong),
+                cmocka_unit_test(test_below),     cmocka_unit_test(test_number),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct core_agent *agent_get(struct core *c, struct str name)
                 a = mem_new(struct core_agent);
                 a->name = str_dupz(name);
                 a->renewed_steady_ms = c->steady_ms;
+                a->cleared = label_cleared(c, a->name);
                 map_put(c->agents, name, a);
         }
         return a;

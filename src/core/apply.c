@@ -176,6 +176,8 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
                         err, CORE_INVALID,
                         "its jobs differ in more than %u ways in what they require: make several requests",
                         c->config.classes_max);
+        if (!result && c->submitting)
+                result = label_refuse(c, r, err);
         if (!result) {
                 request_idle_add(c, r, &all);
         } else {

@@ -54,7 +54,7 @@ static bool suits(struct core *c, const struct class *k, struct queue *q)
         struct ad *whole;
         bool yes;
 
-        if (!queue_allows_owner(q, k->owner))
+        if (!queue_allows_owner(q, k->owner) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         whole = queue_whole_ad(c, q);
         yes = match_one_way(&c->eval, k->ad, whole) &&

@@ -1,6 +1,6 @@
-/* A queue can be used when it has room, its agent runs this owner's jobs, and both Requirements agree. Better
- * is what the job ranks higher; of places that it ranks the same, the one of least cost (cost.h) to the job
- * that goes first; then the one with more free processors. */
+/* A queue can be used when it has room, its agent runs this owner's jobs and is cleared for their data, and
+ * both Requirements agree. Better is what the job ranks higher; of places that it ranks the same, the one of
+ * least cost (cost.h) to the job that goes first; then the one with more free processors. */
 #include "core/choose.h"
 
 #include "classad/match.h"
@@ -15,6 +15,8 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
 bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need)
 {
         if (q->jobs_left == 0 || !queue_allows_owner(q, k->owner))
+                return false;
+        if (k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
         return need_fits(ret_need, q) && agree(c, k, q);

@@ -186,9 +186,13 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         struct ad *ad = class_ad(c, r, p, member);
         const struct attributes *a = &c->attr;
         struct class *k;
-        bool cpus, memory, disk;
+        bool cpus, memory, disk, leaks;
+        uint64_t labels;
 
         make_key(c, r, p, member, ad, &key);
+        leaks = label_of(c, r, p, member, &labels, NULL) != 0;
+        if (labels || leaks)
+                buf_printf(&key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
         k = map_get(c->classes, buf_view(&key));
         if (k) {
                 ad_free(ad);
@@ -203,6 +207,9 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->template->refs++;
         k->buckets.before = before;
         k->owner = mem_dupz(r->owner);
+        k->labels = labels;
+        k->leaks = leaks;
+        c->leaks_wanted |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
         memory = literal_integer(ad, a->RequestMemory, 0, &k->memory_mib);

@@ -308,6 +308,7 @@ enum core_verdict {
         CORE_OWNER_REFUSED, /* the queue does not run this owner's jobs */
         CORE_AWAY,
         CORE_NOT_OFFERING, /* its pull policy offers nothing now */
+        CORE_NOT_CLEARED,  /* value: the labels of the job's data that the agent is not cleared for */
 };
 struct core_why {
         const char *agent, *queue;

@@ -123,16 +123,17 @@ static int copy_stores(struct sites *s, const struct core_data *d, struct err *e
         return 0;
 }
 
-/* They are by a store's number, which has changed. */
-static void forget_links(struct core *c)
+/* Links are by a store's number, which has changed. */
+static void agents_again(struct core *c)
 {
         void *value;
 
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
-                struct agent_data *d = ((struct core_agent *)value)->data;
+                struct core_agent *a = value;
 
-                if (d)
-                        d->link_count = 0;
+                a->cleared = label_cleared(c, a->name);
+                if (a->data)
+                        a->data->link_count = 0;
         }
 }
 
@@ -151,7 +152,7 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
         }
         sites_deinit(&c->sites);
         c->sites = s;
-        forget_links(c);
+        agents_again(c);
         for (struct request *q = c->first; q && !c->config.shadow; q = q->next)
                 if (!request_ended(q))
                         request_data_load(c, q);
@@ -288,14 +289,9 @@ bool core_cleared(struct core *c, const char *agent, struct str label)
 {
         int at = sites_label(&c->sites, label);
 
-        for (size_t i = 0; at >= 0 && i < c->sites.labels[at].agent_count; i++) {
-                struct str who = c->sites.labels[at].agents[i];
-
-                if (str_eqz(who, agent) ||
-                    (str_ends(who, STR("*")) && str_starts(str_of(agent), str_head(who, who.n - 1))))
-                        return true;
-        }
-        return false;
+        if (label.n == 0)
+                return label_cleared(c, agent) != 0;
+        return at >= 0 && (label_cleared(c, agent) >> at & 1);
 }
 
 bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret)

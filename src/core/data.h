@@ -77,5 +77,5 @@ struct core_cache_view {
 };
 /* What the agent says it holds; false when there is no such agent. */
 bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret);
-/* Is the agent cleared for the label? */
+/* Is an agent of this name cleared for the label; or, with an empty one, for any? */
 bool core_cleared(struct core *c, const char *agent, struct str label);

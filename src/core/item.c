@@ -118,6 +118,18 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         }
 }
 
+/* Those that the server found, not only those that the author wrote: a hop is told by them. */
+static void set_labels(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
+{
+        const struct bucket *b = request_bucket(c, r, member);
+        BUF_CLEANUP struct buf names = {0};
+
+        if (!b || !b->class || !b->class->labels)
+                return;
+        label_print(c, b->class->labels, &names);
+        ad_set_string(ad, c->attr.DataLabels, buf_view(&names));
+}
+
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
         const struct attributes *a = &c->attr;
@@ -164,6 +176,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 if (h)
                         set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
         }
+        set_labels(c, ad, r, member);
         for (size_t i = 0; i < r->priority_count; i++)
                 if (set_has(&r->priorities[i].members, member))
                         ad_set_integer(ad, a->JobPrio, r->priorities[i].priority);

@@ -375,7 +375,7 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
         size_t from = r->bucket_count;
         bool late_priority = false;
 
-        p->template->late_class = class_is_per_member(c, p->template);
+        p->template->late_class = class_is_per_member(c, p->template) || label_differs(c, p);
         for (size_t i = 0; i < p->template->late_count; i++)
                 late_priority |= p->template->late[i].name == c->attr.JobPrio;
         if (p->count == 0)

@@ -20,6 +20,7 @@
 #include "core/data_state.h"
 #include "core/estimate.h"
 #include "core/inputs.h"
+#include "core/label.h"
 #include "core/limit.h"
 #include "core/share.h"
 #include "core/template.h"
@@ -166,6 +167,8 @@ struct class
         bool draws_bad;            /* they are no list of limits */
         struct limit *user;        /* the owner's attempts */
         struct limit_waiter waits; /* for a unit of a limit */
+        uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
+        bool leaks;      /* its outputs would go to where they may not: nobody gets its jobs */
 };
 
 struct queue {
@@ -201,6 +204,7 @@ struct core_agent {
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
+        uint64_t cleared;        /* labels that it is cleared for, by the configuration */
         struct agent_data *data; /* what it holds and measured; NULL: it has not said */
 };
 
@@ -235,6 +239,7 @@ struct core {
         struct shares *shares;
 
         struct sites sites;
+        bool leaks_wanted;      /* label_hold has something to look at */
         struct idmap *files;    /* file → struct file, those that some agent holds; NULL: none ever */
         struct inputs *filling; /* those that inputs_fill_slice goes on with */
         uint32_t near_count;    /* see inputs.c */

@@ -97,6 +97,8 @@ static void test_clearance(void **state)
         assert_false(core_cleared(c, "n10", STR("patient")));
         assert_false(core_cleared(c, "clinic", STR("patient")));
         assert_false(core_cleared(c, "n1", STR("other")));
+        assert_true(core_cleared(c, "n1", STR("")));
+        assert_false(core_cleared(c, "n2", STR("")));
 }
 
 static void test_too_many_labels(void **state)

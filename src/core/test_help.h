@@ -61,16 +61,16 @@ static inline int bare_core_free(void **state)
 }
 
 /* One part of so many jobs, one for each row of items if there are some; attributes end with NULL; the text
- * of one with '~' before its name is late. */
-static inline struct request *submit(struct core *c, const char *items, uint64_t rows,
-                                     const char *const *attributes)
+ * of one with '~' before its name is late. Request numbers go up from 1. */
+static inline int try_submit(struct core *c, const char *items, uint64_t rows, const char *const *attributes,
+                             struct err *err)
 {
         static unsigned char serial;
         struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000};
         struct submission_part *p = submission_add_part(&s);
-        uint64_t id;
         bool existing;
-        struct err err = {""};
+        uint64_t id;
+        int r;
 
         s.uuid[0] = ++serial;
         for (; *attributes; attributes += 2) {
@@ -83,10 +83,19 @@ static inline struct request *submit(struct core *c, const char *items, uint64_t
         p->items = str_of(items);
         p->rows = items ? rows : 1;
         p->steps = items ? 1 : rows;
-        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
-                fail_msg("%s", err.text);
+        r = core_submit(c, &s, false, &id, &existing, err);
         submission_deinit(&s);
-        return request_find(c, id);
+        return r;
+}
+
+static inline struct request *submit(struct core *c, const char *items, uint64_t rows,
+                                     const char *const *attributes)
+{
+        struct err err = {""};
+
+        if (try_submit(c, items, rows, attributes, &err) != 0)
+                fail_msg("%s", err.text);
+        return request_find(c, core_request_last(c));
 }
 
 static inline uint64_t id_of(const char *url)

@@ -57,6 +57,9 @@ int64_t core_tick(struct core *c)
                 wait = 0;
         if (inputs_fill_slice(c))
                 wait = 0;
+        if (c->leaks_wanted)
+                label_hold(c);
+        c->leaks_wanted = false;
         forget_old(c);
         if (c->now_ms >= c->periodic_due_ms || c->periodic_request) {
                 if (policy_periodic_step(c, PERIODIC_SLICE))

@@ -79,8 +79,8 @@ bool queue_would_take(struct core *c, const struct ad *job, const struct ad *pla
         return ask(c, job, place, &clause, &value) == CORE_FITS;
 }
 
-static void ask_queue(struct core *c, const struct request *r, const struct ad *job, const struct queue *q,
-                      struct core_why *w, struct buf *clause, struct buf *value)
+static void ask_queue(struct core *c, const struct request *r, const struct ad *job, uint64_t labels,
+                      const struct queue *q, struct core_why *w, struct buf *clause, struct buf *value)
 {
         struct ad *whole;
 
@@ -91,6 +91,11 @@ static void ask_queue(struct core *c, const struct request *r, const struct ad *
         if (!queue_allows_owner(q, r->owner)) {
                 const char *why = queue_denies_owner(q, r->owner);
                 buf_addz(value, why ? why : "");
+                return;
+        }
+        w->verdict = CORE_NOT_CLEARED;
+        if (labels & ~q->agent->cleared) {
+                label_print(c, labels & ~q->agent->cleared, value);
                 return;
         }
         whole = queue_whole_ad(c, q);
@@ -110,10 +115,12 @@ int core_why(struct core *c, uint64_t request, uint32_t member,
         struct request *r = request_find(c, request);
         struct core_agent **all;
         struct ad *job;
+        uint64_t labels;
         size_t n;
 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
+        label_of(c, r, request_part(r, member, NULL), member, &labels, NULL);
         job = member_ad(c, r, member, request_job(r, member));
         all = agents_sorted(c, &n);
         for (size_t i = 0; i < n; i++)
@@ -121,7 +128,7 @@ int core_why(struct core *c, uint64_t request, uint32_t member,
                         struct buf BUF_CLEANUP clause = {0}, text = {0};
                         struct core_why w = {.agent = all[i]->name, .queue = q->name};
 
-                        ask_queue(c, r, job, q, &w, &clause, &text);
+                        ask_queue(c, r, job, labels, q, &w, &clause, &text);
                         w.clause = buf_view(&clause);
                         w.value = buf_view(&text);
                         fn(arg, &w);

@@ -109,6 +109,7 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
         struct access *a = s->access;
         struct str fingerprint = str_of(ca_fingerprint(a->ca));
         int64_t now = clock_wall_ms();
+        MEM_CLEANUP char *asked = str_dupz(name);
         struct cert_facts facts;
         const struct token *t;
         int r = tokens_look(a->tokens, token, TOKEN_AGENT, fingerprint, now, &t);
@@ -122,6 +123,11 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
                                "an agent named '" STR_FMT
                                "' is known already: choose another name, or ask for a "
                                "token made for this name",
+                               STR_ARG(name));
+        else if (core_cleared(s->core, asked, STR("")))
+                return err_set(err, -EACCES,
+                               "agents named '" STR_FMT
+                               "' are cleared for labelled data: that needs a token made for this name",
                                STR_ARG(name));
         if (!csr_name_valid(name))
                 return err_set(err, -EINVAL,

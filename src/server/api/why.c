@@ -8,7 +8,7 @@
 
 struct why {
         struct json j;
-        unsigned count[CORE_NOT_OFFERING + 1], all;
+        unsigned count[CORE_NOT_CLEARED + 1], all;
 };
 
 static const struct {
@@ -21,6 +21,7 @@ static const struct {
         [CORE_OWNER_REFUSED] = {"refuses", "agent", "it does not run this owner's jobs"},
         [CORE_AWAY] = {"refuses", "agent", "it is away"},
         [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
+        [CORE_NOT_CLEARED] = {"refuses", "server", NULL},
 };
 
 static void on_queue(void *arg, const struct core_why *w)
@@ -40,7 +41,12 @@ static void on_queue(void *arg, const struct core_why *w)
                 json_kstr(j, "clause", w->clause);
                 json_kstr(j, "value", w->value);
         }
-        if (w->verdict == CORE_OWNER_REFUSED && w->value.n) {
+        if (w->verdict == CORE_NOT_CLEARED) {
+                BUF_CLEANUP struct buf b = {0};
+
+                buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
+                json_kstr(j, "text", buf_view(&b));
+        } else if (w->verdict == CORE_OWNER_REFUSED && w->value.n) {
                 json_kstr(j, "text", w->value);
         } else if (verdicts[w->verdict].text) {
                 json_kstrz(j, "text", verdicts[w->verdict].text);
@@ -113,6 +119,9 @@ static void explain_idle(struct json *j, const struct why *w, bool full, bool li
         if (n[CORE_OWNER_REFUSED])
                 say(j, "%u %s not run jobs of this owner.", n[CORE_OWNER_REFUSED],
                     n[CORE_OWNER_REFUSED] == 1 ? "queue does" : "queues do");
+        if (n[CORE_NOT_CLEARED])
+                say(j, "%u %s not cleared for the data that the job touches.", n[CORE_NOT_CLEARED],
+                    n[CORE_NOT_CLEARED] == 1 ? "queue is" : "queues are");
         if (n[CORE_AWAY])
                 say(j, "%u %s away.", n[CORE_AWAY], n[CORE_AWAY] == 1 ? "queue is" : "queues are");
         if (n[CORE_NOT_OFFERING])
