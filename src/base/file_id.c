@@ -186,12 +186,16 @@ bool file_is_below(struct str canonical, struct str prefix)
 
 bool file_prefix(struct str prefix, struct buf *out)
 {
-        size_t before = out->n;
+        BUF_CLEANUP struct buf name = {0};
+        size_t path;
 
-        if (!canonical(prefix, out))
+        if (!canonical(prefix, &name))
                 return false;
-        if (out->n > before && out->p[out->n - 1] != '/')
-                buf_char(out, '/');
+        buf_char(&name, '/');
+        path = (size_t)str_search(buf_view(&name), STR("://")) + 3;
+        for (size_t i = 0; i < name.n; i++) /* several slashes are one, as prefix_length has it */
+                if (i < path || name.p[i] != '/' || i == path || name.p[i - 1] != '/')
+                        buf_char(out, name.p[i]);
         return true;
 }
 

@@ -66,6 +66,12 @@ static void test_wrong(void **state)
         assert_int_equal(b.n, 0);
         assert_true(file_prefix(STR("HTTPS://se.LAB:443/data"), &b));
         assert_string_equal(buf_z(&b), "https://se.lab/data/");
+        buf_reset(&b);
+        assert_true(file_prefix(STR("root://se.lab//data//x//"), &b));
+        assert_string_equal(buf_z(&b), "root://se.lab/data/x/");
+        buf_reset(&b);
+        assert_true(file_prefix(STR("/data"), &b));
+        assert_string_equal(buf_z(&b), "file:///data/");
 }
 
 static void test_below(void **state)

@@ -130,6 +130,13 @@ const struct command commands[] = {
          "of, and "
          "which limits it really enforces on jobs.",
          NULL, json_only, 0, 0, "", false, cmd_agents},
+        {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
+         "Shows every store that the server's configuration names, the labels it carries, and the latency "
+         "and "
+         "bandwidth that each agent has measured to it: what the choice of a place for a job rests on. "
+         "Stores "
+         "are described in droverd(8).",
+         NULL, json_only, 0, 0, "", false, cmd_stores},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
          "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
          "user` makes "

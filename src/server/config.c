@@ -32,6 +32,9 @@ static const struct setting {
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
+        {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
+        {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
+        {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -53,6 +56,7 @@ void config_deinit(struct config *c)
         list_deinit(&c->admins);
         list_deinit(&c->operators);
         config_limits_deinit(&c->limits);
+        config_stores_deinit(&c->stores);
         *c = (struct config){0};
 }
 

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/config_limits.h"
+#include "server/config_stores.h"
 
 #define CONFIG_LISTS_MAX 32
 
@@ -25,8 +26,10 @@ struct config {
         enum log_level log_level;
         int64_t lease_ms;         /* 0: the core's default */
         int64_t keep_finished_ms; /* 0: the core's default */
+        int64_t better_wait_ms;   /* 0: the core's default */
         struct config_limits limits;
-        bool check; /* only open, replay, check */
+        struct config_stores stores; /* stores, and who is cleared for which label */
+        bool check;                  /* only open, replay, check */
 };
 
 void config_deinit(struct config *c);

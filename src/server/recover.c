@@ -18,6 +18,7 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
         *ret = (struct core_config){
                 .lease_ms = s->config.lease_ms,
                 .keep_finished_ms = s->config.keep_finished_ms,
+                .better_wait_ms = s->config.better_wait_ms,
                 .shadow = shadow,
                 .seed = (uint64_t)clock_wall_ms(),
         };
@@ -72,6 +73,7 @@ static int open_store(struct server *s, struct err *err)
 int recover(struct server *s, struct recovered *ret, struct err *err)
 {
         struct core_config config;
+        struct core_data data = config_stores_data(&s->config.stores);
         struct core_world world;
         struct replay x = {.server = s};
         int64_t from = clock_boot_ms();
@@ -85,7 +87,9 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         s->core = core_new(&config, &world);
         config_limits_apply(&s->config.limits, s->core);
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
-        r = restore_snapshot(s, &ret->snapshot_seq, err);
+        r = core_data_set(s->core, &data, err);
+        if (r == 0)
+                r = restore_snapshot(s, &ret->snapshot_seq, err);
         if (r == 0)
                 r = userlog_restore(s, ret->snapshot_seq, err);
         if (r == 0)

@@ -42,6 +42,36 @@ static void test_empty(void **state)
         config_deinit(&c);
 }
 
+static void test_stores(void **state)
+{
+        struct config c = {0};
+        struct err err = {0};
+
+        (void)state;
+        assert_int_equal(
+                config_parse(
+                        &c, "f",
+                        STR("stores:\n  lab:\n    urls: [HTTPS://se.lab:443/data, root://se.lab//data/]\n"
+                            "    labels: patient\n    concurrency: 8\n    capacity: 10G\n"
+                            "  far: {urls: https://far.org/}\n"
+                            "clearance:\n  patient:\n    agents: [n1, ward-*]\n"
+                            "    datasets: https://far.org/cohort\n    spool: no\n"),
+                        &err),
+                0);
+        assert_int_equal(c.stores.store_count, 2);
+        assert_true(str_eqz(c.stores.stores[0].urls.name, "lab"));
+        assert_true(str_eqz(c.stores.stores[0].urls.prefixes[0], "https://se.lab/data/"));
+        assert_int_equal(c.stores.stores[0].urls.prefix_count, 2);
+        assert_true(str_eqz(c.stores.stores[0].labels[0], "patient"));
+        assert_int_equal(c.stores.stores[0].concurrency, 8);
+        assert_true(c.stores.stores[0].capacity_bytes == 10ull << 30);
+        assert_int_equal(c.stores.label_count, 1);
+        assert_true(str_eqz(c.stores.labels[0].agents[1], "ward-*"));
+        assert_true(str_eqz(c.stores.labels[0].datasets[0], "https://far.org/cohort/"));
+        assert_true(c.stores.labels[0].not_spooled);
+        config_deinit(&c);
+}
+
 /* Each names the file and the line. */
 static void test_bad(void **state)
 {
@@ -56,6 +86,12 @@ static void test_bad(void **state)
                 {"domain: 'x\n", "f:"},
                 {"admins: {a: b}\n", "f:1"},
                 {"lease: 0s\n", "f:1"},
+                {"stores:\n  lab:\n    url: x\n", "f:3"},
+                {"stores:\n  lab:\n    labels: x\n", "f:2"},
+                {"stores:\n  lab:\n    urls:\n     - data/x\n", "f:"},
+                {"stores: [lab]\n", "f:1"},
+                {"clearance:\n  a,b:\n    agents: x\n", "f:2"},
+                {"clearance:\n  a:\n    spool: maybe\n", "f:3"},
         };
 
         (void)state;
@@ -85,9 +121,8 @@ static void test_options_win(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_file),
-                cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_bad),
+                cmocka_unit_test(test_file),        cmocka_unit_test(test_empty),
+                cmocka_unit_test(test_stores),      cmocka_unit_test(test_bad),
                 cmocka_unit_test(test_options_win),
         };
 

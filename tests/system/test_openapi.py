@@ -132,6 +132,7 @@ def test_every_operation(instance):
     events = call("GET", "/v1/events?after=0&limit=3")
     assert len(events["events"]) <= 3 and events["next"] > 0
 
+    assert call("GET", "/v1/stores")["stores"] == []
     assert call("GET", "/v1/agents")["agents"] == []
     assert call("GET", "/v1/limits")["limits"] == []
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})

@@ -21,6 +21,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/history", api_history},
         {HTTP_GET, "/v1/agents", api_agents},
         {HTTP_GET, "/v1/limits", api_limits},
+        {HTTP_GET, "/v1/stores", api_stores},
         {HTTP_GET, "/v1/events", api_events},
         {HTTP_POST, "/v1/tokens", api_token_new},
         {HTTP_GET, "/v1/tokens", api_tokens},

@@ -1,0 +1,84 @@
+#include "cli/api.h"
+#include "cli/human.h"
+
+static const struct table_column columns[] = {{"STORE", false, true},     {"LABELS", false, false},
+                                              {"AGENT", false, true},     {"LATENCY", true, false},
+                                              {"BANDWIDTH", true, false}, {"MEASURED", true, false},
+                                              {"URL", false, true}};
+
+static void add_words(struct table *t, struct view words)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct view one;
+        size_t at = 0;
+
+        while (view_next(words, &at, &one)) {
+                if (text.n)
+                        buf_char(&text, ',');
+                view_text(one, &text);
+        }
+        table_text(t, buf_view(&text));
+}
+
+/* A row for each agent that has measured the store; one without when nobody has. */
+static void add_link(struct cli *cli, struct table *t, struct view store, struct view link)
+{
+        int64_t measured_ms = view_integer(view_get(link, "measured_ms"), 0);
+        int64_t latency_us = view_integer(view_get(link, "latency_us"), 0);
+        struct buf text BUF_CLEANUP = {0};
+        struct view url = {STR_NONE};
+        size_t at = 0;
+
+        table_view(t, view_get(store, "name"));
+        add_words(t, view_get(store, "labels"));
+        table_view(t, view_get(link, "agent"));
+        if (measured_ms)
+                buf_printf(&text, "%lld.%01lldms", (long long)(latency_us / 1000),
+                           (long long)(latency_us / 100 % 10));
+        table_text(t, buf_view(&text));
+        buf_reset(&text);
+        if (measured_ms) {
+                human_bytes(&text, view_integer(view_get(link, "bytes_per_s"), 0));
+                buf_addz(&text, "/s");
+        }
+        table_text(t, buf_view(&text));
+        buf_reset(&text);
+        if (measured_ms)
+                human_duration(&text, cli->now_ms - measured_ms);
+        table_text(t, buf_view(&text));
+        view_next(view_get(store, "urls"), &at, &url);
+        table_view(t, url);
+}
+
+int cmd_stores(struct cli *cli, const struct options *o)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view stores, store;
+        size_t at = 0;
+        int code = api_get(cli, "/v1/stores", &answer);
+
+        (void)o;
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        if (code != 0)
+                return code;
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        stores = view_get(answer.root, "stores");
+        while (view_next(stores, &at, &store)) {
+                struct view links = view_get(store, "links"), link;
+                size_t k = 0, n = 0;
+
+                for (; view_next(links, &k, &link); n++)
+                        add_link(cli, &t, store, link);
+                if (n == 0)
+                        add_link(cli, &t, store, (struct view){STR_NONE});
+        }
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        else
+                buf_addz(&out, "no stores: they are configured in droverd.yaml, see droverd(8)\n");
+        cli_print(&out);
+        return CLI_OK;
+}
