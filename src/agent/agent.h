@@ -69,6 +69,8 @@ struct attempt {
         char **values; /* of the item */
         char *iwd;     /* the template's, its macros expanded */
         size_t value_count;
+        char **filled; /* pairs: the inside of a $$() reference, and the place's value for it */
+        size_t filled_count;
         enum attempt_state state;
         bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged,
                 result_sent;

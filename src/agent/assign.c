@@ -95,6 +95,13 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
         } else {
                 at->step_value = member;
         }
+        at->filled_count = g->n_filled;
+        if (g->n_filled)
+                at->filled = mem_array(NULL, 2 * g->n_filled, sizeof(char *));
+        for (size_t i = 0; i < g->n_filled; i++) {
+                at->filled[2 * i] = mem_dupz(g->filled[i]->inside);
+                at->filled[2 * i + 1] = mem_dupz(g->filled[i]->value);
+        }
         expand_iwd(at);
         return at;
 }

@@ -122,6 +122,9 @@ void attempt_free(struct attempt *at)
         for (size_t i = 0; i < at->value_count; i++)
                 free(at->values[i]);
         free(at->values);
+        for (size_t i = 0; i < 2 * at->filled_count; i++)
+                free(at->filled[i]);
+        free(at->filled);
         free(at->iwd);
         for (size_t i = 0; i < at->input_count; i++)
                 free(at->inputs[i].name);

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "base/args.h"
 #include "base/macro.h"
+#include "base/match_macro.h"
 #include "run/shepherd_protocol.h"
 
 #define TEXT_MAX (4u << 20)
@@ -33,6 +34,17 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
         return MACRO_FINAL;
 }
 
+static bool filled_value(void *arg, struct str inside, struct buf *out)
+{
+        const struct attempt *at = arg;
+        for (size_t i = 0; i < at->filled_count; i++)
+                if (str_eqz(inside, at->filled[2 * i])) {
+                        buf_addz(out, at->filled[2 * i + 1]);
+                        return true;
+                }
+        return false;
+}
+
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err)
 {
         struct str s = str_of(text);
@@ -44,7 +56,11 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
         }
         uint64_t random = at->request * 1000003 + at->member + 1;
         struct macro_world w = {.arg = (void *)at, .lookup = lookup, .random = &random, .cwd = at->t->m->iwd};
-        return macro_expand(&w, s, out, NULL, err);
+        BUF_CLEANUP struct buf expanded = {.max = TEXT_MAX};
+        int r = macro_expand(&w, s, &expanded, NULL, err);
+        if (r == 0)
+                match_macro_fill(buf_view(&expanded), filled_value, (void *)at, out);
+        return r;
 }
 
 void expand_iwd(struct attempt *at)

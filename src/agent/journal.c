@@ -114,6 +114,22 @@ void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t f
         put(&a->journal->out, KIND_GONE, key, 16);
 }
 
+static void put_filled(struct buf *out, Drover__Group *g, const struct attempt *at)
+{
+        size_t n = at->filled_count;
+        MEM_CLEANUP Drover__Filled *all = mem_array(NULL, n + 1, sizeof(*all));
+        MEM_CLEANUP Drover__Filled **refs = mem_array(NULL, n + 1, sizeof(*refs));
+        for (size_t i = 0; i < n; i++) {
+                drover__filled__init(&all[i]);
+                all[i].inside = at->filled[2 * i];
+                all[i].value = at->filled[2 * i + 1];
+                refs[i] = &all[i];
+        }
+        g->filled = refs;
+        g->n_filled = n;
+        put_group(out, g);
+}
+
 /* All that is held, as records. */
 static void put_all(struct agent *a, struct buf *out)
 {
@@ -154,7 +170,7 @@ static void put_all(struct agent *a, struct buf *out)
                 g.lease_ms = at->lease_ms;
                 g.set = at->set;
                 g.wait_for_go = at->wait_for_go;
-                put_group(out, &g);
+                put_filled(out, &g, at);
                 if (at->devices)
                         put_devices(out, at);
                 if (at->state == ATTEMPT_DONE) {

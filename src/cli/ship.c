@@ -8,12 +8,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/map.h"
+#include "base/match_macro.h"
 #include "base/mem.h"
 #include "classad/ad.h"
 #include "classad/eval.h"
@@ -220,6 +222,60 @@ static int add_path(struct ship *s, struct str iwd, struct str written, bool exe
         return add_file(s, buf_z(&path), name, &st, executable, err);
 }
 
+/* A glob pattern that matches the name whatever the place fills in. False: nothing else is in the last
+ * component. */
+static bool place_pattern(struct str iwd, struct str written, struct buf *out)
+{
+        struct match_macro m;
+        struct str before;
+        size_t known = 0;
+
+        if (written.p[0] != '/')
+                buf_printf(out, STR_FMT "/", STR_ARG(iwd));
+        for (;;) {
+                enum match_macro_found found = match_macro_next(&written, &before, &m);
+
+                for (size_t i = 0; i < before.n; i++) {
+                        if (strchr("*?[\\", before.p[i]))
+                                buf_char(out, '\\');
+                        buf_char(out, before.p[i]);
+                        known = before.p[i] == '/' ? 0 : known + 1;
+                }
+                if (found != MATCH_MACRO_ONE)
+                        return known > 0;
+                buf_addz(out, str_ieqz(m.name, "DOLLARDOLLAR") ? "$$" : "*");
+        }
+}
+
+/* A path with $$() in it: all that it may come to be are sent, and the place takes the one it needs. */
+static int add_place_path(struct ship *s, struct str iwd, struct str written, bool executable,
+                          struct err *err)
+{
+        struct buf pattern BUF_CLEANUP = {0};
+        glob_t found = {0};
+        int rc = 0;
+
+        if (!place_pattern(iwd, written, &pattern))
+                return err_set(err, -EINVAL,
+                               "the input file " STR_FMT
+                               " can't be sent: nothing of its name is known here; write "
+                               "something before or behind $$()",
+                               STR_ARG(written));
+        if (glob(buf_z(&pattern), 0, NULL, &found) != 0)
+                rc = err_set(err, -ENOENT,
+                             "the input file " STR_FMT " can't be sent: no file is called like %s",
+                             STR_ARG(written), buf_z(&pattern));
+        for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++)
+                rc = add_path(s, iwd, str_of(found.gl_pathv[i]), executable, err);
+        globfree(&found);
+        return rc;
+}
+
+static int add_one(struct ship *s, struct str iwd, struct str written, bool executable, struct err *err)
+{
+        return (match_macro_present(written) ? add_place_path : add_path)(s, iwd, written, executable, err);
+}
+
 /* The attributes of a part that name files. */
 struct names {
         struct buf iwd, cmd, in, list;
@@ -274,17 +330,17 @@ static int add_member(struct ship *s, struct member *m, const struct names *n, s
         if (rc == 0)
                 rc = expand(m, &n->cmd, &text, err);
         if (rc == 0 && text.n)
-                rc = add_path(s, buf_view(&iwd), buf_view(&text), true, err);
+                rc = add_one(s, buf_view(&iwd), buf_view(&text), true, err);
         if (rc == 0)
                 rc = expand(m, &n->in, &text, err);
         if (rc == 0 && text.n && !str_eqz(buf_view(&text), "/dev/null"))
-                rc = add_path(s, buf_view(&iwd), buf_view(&text), false, err);
+                rc = add_one(s, buf_view(&iwd), buf_view(&text), false, err);
         if (rc == 0)
                 rc = expand(m, &n->list, &text, err);
         rest = buf_view(&text);
         while (rc == 0 && str_cut(&rest, ',', &one))
                 if (str_trim(one).n && str_search(one, STR("://")) < 0)
-                        rc = add_path(s, buf_view(&iwd), str_trim(one), false, err);
+                        rc = add_one(s, buf_view(&iwd), str_trim(one), false, err);
         return rc;
 }
 

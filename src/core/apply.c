@@ -219,6 +219,20 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
+static int apply_filled(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || j->fence != e->fence)
+                        return damaged(err, e, "no such attempt");
+                free(j->filled);
+                j->filled = mem_dup(e->values.p, e->values.n);
+                j->filled_n = e->values.n;
+        }
+        return 0;
+}
+
 static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_ms)
 {
         move(c, j, JOB_RUNNING, at_ms);
@@ -433,6 +447,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
                 return damaged(err, e, "a job that the request does not have");
         switch (e->type) {
         case EVENT_MATCHED: return apply_matched(c, r, e, err);
+        case EVENT_FILLED: return apply_filled(r, e, err);
         case EVENT_ACCEPTED:
         case EVENT_REFUSED:
         case EVENT_STARTED:

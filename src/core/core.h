@@ -44,6 +44,7 @@ enum core_control { CORE_REMOVE, CORE_HOLD, CORE_VACATE, CORE_SUSPEND, CORE_RESU
 
 /* Hold codes of HTCondor's manual that Drover gives itself. */
 enum core_hold_code {
+        CORE_HOLD_UNSPECIFIED = 0, /* as there for $$() that cannot be filled in */
         CORE_HOLD_USER = 1,
         CORE_HOLD_POLICY = 3,
         CORE_HOLD_POLICY_UNDEFINED = 5,
@@ -63,6 +64,7 @@ struct core_assignment {
         uint32_t fence;
         const struct set *members;
         uint64_t lease_ms;
+        struct str values; /* what the place fills in, packed: see fill.h */
 };
 /* A row for history. Borrowed during the call. */
 struct core_finished {

@@ -16,6 +16,7 @@ enum event_field {
         F_VALUE = 1 << 5,
         F_RESULT = 1 << 6,
         F_RESOURCES = 1 << 7,
+        F_VALUES = 1 << 8,
 };
 
 static const struct {
@@ -38,6 +39,7 @@ static const struct {
         [EVENT_PRIORITY] = {"priority", F_MEMBERS | F_VALUE},
         [EVENT_FILED] = {"filed", F_MEMBERS},
         [EVENT_PURGED] = {"purged", 0},
+        [EVENT_FILLED] = {"filled", F_MEMBERS | F_FENCE | F_VALUES},
 };
 
 void event_deinit(struct event *e)
@@ -96,6 +98,8 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_str(out, e->account);
                 pack_str(out, e->draws);
         }
+        if (fields & F_VALUES)
+                pack_str(out, e->values);
 }
 
 static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
@@ -142,6 +146,8 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                         e->draws = unpack_str(u);
                 }
         }
+        if (fields & F_VALUES)
+                e->values = unpack_str(u);
 }
 
 int event_unpack(struct event *e, struct str record, struct err *err)

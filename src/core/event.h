@@ -26,6 +26,7 @@ enum event_type {
         EVENT_PRIORITY, /* members have priority `value` now */
         EVENT_FILED,    /* members that ended without a record are in history now */
         EVENT_PURGED,   /* the request is forgotten; history keeps it */
+        EVENT_FILLED,   /* what the place filled in for members that it was just given: `values` */
         EVENT_TYPES
 };
 
@@ -49,6 +50,7 @@ struct event {
         uint64_t memory_peak_bytes;
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
+        struct str values;            /* packed, see fill.h */
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;

@@ -6,6 +6,7 @@
 #include "core/better.h"
 #include "core/choose.h"
 #include "core/claim.h"
+#include "core/fill.h"
 #include "core/order.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
@@ -24,6 +25,10 @@ struct group {
         struct need need;    /* of each of them */
         struct draws *draws; /* likewise */
         unsigned tries;      /* members that the queue did not want */
+        struct buf values;   /* that the place fills in, of each of them */
+        bool same_values;    /* and of all others */
+        struct set unfilled; /* members for which it has no value of the reference `missing` */
+        struct buf missing;
 };
 
 enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
@@ -61,11 +66,56 @@ static void take(struct core *c, const struct group *g)
         need_take(c, &g->need, g->queue);
 }
 
+/* Members that cannot be filled in are held, as many as share the reason. */
+static enum add leave_unfilled(struct group *g, uint32_t member, struct str missing, bool all)
+{
+        if (set_count(&g->unfilled) && !str_eq(missing, buf_view(&g->missing)))
+                return ADD_FULL;
+        if (set_count(&g->unfilled) == 0)
+                buf_str(&g->missing, missing);
+        if (all)
+                set_copy(&g->unfilled, &g->bucket->idle);
+        else
+                set_add(&g->unfilled, member);
+        return all ? ADD_FULL : ADD_SKIPPED;
+}
+
+/* What the place fills in for the member must be what it fills in for the others of the group. */
+static enum add fill_in(struct core *c, struct group *g, uint32_t member, const struct need *need)
+{
+        const struct request *r = g->bucket->request;
+        const struct part *p = &r->parts[g->bucket->part];
+        bool first = set_count(&g->members) == 0;
+        BUF_CLEANUP struct buf text = {0};
+        enum fill_result result;
+
+        if (!fill_wanted(p) || (!first && g->same_values))
+                return ADD_DONE;
+        result = fill_member(c, r, p, member, g->queue, need, &text);
+        if (result == FILL_MISSING || result == FILL_MISSING_SAME)
+                return leave_unfilled(g, member, buf_view(&text), result == FILL_MISSING_SAME);
+        if (!first && !str_eq(buf_view(&text), buf_view(&g->values)))
+                return ADD_FULL;
+        if (first)
+                buf_str(&g->values, buf_view(&text));
+        g->same_values = result == FILL_SAME;
+        return ADD_DONE;
+}
+
+static void group_deinit(struct group *g)
+{
+        set_deinit(&g->members);
+        set_deinit(&g->unfilled);
+        buf_deinit(&g->values);
+        buf_deinit(&g->missing);
+}
+
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
         uint32_t fence = next_fence(g->bucket->request, member);
         bool first = set_count(&g->members) == 0;
         struct need need;
+        enum add filled;
 
         if (!first && fence != g->fence)
                 return ADD_FULL;
@@ -73,6 +123,9 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
                 return ADD_FULL;
         if (!member_allowed(c, g->queue, g->bucket->request, member))
                 return ++g->tries == LATE_TRIES ? ADD_FULL : ADD_SKIPPED;
+        filled = fill_in(c, g, member, &need);
+        if (filled != ADD_DONE)
+                return filled;
         g->need = need;
         g->fence = fence;
         set_add(&g->members, member);
@@ -146,6 +199,7 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .fence = g->fence,
                 .members = &g->members,
                 .lease_ms = (uint64_t)g->class->lease_ms,
+                .values = buf_view(&g->values),
         };
         struct event e = {
                 .type = EVENT_MATCHED,
@@ -164,7 +218,30 @@ static void group_hand_out(struct core *c, const struct group *g)
 
         better_given(g->bucket->request, &g->members);
         core_emit(c, &e, NULL);
+        if (g->values.n) {
+                e.type = EVENT_FILLED;
+                e.values = a.values;
+                core_emit(c, &e, NULL);
+        }
         c->world.assign(c->world.arg, &a);
+}
+
+static void group_hold_unfilled(struct core *c, const struct group *g)
+{
+        BUF_CLEANUP struct buf reason = {.max = 1024};
+        struct str inside = buf_view(&g->missing);
+        struct event e = {.type = EVENT_HELD,
+                          .request = g->bucket->request->id,
+                          .members = g->unfilled,
+                          .code = CORE_HOLD_UNSPECIFIED};
+
+        buf_printf(&reason,
+                   "Cannot expand $$ expression (" STR_FMT
+                   "): %s@%s gives no value for it. Require one, or write a "
+                   "default ($$(name:default)); then release the job",
+                   STR_ARG(str_head(inside, 200)), g->queue->name, g->queue->agent->name);
+        e.reason = buf_view(&reason);
+        core_emit(c, &e, NULL);
 }
 
 /* Buckets that gave the queue nothing. */
@@ -223,14 +300,17 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
                         break;
                 group_fill(c, &g, what);
                 n = set_count(&g.members);
+                given += n;
                 if (n)
                         group_hand_out(c, &g);
-                else
+                n += set_count(&g.unfilled);
+                if (set_count(&g.unfilled))
+                        group_hold_unfilled(c, &g);
+                else if (!n)
                         passed.v[passed.n++] = g.bucket;
-                set_deinit(&g.members);
+                group_deinit(&g);
                 full = claim_room(k, g.draws, NULL) == 0;
                 draws_unref(c->limits, g.draws);
-                given += n;
                 if (full || (n == 0 && !choose_fits(c, k, q, &need)))
                         break;
         }

@@ -3,6 +3,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "core/fill.h"
 #include "core/state.h"
 
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max)
@@ -167,6 +168,8 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 ad_set_integer(ad, a->RemoteWallClockTime, 0);
                 ad_set_integer(ad, a->CumulativeSuspensionTime, 0);
         }
+        if (j && j->filled_n)
+                fill_show(c, p, str_make(j->filled, j->filled_n), ad);
         if (state == JOB_HELD) {
                 const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);
 

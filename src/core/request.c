@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/match_macro.h"
 #include "base/mem.h"
 
 struct request *request_find(const struct core *c, uint64_t id)
@@ -111,6 +112,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 p->rows = from->rows;
                 p->steps = (uint32_t)from->steps;
                 part_load_items(p, from->items);
+                p->item_fills = match_macro_present(from->items);
                 p->template->late_class = class_is_per_member(c, p->template);
                 r->periodic |= p->template->periodic_policy;
                 first += p->count;
@@ -123,6 +125,7 @@ static void job_free(struct job *j)
 {
         free(j->hold_reason);
         free(j->outputs);
+        free(j->filled);
         joblog_deinit(&j->log);
         free(j);
 }

@@ -54,7 +54,8 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, numbers[i]);
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
                 pack_i64(w->out, times[i]);
-        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u));
+        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
+                                 (j->filled_n ? 8u : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -70,6 +71,8 @@ static void put_job(struct writer *w, const struct job *j)
         pack_u64(w->out, j->log.count);
         for (uint32_t i = 0; i < j->log.count; i++)
                 put_entry(w, &j->log.entries[i]);
+        if (j->filled_n)
+                pack_str(w->out, str_make(j->filled, j->filled_n));
 }
 
 static void put_request(struct writer *w, const struct request *r)
@@ -245,7 +248,7 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 7);
+        flags = unpack_max(u, 15);
         j->ended = flags & 1;
         j->signaled = flags & 2;
         j->accepted = flags & 4;
@@ -264,6 +267,12 @@ static void get_job(struct reader *r, struct request *req)
         j->log.dropped = (uint32_t)unpack_max(u, UINT32_MAX);
         for (uint64_t n = unpack_max(u, LOG_ENTRIES_MAX); n > 0 && !u->bad; n--)
                 joblog_push(&j->log, get_entry(r));
+        if (flags & 8 && !u->bad) {
+                struct str filled = unpack_str(u);
+
+                j->filled = mem_dup(filled.p, filled.n);
+                j->filled_n = filled.n;
+        }
 }
 
 static void get_groups(struct reader *r, struct request *req)

@@ -69,6 +69,8 @@ struct job {
         char *hold_reason; /* owned; kept for the log after release */
         char *outputs;     /* packed, of the last result; owned */
         size_t outputs_n;
+        char *filled; /* packed, what the last place filled in (fill.h); owned */
+        size_t filled_n;
         struct joblog log;
 };
 
@@ -89,6 +91,7 @@ struct part {
         uint64_t rows;
         char *items; /* owned, rows of values */
         size_t items_n;
+        bool item_fills;                        /* $$() stands in an item */
         uint32_t *row_at;                       /* byte offset of every ROW_STRIDEth row */
         size_t output_store;                    /* its number; sites.store_count: the server's spool */
         struct estimate *of_program, *of_owner; /* of the core; NULL in a shadow */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/fill.h"
 #include "core/state.h"
 
 static void make_key(struct buf *out, const struct submission_part *p)
@@ -86,6 +87,7 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                                        STR_ARG(a->name));
                 }
                 name = symbols_intern(c->symbols, a->name);
+                fill_learn(t, name, a->text);
                 if (a->late) {
                         t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
                         t->late[t->late_count++] = (struct template_late){
@@ -118,6 +120,7 @@ void template_unref(struct core *c, struct template *t)
         for (size_t i = 0; i < t->late_count; i++)
                 free((char *)t->late[i].text.p);
         free(t->late);
+        free(t->fills);
         for (size_t i = 0; i < t->variable_count; i++)
                 free(t->variables[i]);
         free(t->variables);

@@ -21,6 +21,9 @@ struct template
         size_t late_count;
         char **variables;
         size_t variable_count;
+        symbol *fills; /* attributes with $$() in their text; see fill.h */
+        size_t fill_count;
+        bool fills_vary;      /* what is filled in may differ from member to member */
         bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
         bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
         bool late_class;      /* a late attribute matters for matching: members are classed one by one */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/fill.h"
 #include "core/state.h"
 
 static struct buf bare_assigned; /* "n1/default 1 0-3\n" */
@@ -26,9 +27,13 @@ static inline void bare_forget(void *arg, uint64_t request)
 }
 static inline void bare_assign(void *arg, const struct core_assignment *a)
 {
+        struct fill one;
+
         (void)arg;
         buf_printf(&bare_assigned, "%s/%s %llu ", a->agent, a->queue, (unsigned long long)a->request);
         set_print(&bare_assigned, a->members);
+        for (struct str rest = a->values; fill_next(&rest, &one);)
+                buf_printf(&bare_assigned, " " STR_FMT "=" STR_FMT, STR_ARG(one.inside), STR_ARG(one.value));
         buf_char(&bare_assigned, '\n');
 }
 static inline void bare_control(void *arg, const char *agent, enum core_control what, uint64_t request,

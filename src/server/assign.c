@@ -1,6 +1,7 @@
 #include "server/assign.h"
 
 #include "base/log.h"
+#include "core/fill.h"
 #include "server/message.h"
 #include "server/templates.h"
 
@@ -132,6 +133,26 @@ static Drover__Item *make_item(struct server *s, struct message *m, uint64_t req
         return item;
 }
 
+static Drover__Filled **make_filled(struct message *m, struct str values, size_t *ret_count)
+{
+        struct str rest = values;
+        struct fill one;
+        Drover__Filled **all;
+        size_t n = 0;
+
+        while (fill_next(&rest, &one))
+                n++;
+        *ret_count = n;
+        all = message_alloc(m, (n + 1) * sizeof(*all));
+        for (rest = values, n = 0; fill_next(&rest, &one); n++) {
+                all[n] = message_alloc(m, sizeof(*all[n]));
+                drover__filled__init(all[n]);
+                all[n]->inside = message_text(m, one.inside);
+                all[n]->value = message_text(m, one.value);
+        }
+        return all;
+}
+
 void pending_add(struct server *s, struct agent *a, const struct core_assignment *as)
 {
         struct answer *n = answer_get(a, as);
@@ -145,6 +166,7 @@ void pending_add(struct server *s, struct agent *a, const struct core_assignment
         g->fence = as->fence;
         g->lease_ms = as->lease_ms;
         g->members = message_ranges(n->m, as->members, &g->n_members);
+        g->filled = make_filled(n->m, as->values, &g->n_filled);
         if (late) {
                 g->items = message_alloc(n->m, set_count(as->members) * sizeof(*g->items));
                 SET_FOREACH (as->members, member)

@@ -1,10 +1,11 @@
-/* Records, member lists, argument strings and JSON text: what base/ reads from outside. The first byte
- * chooses. */
+/* Records, member lists, argument strings, $$() references and JSON text: what base/ reads from outside. The
+ * first byte chooses. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/args.h"
 #include "base/json.h"
+#include "base/match_macro.h"
 #include "base/pack.h"
 #include "base/set.h"
 
@@ -44,6 +45,13 @@ static void args_again(struct str text, bool v2)
                         abort();
 }
 
+static bool inside_itself(void *arg, struct str inside, struct buf *out)
+{
+        (void)arg;
+        buf_str(out, inside);
+        return inside.n % 2;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         BUF_CLEANUP struct buf out = {.max = 1 << 20};
@@ -73,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 args_env_v2(&env, text, &err);
                 args_env_v1(&env, text, &err);
                 break;
+        case '$': match_macro_fill(text, inside_itself, NULL, &out); break;
         case 'q': args_unquote_v2(text, &out, &err); break;
         default: json_str(&j, text);
         }

@@ -2,6 +2,8 @@
  * tried out with the first job, so that mistakes are found at submit. */
 #include <errno.h>
 
+#include "base/args.h"
+#include "base/match_macro.h"
 #include "classad/expr.h"
 #include "jdl/condor/names.h"
 #include "jdl/condor/reader.h"
@@ -20,6 +22,62 @@ static bool is_variable(struct reader *r, struct str name)
                 if (str_ieqz(name, r->part->variables[i]))
                         return true;
         return false;
+}
+
+/* Keywords that must be known before a place is. */
+static bool is_needed_before(const char *keyword)
+{
+        static const char *const early[] = {"log",
+                                            "initialdir",
+                                            "requirements",
+                                            "rank",
+                                            "universe",
+                                            "getenv",
+                                            "concurrency_limits",
+                                            "accounting_group",
+                                            "accounting_group_user"};
+
+        for (size_t i = 0; i < sizeof(early) / sizeof(early[0]); i++)
+                if (str_ieqz(str_of(keyword), early[i]))
+                        return true;
+        return str_istarts(str_of(keyword), STR("request_"));
+}
+
+/* $$() references in a value: they stay in it, and the place where the job runs gives what they stand for. */
+static int check_place_values(struct reader *r, const char *keyword, struct str text, struct place at)
+{
+        const struct keyword *k = keyword_find(str_of(keyword));
+        BUF_CLEANUP struct buf plain = {.max = CONDOR_VALUE_MAX};
+        enum match_macro_found found;
+        struct match_macro m;
+        struct str before;
+
+        if (str_starts(text, STR("\"")) && args_unquote_v2(text, &plain, NULL) == 0)
+                text = buf_view(&plain); /* arguments and environment */
+        if (is_needed_before(k ? k->name : keyword))
+                return reader_fail(
+                        r, at,
+                        "%s: $$(…) is a value of the place where the job will run, and this must be known "
+                        "before there is one",
+                        keyword);
+        while ((found = match_macro_next(&text, &before, &m)) == MATCH_MACRO_ONE) {
+                struct expr *x = NULL;
+                struct err err = {{0}};
+                int rc;
+
+                if (!m.expression.n || str_find(m.expression, '$') >= 0 || str_find(m.expression, '\\') >= 0)
+                        continue;
+                rc = expr_parse(r->symbols, m.expression, &x, &err);
+                expr_free(x);
+                if (rc)
+                        return reader_fail(r, at, "%s: '$$(" STR_FMT ")' holds no expression: %s", keyword,
+                                           STR_ARG(str_head(m.inside, 120)), err.text);
+        }
+        if (found == MATCH_MACRO_BAD)
+                return reader_fail(
+                        r, at, "%s: '" STR_FMT "' should be $$(NAME), $$(NAME:DEFAULT) or $$([EXPRESSION])",
+                        keyword, STR_ARG(str_head(before, 60)));
+        return 0;
 }
 
 static int get_one(struct reader *r, struct str name, struct entry *ret)
@@ -45,10 +103,8 @@ static int get_one(struct reader *r, struct str name, struct entry *ret)
         if (rc)
                 return rc;
         t = str_trim(buf_view(&ret->text));
-        if (str_search(t, STR("$$(")) >= 0)
-                return reader_fail(r, s->at,
-                                   "%s: $$(…), a value of the place where the job will run, is not supported",
-                                   z);
+        if (match_macro_present(t) && (rc = check_place_values(r, z, t, s->at)) != 0)
+                return rc;
         buf_truncate(&ret->text, (size_t)(t.p + t.n - ret->text.p));
         buf_consume(&ret->text, (size_t)(t.p - ret->text.p));
         return ret->text.n > 0;

@@ -346,13 +346,16 @@ static void drop_overridden(struct reader *r, struct args *copied, struct str ow
         kept = (struct args){0};
 }
 
-/* What was copied is not for expanding, but will be, together with what is late. */
-static void keep_dollars(struct buf *text)
+/* What was copied is not for expanding, but will be: by the place, and with what is late. */
+static void keep_dollars(struct buf *text, bool late)
 {
         struct buf kept = {.max = text->max};
 
         for (size_t i = 0; i < text->n; i++) {
-                if (text->p[i] == '$')
+                if (str_starts(str_skip(buf_view(text), i), STR("$$("))) {
+                        buf_addz(&kept, "$$(DOLLARDOLLAR)");
+                        i++;
+                } else if (late && text->p[i] == '$')
                         buf_addz(&kept, "$(DOLLAR)");
                 else
                         buf_char(&kept, text->p[i]);
@@ -380,8 +383,7 @@ static int environment(struct reader *r)
         if (copied.n == 0 && own.n == 0)
                 return 0;
         args_join_v2(&all, &copied);
-        if (e.late)
-                keep_dollars(&all);
+        keep_dollars(&all, e.late);
         if (copied.n && own.n)
                 buf_char(&all, ' ');
         buf_str(&all, buf_view(&own));
