@@ -92,6 +92,11 @@ static bool is_hidden(const struct walk *w, symbol name)
 
 static void walk_node(struct walk *w, const struct node *nd, unsigned depth);
 
+static bool names_an_ad(symbol name) /* where no attribute has that name */
+{
+        return name >= SYM_MY && name <= SYM_TOPLEVEL;
+}
+
 static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
 {
         const struct node *own;
@@ -107,8 +112,10 @@ static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
                 w->uses.uses_time = true;
                 return;
         }
-        if (!own && nd->op == OP_NAME && nd->a < SYM_TRUE && nd->a > SYM_RANK)
-                return; /* self, parent, …: what is selected from them is told by the selection */
+        if (!own && nd->op == OP_NAME && names_an_ad(nd->a)) {
+                w->uses.uses_more = true;
+                return;
+        }
         if (tell(w, nd->a, false) && own) {
                 /* it stands in the ad itself, where nothing is hidden */
                 uint32_t *hidden = w->hidden;
@@ -129,9 +136,18 @@ static void walk_select(struct walk *w, const struct node *nd, unsigned depth)
 
         if (from->op == OP_NAME && (from->a == SYM_TARGET || from->a == SYM_OTHER))
                 tell(w, nd->a, true);
-        else if (from->op == OP_NAME && from->a >= SYM_MY && from->a <= SYM_TOPLEVEL)
+        else if (from->op == OP_NAME && names_an_ad(from->a))
                 walk_name(w, &name, depth);
-        walk_node(w, from, depth);
+        if (from->op != OP_NAME || !names_an_ad(from->a) || (w->my && ad_get(w->my, from->a)))
+                walk_node(w, from, depth);
+}
+
+/* Functions that look at more than their arguments' values. */
+static bool looks_at_more(const struct function *f)
+{
+        return f->fn == function_eval || f->fn == function_unparse || f->fn == function_unresolved ||
+               f->fn == function_evalInEachContext || f->fn == function_countMatches ||
+               f->fn == function_debug;
 }
 
 static void walk_wide(struct walk *w, const struct node *nd, unsigned depth)
@@ -142,6 +158,8 @@ static void walk_wide(struct walk *w, const struct node *nd, unsigned depth)
                 w->uses.uses_time = true;
         if (f && f->uses == FUNCTION_USES_RANDOM)
                 w->uses.uses_random = true;
+        if (f && looks_at_more(f))
+                w->uses.uses_more = true;
         for (uint32_t i = 0; i < nd->n; i++)
                 walk_node(w, node_wide_kid(nd, i), depth);
 }
@@ -185,14 +203,28 @@ static void walk_node(struct walk *w, const struct node *nd, unsigned depth)
         }
 }
 
-void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
-                     struct expr_uses *ret_uses)
+static void references(const struct expr *e, const struct node *from, const struct ad *my,
+                       expr_reference_fn *fn, void *arg, struct expr_uses *ret_uses)
 {
         struct walk w = {.my = my, .fn = fn, .arg = arg};
 
         w.symbols = my ? my->symbols : expr_symbols(e);
-        walk_node(&w, &e->root, 0);
+        walk_node(&w, from, 0);
         free(w.told);
         free(w.hidden);
         *ret_uses = w.uses;
+}
+
+void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
+                     struct expr_uses *ret_uses)
+{
+        references(e, &e->root, my, fn, arg, ret_uses);
+}
+
+void expr_clause_references(const struct expr *e, unsigned n, const struct ad *my, expr_reference_fn *fn,
+                            void *arg, struct expr_uses *ret_uses)
+{
+        const struct node *root = expr_root(e);
+
+        references(e, root->op == OP_AND ? node_wide_kid(root, n) : root, my, fn, arg, ret_uses);
 }

@@ -12,10 +12,14 @@ unsigned expr_clause_count(const struct expr *e);
 /* The names that a condition can depend on, by following references through `my` and its parents:
  * own: names that are looked up in one's own ad (whether found or not found and not qualified);
  * target: names looked up in the other ad: target.X, and bare names that `my` does not have.
- * Each is told once. uses_time: calls time() or uses CurrentTime; uses_random: calls random(). */
+ * Each is told once. uses_time: calls time() or uses CurrentTime; uses_random: calls random(); uses_more:
+ * looks at an ad as a whole, or evaluates text, so that it may depend on names that were not told. */
 struct expr_uses {
-        bool uses_time, uses_random;
+        bool uses_time, uses_random, uses_more;
 };
 typedef void expr_reference_fn(void *arg, symbol name, bool target);
 void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
                      struct expr_uses *ret_uses);
+/* The same for one clause, 0..count-1. */
+void expr_clause_references(const struct expr *e, unsigned n, const struct ad *my, expr_reference_fn *fn,
+                            void *arg, struct expr_uses *ret_uses);

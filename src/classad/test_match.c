@@ -248,6 +248,58 @@ static void test_references(void **state)
         check_references("[]", "1 + 2 == 3", "", "", false, false);
 }
 
+static bool uses_more(const char *expr)
+{
+        struct world w;
+        struct told t = {.w = &w};
+        struct expr_uses uses;
+        struct expr *e;
+
+        world_init(&w, "[ a = 1; n = [ x = 1 ] ]", NULL);
+        assert_int_equal(expr_parse(w.symbols, str_of(expr), &e, NULL), 0);
+        expr_references(e, w.my, tell, &t, &uses);
+        expr_free(e);
+        buf_deinit(&t.own);
+        buf_deinit(&t.target);
+        world_deinit(&w);
+        return uses.uses_more;
+}
+
+static void test_references_that_cannot_be_told(void **state)
+{
+        (void)state;
+        assert_false(uses_more("TARGET.x > MY.a && other.y && self.a && n.x == parent.a"));
+        assert_true(uses_more("TARGET[\"x\"] == 1"));
+        assert_true(uses_more("size(my) > 1"));
+        assert_true(uses_more("eval(\"TARGET.x\")"));
+        assert_true(uses_more("unresolved(a)"));
+        assert_true(uses_more("evalInEachContext(x, { n }) == 1"));
+}
+
+static void test_references_of_one_clause(void **state)
+{
+        struct world w;
+        struct told t = {.w = &w};
+        struct expr_uses uses;
+        const struct expr *e;
+
+        (void)state;
+        world_init(&w, "[ a = 1; Requirements = TARGET.x > a && (time() > 1 && TARGET.y) ]", NULL);
+        e = ad_find(w.my, world_symbol(&w, "Requirements"));
+        assert_int_equal(expr_clause_count(e), 3);
+        expr_clause_references(e, 0, w.my, tell, &t, &uses);
+        assert_string_equal(buf_z(&t.own), "a");
+        assert_string_equal(buf_z(&t.target), "x");
+        assert_false(uses.uses_time);
+        expr_clause_references(e, 1, w.my, tell, &t, &uses);
+        assert_true(uses.uses_time);
+        expr_clause_references(e, 2, w.my, tell, &t, &uses);
+        assert_string_equal(buf_z(&t.target), "x y");
+        buf_deinit(&t.own);
+        buf_deinit(&t.target);
+        world_deinit(&w);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -260,6 +312,8 @@ int main(void)
                 cmocka_unit_test(test_long_texts_cost_steps),
                 cmocka_unit_test(test_eval_names_are_bounded),
                 cmocka_unit_test(test_references),
+                cmocka_unit_test(test_references_that_cannot_be_told),
+                cmocka_unit_test(test_references_of_one_clause),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,7 +423,6 @@ static void apply_priority(struct core *c, struct request *r, const struct event
         set_copy(&g->members, &e->members);
         if (!c->config.shadow)
                 request_set_priority(c, r, &e->members, e->value);
-        c->match_wanted = true;
 }
 
 static void apply_filed(struct core *c, struct request *r, const struct event *e)

@@ -30,6 +30,8 @@
         X(DroverUuid) X(CumulativeSuspensionTime)                                                           \
         /* a place */                                                                                       \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
+        X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
+        X(Activity) X(RequestGPUs)                                                                          \
         X(QueueName) X(MyType) X(Price) X(Speed)
 /* clang-format on */
 

@@ -110,9 +110,9 @@ static const char *check_classes(const struct core *c)
                 const struct class *k = value;
 
                 idle += k->idle;
-                if ((k->idle > 0) != (k->ready_at > 0) || (k->ready_at && c->ready[k->ready_at - 1] != k))
-                        FAIL("a class with %llu idle jobs is %sin the ready list",
-                             (unsigned long long)k->idle, k->ready_at ? "" : "not ");
+                if ((k->idle > 0) != (k->index.in_group.node.weight > 0))
+                        FAIL("a class with %llu idle jobs is %sin the index", (unsigned long long)k->idle,
+                             k->idle ? "not " : "");
         }
         for (const struct request *r = c->first; r; r = r->next)
                 all += r->idle;

@@ -5,6 +5,11 @@
 
 #include "classad/match.h"
 
+/* So many places are compared for a class that names a Rank or reads data; for one to which they differ by
+ * speed and price only. */
+#define PLACES_MAX   5000u
+#define PLACES_ALIKE 64u
+
 static bool agree(struct core *c, const struct class *k, const struct queue *q)
 {
         if (q->job_specific)
@@ -14,12 +19,29 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
 
 bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need)
 {
-        if (q->jobs_left == 0 || !queue_allows_owner(q, k->owner))
+        c->looks++;
+        if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
         if (k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
         return need_fits(ret_need, q) && agree(c, k, q);
+}
+
+/* ---- of several places, for a class */
+
+bool choose_class_prefers(const struct core *c, const struct class *k)
+{
+        return k->has_rank || c->config.placement != CORE_PLACE_BLIND;
+}
+
+size_t choose_places_max(const struct core *c, const struct class *k)
+{
+        const struct bucket *b = class_first_bucket(k);
+
+        if (k->has_rank || (data_counts(c) && b->request->parts[b->part].inputs))
+                return PLACES_MAX;
+        return PLACES_ALIKE;
 }
 
 static double cost_to_first(struct core *c, const struct class *k, const struct queue *q)
@@ -53,20 +75,45 @@ static int better(const void *x, const void *y)
                 return a->rank > b->rank ? -1 : 1;
         if (a->cost != b->cost)
                 return a->cost < b->cost ? -1 : 1;
-        return (a->queue->cpus < b->queue->cpus) - (a->queue->cpus > b->queue->cpus);
+        if (a->queue->cpus != b->queue->cpus)
+                return a->queue->cpus > b->queue->cpus ? -1 : 1;
+        return (a->queue->index.serial > b->queue->index.serial) -
+               (a->queue->index.serial < b->queue->index.serial);
 }
 
-size_t choose_offers(struct core *c, const struct class *k, struct queue *const *offers, size_t count,
-                     struct candidate *found)
+void choose_sort(struct candidate *found, size_t count)
 {
-        struct need need;
-        size_t n = 0;
+        if (count > 1)
+                qsort(found, count, sizeof(*found), better);
+}
 
-        for (size_t i = 0; i < count; i++)
-                if (choose_fits(c, k, offers[i], &need))
-                        found[n++] = choose_worth(c, k, offers[i]);
-        eval_reset(&c->eval);
-        if (n > 1)
-                qsort(found, n, sizeof(*found), better);
-        return n;
+/* ---- of several classes, for an offer */
+
+bool choose_offer_prefers(const struct queue *q)
+{
+        return q->has_rank;
+}
+
+struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn)
+{
+        return (struct liked){
+                .class = k,
+                .rank = q->has_rank ? match_rank(&c->eval, q->ad, k->ad) : 0,
+                .turn = turn,
+        };
+}
+
+static int more_liked(const void *x, const void *y)
+{
+        const struct liked *a = x, *b = y;
+
+        if (a->rank != b->rank)
+                return a->rank > b->rank ? -1 : 1;
+        return (a->turn > b->turn) - (a->turn < b->turn);
+}
+
+void choose_sort_liked(struct liked *found, size_t count)
+{
+        if (count > 1)
+                qsort(found, count, sizeof(*found), more_liked);
 }

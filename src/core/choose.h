@@ -1,21 +1,31 @@
-/* choose: which offers a class can use, and which of them it uses first. For the files of core/ only. */
+/* choose: which offers a class can use, and which of them it uses first; and the same for offers and classes.
+ * For the files of core/ only. */
 #pragma once
 #include "core/need.h"
-
-struct candidate {
-        struct queue *queue;
-        double rank; /* the job's own word on this place; higher is better */
-        double cost; /* lower is better; in whole seconds, so that what is about the same counts as that */
-};
 
 /* Would this queue take a member of the class now? Then *ret_need is what the member takes. What only one
  * member can be asked about is not looked at (give.c). */
 bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need);
 
-/* What this place is worth to this class. */
-struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q);
+/* ---- of several places, for a class */
+struct candidate {
+        struct queue *queue;
+        double rank; /* the job's own word on this place; higher is better */
+        double cost; /* lower is better; in whole seconds, so that what is about the same counts as that */
+};
+/* Does it matter to the class which of the places that it can use it gets? */
+bool choose_class_prefers(const struct core *c, const struct class *k);
+/* So many that it can use are compared, those with most room. It has idle members. */
+size_t choose_places_max(const struct core *c, const struct class *k);
+struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
+void choose_sort(struct candidate *found, size_t count);                               /* best first */
 
-/* Of `count` offers, those that the class can use, best first, into `found`, which has room for all. Returns
- * how many. */
-size_t choose_offers(struct core *c, const struct class *k, struct queue *const *offers, size_t count,
-                     struct candidate *found);
+/* ---- of several classes, for an offer */
+struct liked {
+        struct class *class;
+        double rank; /* the queue's word on these jobs; higher is better */
+        size_t turn; /* of the order, which decides between equals */
+};
+bool choose_offer_prefers(const struct queue *q);
+struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn);
+void choose_sort_liked(struct liked *found, size_t count); /* best first */

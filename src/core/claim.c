@@ -130,10 +130,7 @@ uint32_t claim_room(const struct class *k, const struct draws *d, struct limit *
 
 static void on_woken(void *arg, struct limit_waiter *w)
 {
-        struct core *c = arg;
-
-        container_of(w, struct class, waits)->dirty = true;
-        c->match_wanted = true;
+        class_look_again(arg, container_of(w, struct class, waits));
 }
 
 /* What both beginning and resuming count; the account's part differs. */

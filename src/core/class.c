@@ -221,6 +221,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
                 k->lease_ms *= 1000;
         claim_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
+        index_class_add(c, k);
         return k;
 }
 
@@ -228,7 +229,8 @@ void class_unref(struct core *c, struct class *k)
 {
         if (!k || --k->users)
                 return;
-        assert(k->idle == 0 && k->ready_at == 0);
+        assert(k->idle == 0 && k->dirty_at == 0);
+        index_class_drop(c, k);
         map_take(c->classes, str_of(k->key));
         claim_class_deinit(c, k);
         ad_free(k->ad);
@@ -239,6 +241,14 @@ void class_unref(struct core *c, struct class *k)
         free(k);
 }
 
+void class_bucket_moved(struct core *c, struct bucket *b)
+{
+        if (!b->class || b->node.place == 0)
+                return;
+        heap_moved(&b->class->buckets, &b->node);
+        index_class_changed(c, b->class);
+}
+
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
 {
         struct class *k = b->class;
@@ -247,17 +257,10 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 return;
         if (b->node.place == 0)
                 heap_put(&k->buckets, &b->node);
-        else
-                heap_moved(&k->buckets, &b->node);
         k->idle += more;
-        c->ready_sorted = false;
-        if (k->ready_at == 0) {
-                MEM_GROW(c->ready, c->ready_cap, c->ready_count + 1);
-                c->ready[c->ready_count++] = k;
-                k->ready_at = c->ready_count;
-                k->dirty = true;
-                c->match_wanted = true;
-        }
+        if (k->idle == more)
+                class_look_again(c, k);
+        index_class_changed(c, k);
 }
 
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
@@ -268,49 +271,17 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
                 return;
         assert(k->idle >= fewer);
         k->idle -= fewer;
-        if (set_count(&b->idle) == 0) {
-                heap_take(&k->buckets, &b->node);
-                c->ready_sorted = false;
-        }
-        if (k->idle == 0) {
-                struct class *last = c->ready[--c->ready_count];
-
-                c->ready[k->ready_at - 1] = last;
-                last->ready_at = k->ready_at;
-                k->ready_at = 0;
-                c->ready_sorted = false;
-        }
+        if (set_count(&b->idle) > 0)
+                return;
+        heap_take(&k->buckets, &b->node);
+        if (k->idle == 0)
+                class_look_no_more(c, k);
+        index_class_changed(c, k);
 }
 
 struct bucket *class_first_bucket(const struct class *k)
 {
         return container_of(heap_first(&k->buckets), struct bucket, node);
-}
-
-static int by_order(const void *x, const void *y)
-{
-        const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
-
-        return order_class_before(a, b) ? -1 : order_class_before(b, a) ? 1 : 0;
-}
-
-void class_ready_sort(struct core *c)
-{
-        if (c->ready_sorted)
-                return;
-        if (c->ready_count > 1)
-                qsort(c->ready, c->ready_count, sizeof(struct class *), by_order);
-        for (size_t i = 0; i < c->ready_count; i++)
-                c->ready[i]->ready_at = i + 1;
-        c->ready_sorted = true;
-}
-
-void class_look_again(struct core *c, struct class *k)
-{
-        if (!k)
-                return;
-        k->dirty = true;
-        c->match_wanted = true;
 }
 
 void core_rekey(struct core *c)

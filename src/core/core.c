@@ -42,6 +42,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->limits = limits_new();
         c->some_limit = limits_get(c->limits, STR("any/limit"));
         c->shares = shares_new(&config->share);
+        c->index = index_new();
         return c;
 }
 
@@ -53,8 +54,9 @@ void core_free(struct core *c)
                 request_free(c, c->first);
         data_deinit(c);
         estimates_deinit(c);
+        index_free(c->index);
         agents_free(c);
-        free(c->ready);
+        free(c->dirty);
         free(c->changed);
         free(c->finished);
         free(c->significant);

@@ -202,7 +202,8 @@ struct core_result {
 bool core_result(struct core *c, const char *agent, const struct core_result *r);
 
 /* ---- time */
-void core_match(struct core *c); /* offers and jobs that changed meet */
+/* Offers and jobs that changed meet. True: not all have, call it again in a turn that follows at once. */
+bool core_match(struct core *c);
 /* Ends leases, evaluates periodic policies, files history, forgets old requests: a slice of each. Returns how
  * long until it wants to be called again, in milliseconds. */
 int64_t core_tick(struct core *c);

@@ -132,6 +132,9 @@ static void agents_again(struct core *c)
                 struct core_agent *a = value;
 
                 a->cleared = label_cleared(c, a->name);
+                for (struct queue *q = a->queues; q; q = q->next)
+                        if (q->ad)
+                                index_queue_shown(c, q);
                 if (a->data)
                         a->data->link_count = 0;
         }

@@ -16,6 +16,9 @@
 #define LEVEL_TRIES 64u
 #define PASSED_MAX  8u
 
+/* Giving one member takes as long as so many looks at a pair. */
+#define GIVE_LOOKS 8u
+
 struct group {
         struct class *class;
         struct bucket *bucket;
@@ -130,6 +133,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         g->fence = fence;
         set_add(&g->members, member);
         take(c, g);
+        c->looks += GIVE_LOOKS;
         return ADD_DONE;
 }
 

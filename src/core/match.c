@@ -1,12 +1,11 @@
-/* Matching: who meets whom. Classes of idle jobs in their order (order.h), against the offers that are
- * parked.
+/* Matching: who meets whom.
  *
- * A pass looks at pairs of which at least one is new since the last pass: a class that has become ready
- * against all offers, an offer that changed against all ready classes. For each class choose.c says which
- * offers it can use, best first; give.c gives them members, first to each the jobs whose files it holds, then
- * to one after the other until the class or the offers are used up.
+ * A pass looks at pairs of which at least one is new: an offer that changed against all ready classes in
+ * their order, then a class that has become ready against all parked offers. The index (index.h) leaves out
+ * whom Requirements surely refuse and what has no room, so the work grows with the pairs that might be
+ * matched. A class that prefers some places to others is asked when it is its turn, and then meets all offers
+ * at once; an offer that prefers some jobs chooses among those between which the order does not decide.
  */
-#include "classad/match.h"
 #include "base/mem.h"
 #include "core/better.h"
 #include "core/choose.h"
@@ -14,123 +13,214 @@
 #include "core/give.h"
 #include "core/order.h"
 
-/* An offer with a Rank chooses by it among the classes that the order leaves to it. */
-static void sort_for_rank(struct core *c, struct queue *q, struct class **classes, size_t count)
+/* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
+#define LOOKS_MAX 10000u
+/* Of so many classes an offer chooses at once. */
+#define CHOICE_MAX 1000u
+
+void class_look_again(struct core *c, struct class *k)
 {
-        double *rank = mem_array(NULL, count, sizeof(*rank));
-
-        for (size_t i = 0; i < count; i++)
-                rank[i] = match_rank(&c->eval, q->ad, classes[i]->ad);
-        for (size_t i = 1; i < count; i++) { /* insertion: stable, and mostly sorted already */
-                struct class *k = classes[i];
-                double r = rank[i];
-                size_t at = i;
-
-                while (at > 0 && order_class_level(classes[at - 1], k) && rank[at - 1] < r) {
-                        classes[at] = classes[at - 1];
-                        rank[at] = rank[at - 1];
-                        at--;
-                }
-                classes[at] = k;
-                rank[at] = r;
-        }
-        free(rank);
-}
-
-struct offers {
-        struct queue **v;
-        size_t n, cap;
-};
-
-static void offers_add(struct offers *o, struct queue *q)
-{
-        if (!q->agent->connected || !q->offers || q->jobs_left == 0)
+        if (!k || k->idle == 0 || k->dirty_at || c->config.shadow)
                 return;
-        MEM_GROW(o->v, o->cap, o->n + 1);
-        o->v[o->n++] = q;
+        MEM_GROW(c->dirty, c->dirty_cap, c->dirty_count + 1);
+        c->dirty[c->dirty_count++] = k;
+        k->dirty_at = c->dirty_count;
+        c->dirty_sorted = false;
 }
 
-static void offers_all(struct core *c, struct offers *o)
+void class_look_no_more(struct core *c, struct class *k)
 {
-        void *value;
+        struct class *last;
 
-        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
-                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
-                        offers_add(o, q);
+        if (!k->dirty_at)
+                return;
+        last = c->dirty[--c->dirty_count];
+        c->dirty[k->dirty_at - 1] = last;
+        last->dirty_at = k->dirty_at;
+        k->dirty_at = 0;
+        c->dirty_sorted = false;
 }
 
-/* Offers that prefer some jobs choose first, each over all classes. */
-static void match_ranked(struct core *c, const struct offers *changed, struct class **classes)
+void queue_look_again(struct core *c, struct queue *q)
 {
-        for (size_t i = 0; i < changed->n; i++) {
-                struct queue *q = changed->v[i];
-                size_t count = c->ready_count;
+        if (q->changed_at || c->config.shadow)
+                return;
+        MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
+        c->changed[c->changed_count++] = q;
+        q->changed_at = c->changed_count;
+        c->changed_sorted = false;
+}
 
-                if (!q->has_rank)
-                        continue;
-                class_ready_sort(c);
-                memcpy(classes, c->ready, count * sizeof(struct class *));
-                sort_for_rank(c, q, classes, count);
-                for (size_t k = 0; k < count && q->jobs_left; k++) {
-                        struct need need;
+/* The next one last. */
+static int by_order(const void *x, const void *y)
+{
+        const struct class *a = *(struct class *const *)x, *b = *(struct class *const *)y;
 
-                        if (classes[k]->idle && !claim_must_wait(c, classes[k]) &&
-                            choose_fits(c, classes[k], q, &need))
-                                give(c, classes[k], q, GIVE_ANY);
+        return order_class_before(a, b) ? 1 : order_class_before(b, a) ? -1 : 0;
+}
+
+/* The next one last: offers that prefer some jobs first, then those that have more. */
+static int by_room(const void *x, const void *y)
+{
+        const struct queue *a = *(struct queue *const *)x, *b = *(struct queue *const *)y;
+
+        if (choose_offer_prefers(a) != choose_offer_prefers(b))
+                return choose_offer_prefers(a) ? 1 : -1;
+        if (a->cpus != b->cpus)
+                return a->cpus > b->cpus ? 1 : -1;
+        return (a->index.serial < b->index.serial) - (a->index.serial > b->index.serial);
+}
+
+static struct class *next_dirty(struct core *c)
+{
+        struct class *k;
+
+        if (!c->dirty_sorted && c->dirty_count > 1)
+                qsort(c->dirty, c->dirty_count, sizeof(struct class *), by_order);
+        for (size_t i = 0; !c->dirty_sorted && i < c->dirty_count; i++)
+                c->dirty[i]->dirty_at = i + 1;
+        c->dirty_sorted = true;
+        k = c->dirty[--c->dirty_count];
+        k->dirty_at = 0;
+        return k;
+}
+
+static struct queue *next_changed(struct core *c)
+{
+        struct queue *q;
+
+        if (!c->changed_sorted && c->changed_count > 1)
+                qsort(c->changed, c->changed_count, sizeof(struct queue *), by_room);
+        for (size_t i = 0; !c->changed_sorted && i < c->changed_count; i++)
+                c->changed[i]->changed_at = i + 1;
+        c->changed_sorted = true;
+        q = c->changed[--c->changed_count];
+        q->changed_at = 0;
+        return q;
+}
+
+/* A class that takes the places as they come, those with most room first. */
+static void class_meets_offers(struct core *c, struct class *k)
+{
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        index_offers_begin(&w, k);
+        while (k->idle > 0 && (q = index_offers_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need))
+                        give(c, k, q, GIVE_ANY);
+        index_offers_end(&w);
+}
+
+/* A class that prefers some places. */
+static void class_chooses(struct core *c, struct class *k)
+{
+        struct candidate *found = NULL;
+        size_t n = 0, cap = 0, max;
+        struct index_offers w;
+        struct queue *q;
+        struct need need;
+
+        if (k->met_at == c->pass)
+                return; /* nobody has more for it than a moment ago */
+        k->met_at = c->pass;
+        max = choose_places_max(c, k);
+        index_offers_begin(&w, k);
+        while (n < max && (q = index_offers_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need)) {
+                        MEM_GROW(found, cap, n + 1);
+                        found[n++] = choose_worth(c, k, q);
                 }
-        }
-}
-
-static void match_class(struct core *c, struct class *k, const struct offers *o, struct candidate *found)
-{
-        size_t n = claim_must_wait(c, k) ? 0 : choose_offers(c, k, o->v, o->n, found);
-
+        index_offers_end(&w);
+        choose_sort(found, n);
         for (size_t i = 0; n > 1 && i < n && k->idle > 0; i++)
                 give(c, k, found[i].queue, GIVE_NEAR);
         for (size_t i = 0; i < n && k->idle > 0; i++)
                 give(c, k, found[i].queue, GIVE_ANY);
-        if (k->idle > 0)
-                claim_must_wait(c, k);
+        free(found);
 }
 
-void core_match(struct core *c)
+/* The offer and this class, which can use it: it is the class's turn. */
+static void pair(struct core *c, struct class *k, struct queue *q)
 {
-        struct offers changed = {0}, all = {0};
-        struct class **classes;
-        struct candidate *found;
-        size_t count = c->ready_count;
-        bool any_dirty = false;
-
-        if (!c->match_wanted || c->config.shadow)
+        if (claim_must_wait(c, k))
                 return;
-        c->match_wanted = false;
-        better_pass_begins(c);
-        for (size_t i = 0; i < c->changed_count; i++)
-                offers_add(&changed, c->changed[i]);
-        classes = mem_array(NULL, count + 1, sizeof(struct class *));
-        match_ranked(c, &changed, classes);
-        class_ready_sort(c);
-        count = c->ready_count;
-        if (count)
-                memcpy(classes, c->ready, count * sizeof(struct class *));
-        for (size_t i = 0; i < count; i++)
-                any_dirty |= classes[i]->dirty;
-        if (any_dirty)
-                offers_all(c, &all);
-        found = mem_array(NULL, changed.n + all.n + 1, sizeof(*found));
-        for (size_t i = 0; i < count; i++) {
-                const struct offers *o = classes[i]->dirty ? &all : &changed;
+        if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
+                class_chooses(c, k);
+        else
+                give(c, k, q, GIVE_ANY);
+        if (k->idle > 0)
+                claim_must_wait(c, k); /* gets in line where it has used up a limit */
+}
 
-                if (classes[i]->idle && o->n)
-                        match_class(c, classes[i], o, found);
+static void offer_meets_classes(struct core *c, struct queue *q)
+{
+        struct index_classes w;
+        struct class *k;
+        struct need need;
+
+        index_classes_begin(&w, c, q);
+        while (q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
+                if (choose_fits(c, k, q, &need))
+                        pair(c, k, q);
+        index_classes_end(&w);
+}
+
+/* An offer that prefers some jobs: it sees as many classes as the order leaves to it, and takes the best
+ * first. */
+static void offer_chooses(struct core *c, struct queue *q)
+{
+        struct liked *found = mem_array(NULL, CHOICE_MAX, sizeof(*found));
+        struct index_classes w;
+        struct class *k;
+        struct need need;
+        size_t n;
+
+        index_classes_begin(&w, c, q);
+        k = index_classes_next(&w);
+        while (k && q->jobs_left > 0) {
+                const struct class *first = k;
+
+                for (n = 0; k && n < CHOICE_MAX && order_class_level(first, k); k = index_classes_next(&w))
+                        if (choose_fits(c, k, q, &need)) {
+                                found[n] = choose_liking(c, q, k, n);
+                                n++;
+                        }
+                choose_sort_liked(found, n);
+                for (size_t i = 0; i < n && q->jobs_left > 0; i++)
+                        pair(c, found[i].class, q);
         }
-        for (size_t i = 0; i < count; i++)
-                classes[i]->dirty = false;
-        for (size_t i = 0; i < c->changed_count; i++)
-                c->changed[i]->dirty = false;
-        c->changed_count = 0;
+        index_classes_end(&w);
         free(found);
-        free(classes);
-        free(changed.v);
-        free(all.v);
+}
+
+bool core_match(struct core *c)
+{
+        uint64_t until = c->looks + LOOKS_MAX;
+
+        better_pass_begins(c);
+        while (c->changed_count && c->looks < until) {
+                struct queue *q = next_changed(c);
+
+                if (choose_offer_prefers(q))
+                        offer_chooses(c, q);
+                else
+                        offer_meets_classes(c, q);
+                eval_reset(&c->eval);
+        }
+        while (c->dirty_count && c->looks < until) {
+                struct class *k = next_dirty(c);
+
+                if (claim_must_wait(c, k))
+                        continue;
+                if (choose_class_prefers(c, k))
+                        class_chooses(c, k);
+                else
+                        class_meets_offers(c, k);
+                if (k->idle > 0)
+                        claim_must_wait(c, k);
+                eval_reset(&c->eval);
+        }
+        return c->changed_count || c->dirty_count;
 }

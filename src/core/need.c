@@ -29,6 +29,7 @@ void need_take(struct core *c, const struct need *n, struct queue *q)
         q->disk_kib -= n->disk_kib;
         q->jobs_left--;
         queue_show_free(c, q);
+        index_queue_changed(c, q);
 }
 
 void queue_show_free(struct core *c, struct queue *q)

@@ -1,7 +1,7 @@
 /* order: which of two waiting things goes first. For the files of core/ only.
  *
  * By priority, the higher first; then as they were submitted. Who changes what an order looks at tells the
- * heap or list that is kept by it (heap_moved, core.ready_sorted).
+ * heaps and trees that are kept by it: class_bucket_moved for a bucket, index_class_changed for a class.
  */
 #pragma once
 #include "core/state.h"

@@ -448,8 +448,7 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 }
                 if (set_count(&mine) == all) {
                         b->priority = priority;
-                        if (b->node.place)
-                                heap_moved(&b->class->buckets, &b->node);
+                        class_bucket_moved(c, b);
                         set_deinit(&mine);
                         continue;
                 }
@@ -472,7 +471,6 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 other->idle = idle;
                 class_bucket_filled(c, other, moved);
         }
-        c->ready_sorted = false;
 }
 
 bool request_ended(const struct request *r)

@@ -12,6 +12,12 @@ void core_agent_connected(struct core *c, const char *agent)
         core_renew(c, agent);
 }
 
+static void queue_unpark(struct core *c, struct queue *q)
+{
+        q->offers = false;
+        index_queue_changed(c, q);
+}
+
 void core_agent_away(struct core *c, const char *agent)
 {
         struct core_agent *a = agent_find(c, agent);
@@ -20,7 +26,7 @@ void core_agent_away(struct core *c, const char *agent)
                 return;
         a->connected = false;
         for (struct queue *q = a->queues; q; q = q->next)
-                q->offers = false;
+                queue_unpark(c, q);
 }
 
 void core_renew(struct core *c, const char *agent)
@@ -249,14 +255,10 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
         q->offers = a->connected && o->jobs_max > 0;
-        if (q->offers && q->jobs_left > 0) {
-                if (!q->dirty) {
-                        MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
-                        c->changed[c->changed_count++] = q;
-                }
-                q->dirty = true;
-                c->match_wanted = true;
-        }
+        index_queue_shown(c, q);
+        index_queue_changed(c, q);
+        if (q->offers && q->jobs_left > 0)
+                queue_look_again(c, q);
         return 0;
 }
 
@@ -266,7 +268,7 @@ void core_withdraw(struct core *c, const char *agent, const char *queue)
 
         for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
                 if (str_eqz(str_of(queue), q->name))
-                        q->offers = false;
+                        queue_unpark(c, q);
 }
 
 /* ---- attempts */

@@ -5,7 +5,7 @@
  *     |         +-- buckets: the idle members of one class with one priority ---> class
  *     |         +-- jobs: a record for each member that ever had an attempt and has not ended
  *     |         +-- sets: held, completed, removed, failed, unfiled
- *     +--- classes: jobs alike in all that matters for matching; `ready` ones have idle members
+ *     +--- classes: jobs alike in all that matters for matching; those with idle members stand in the index
  *     +--- agents --- queues: the offer that is parked, and the attempts that it has
  *
  * Requests, buckets, jobs, holds and logs change only in apply.c, by an event. Offers, leases' clocks and
@@ -19,6 +19,7 @@
 #include "core/cost.h"
 #include "core/data_state.h"
 #include "core/estimate.h"
+#include "core/index.h"
 #include "core/inputs.h"
 #include "core/label.h"
 #include "core/limit.h"
@@ -156,10 +157,11 @@ struct class
         struct template *template; /* its ad's parent */
         struct ad *ad;
         struct heap buckets; /* those with idle members, the first to go on top */
-        uint64_t idle;
-        unsigned users;  /* buckets that refer to it */
-        size_t ready_at; /* 1-based place in core.ready; 0: not there */
-        bool dirty;      /* new since it was last matched against every offer */
+        uint64_t idle;       /* members; the class is ready while there are some */
+        unsigned users;      /* buckets that refer to it */
+        uint64_t met_at;     /* the pass in which it last chose among all offers */
+        size_t dirty_at;     /* 1-based place in core.dirty: it is to meet every offer; 0: not there */
+        struct index_class index;
         bool has_rank;
         bool fixed; /* cpus, memory_mib and disk_kib are literals */
         int64_t cpus, memory_mib, disk_kib, lease_ms;
@@ -179,7 +181,9 @@ struct queue {
         struct core_agent *agent;
         struct ad *ad; /* NULL until the first offer */
         uint64_t serial;
-        bool offers, dirty, job_specific, has_rank;
+        bool offers, job_specific, has_rank;
+        size_t changed_at; /* 1-based place in core.changed; 0: not there */
+        struct index_queue index;
         uint32_t jobs_left;
         int64_t cpus, memory_mib, disk_kib;   /* free, with what it takes ahead */
         int64_t total_cpus, total_memory_mib; /* INT64_MAX: it does not say */
@@ -228,11 +232,13 @@ struct core {
         size_t finished_count, finished_cap;
 
         struct map *templates, *classes, *agents;
-        struct class **ready;
-        size_t ready_count, ready_cap;
-        bool ready_sorted, match_wanted;
-        struct queue **changed; /* offers that are new since the last pass */
+        struct index *index;
+        struct class **dirty; /* have become ready since they last met every offer */
+        size_t dirty_count, dirty_cap;
+        struct queue **changed; /* offers that are new since they last met every class */
         size_t changed_count, changed_cap;
+        bool changed_sorted, dirty_sorted;
+        uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
 
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
@@ -297,9 +303,13 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
 void class_unref(struct core *c, struct class *k);
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more);
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer);
-struct bucket *class_first_bucket(const struct class *k); /* of one that has idle members */
-void class_ready_sort(struct core *c);
-void class_look_again(struct core *c, struct class *k); /* the next pass tries it with every offer */
+void class_bucket_moved(struct core *c, struct bucket *b); /* its place in the order may be another */
+struct bucket *class_first_bucket(const struct class *k);  /* of one that has idle members */
+/* match.c: at the next pass the class meets every offer, the queue every class. Both for who was told "not
+ * now" and might be told otherwise. */
+void class_look_again(struct core *c, struct class *k); /* NULL, and one without idle members, are fine */
+void queue_look_again(struct core *c, struct queue *q);
+void class_look_no_more(struct core *c, struct class *k);
 void core_rekey(struct core *c);
 
 /* agent.c */

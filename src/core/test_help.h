@@ -155,3 +155,24 @@ static inline void pass_time(struct core *c, int64_t ms)
         while (core_tick(c) == 0)
                 ;
 }
+
+/* Attributes as name, text pairs up to NULL, without macros. The request's number; 0: it was refused. */
+static inline uint64_t test_submit(struct core *c, const char *owner, uint64_t steps,
+                                   const char *const *pairs)
+{
+        struct submission s = {.owner = str_of(owner), .at_ms = 1700000000000};
+        struct submission_part *p = submission_add_part(&s);
+        static uint64_t number;
+        uint64_t id = 0;
+        bool existing;
+
+        number++;
+        memcpy(s.uuid, &number, sizeof(number));
+        p->steps = steps;
+        for (; *pairs; pairs += 2)
+                submission_add_attribute(p, str_of(pairs[0]), str_of(pairs[1]), false);
+        if (core_submit(c, &s, false, &id, &existing, NULL))
+                id = 0;
+        submission_deinit(&s);
+        return id;
+}

@@ -5,6 +5,7 @@
 
 #define FILE_SLICE     2000u /* history rows in one call */
 #define PERIODIC_SLICE 500u  /* evaluations in one call */
+#define INDEX_SLICE    500u  /* classes or queues in one call */
 
 /* Removed members without a record get their rows in slices. True: there is more. */
 bool history_file_slice(struct core *c)
@@ -54,6 +55,8 @@ int64_t core_tick(struct core *c)
                 wait = better;
 
         if (history_file_slice(c))
+                wait = 0;
+        if (index_slice(c, INDEX_SLICE))
                 wait = 0;
         if (inputs_fill_slice(c))
                 wait = 0;

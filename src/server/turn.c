@@ -31,7 +31,7 @@ struct turn {
         bool begun, full, broken;
         bool urgent; /* the open batch has more than what only informs */
         int64_t retry_ms;
-        struct timer *retry, *inform;
+        struct timer *retry, *inform, *again; /* again: matching goes on */
 };
 struct landing { /* a callback of the store, on its way to the core thread */
         struct task task;
@@ -44,6 +44,7 @@ struct landing { /* a callback of the store, on its way to the core thread */
 
 static void retry(void *arg);
 static void inform(void *arg);
+static void match_again(void *arg);
 
 static struct flight *flight_new(struct turn *t)
 {
@@ -74,6 +75,7 @@ struct turn *turn_new(struct server *s)
         t->open = flight_new(t);
         t->retry = timer_new(s->loop, retry, t);
         t->inform = timer_new(s->loop, inform, t);
+        t->again = timer_new(s->loop, match_again, t);
         return t;
 }
 
@@ -90,6 +92,7 @@ void turn_free(struct turn *t)
         flight_free(t->open);
         timer_free(t->retry);
         timer_free(t->inform);
+        timer_free(t->again);
         free(t);
 }
 
@@ -307,14 +310,22 @@ static void inform(void *arg)
         turn_end(t);
 }
 
+static void match_again(void *arg)
+{
+        struct turn *t = arg;
+
+        turn_begin(t);
+        turn_end(t);
+}
+
 void turn_end(struct turn *t)
 {
         bool stopping = atomic_load(&t->server->stopping);
 
         if (!t->begun)
                 return;
-        if (!t->full && !stopping)
-                core_match(t->server->core);
+        if (!t->full && !stopping && core_match(t->server->core))
+                timer_start(t->again, 0);
         agents_flush(t->server);
         waits_flush(t->server);
         userlog_flush(t->server);
