@@ -9,10 +9,13 @@
 
 #include "base/doc.h"
 #include "base/fs.h"
+#include "server/userlog_format.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
 
 enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_NESTED };
+
+static int read_user_log(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -35,6 +38,8 @@ static const struct setting {
         {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
+        {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
+        {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -51,12 +56,14 @@ void config_deinit(struct config *c)
         free(c->file);
         free(c->domain);
         free(c->api_listen);
+        free(c->user_log);
         list_deinit(&c->listen);
         list_deinit(&c->names);
         list_deinit(&c->admins);
         list_deinit(&c->operators);
         config_limits_deinit(&c->limits);
         config_stores_deinit(&c->stores);
+        config_notify_deinit(&c->notify);
         *c = (struct config){0};
 }
 
@@ -94,6 +101,34 @@ static int set_level(enum log_level *at, const struct doc *d, struct err *err)
                 return 0;
         err_set(err, -EINVAL, "%s must be error, warn, info or debug", d->key.p);
         return doc_where(err, -EINVAL, d);
+}
+
+static int add_user_log(void *arg, struct str word, struct err *err)
+{
+        struct str unknown = STR_NONE;
+        struct buf *words = arg;
+
+        userlog_options(word, 0, &unknown);
+        if (unknown.n)
+                return err_set(err, -EINVAL, "there is no form of a log '" STR_FMT "'",
+                               STR_ARG(str_head(unknown, 40)));
+        buf_str(words, word);
+        buf_char(words, ' ');
+        return 0;
+}
+
+static int read_user_log(void *at, const struct doc *d, struct err *err)
+{
+        BUF_CLEANUP struct buf words = {0};
+        char **text = at;
+        int r;
+
+        buf_char(&words, '"');
+        r = doc_words(d, add_user_log, &words, err);
+        buf_char(&words, '"');
+        free(*text);
+        *text = r == 0 ? buf_take(&words) : NULL;
+        return r;
 }
 
 static int set_value(struct config *c, const struct setting *s, const struct doc *d, struct err *err)
@@ -233,6 +268,7 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         char cwd[PATH_MAX];
 
         *c = (struct config){.log_level = LOG_INFO};
+        config_notify_default(&c->notify);
         opterr = 0;
         while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
                 r = read_option(c, option, &level, err);

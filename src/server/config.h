@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/config_limits.h"
+#include "server/config_notify.h"
 #include "server/config_stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -29,7 +30,9 @@ struct config {
         int64_t better_wait_ms;   /* 0: the core's default */
         struct config_limits limits;
         struct config_stores stores; /* stores, and who is cleared for which label */
-        bool check;                  /* only open, replay, check */
+        char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
+        struct config_notify notify;
+        bool check; /* only open, replay, check */
 };
 
 void config_deinit(struct config *c);

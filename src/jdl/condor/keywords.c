@@ -146,13 +146,21 @@ const struct keyword keywords[] = {
          "The longest time, in seconds, that one attempt may run."},
         {"job_lease_duration", "JobLeaseDuration", ACTS, EXPR, "JobLeaseDuration", NULL,
          "For how many seconds a job goes on running when its agent has lost the server; the server's default if not given."},
+        {"notification", "JobNotification", ACTS, OTHER, "JobNotification", NULL,
+         "When its owner is told of a job: `Complete` (it ends by itself), `Error` (it fails, or is held because of a "
+         "failure), `Always` (it ends, is held or removed), `Start` (it starts for the first time), or `Never` (the default). "
+         "See NOTICES."},
+        {"notify_user", "NotifyUser", ACTS, OTHER, "NotifyUser", NULL,
+         "The mail address for it; the owner's if not given. The same for all jobs of a queue statement."},
+        {"email_attributes", "EmailAttributes", ACTS, STRING, "EmailAttributes", NULL,
+         "Attributes of the job, parted by commas, whose values are told as well."},
+        {"webhook", "notify_webhook DroverWebhook", ACTS, OTHER, "DroverWebhook", NULL,
+         "A web address, on a host that the server's admin has allowed, to which notices are sent as JSON; with it "
+         "`notification` is `Complete` if not given, and mail is sent only to `notify_user`. Drover's own."},
         {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
         {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
 
         /* not acted on */
-        {"notification", NULL, IGNORED, OTHER, NULL, "never", "No mail is sent."},
-        {"notify_user", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
-        {"email_attributes", NULL, IGNORED, OTHER, NULL, NULL, "No mail is sent."},
         {"leave_in_queue", NULL, IGNORED, OTHER, NULL, OFF, "Finished jobs are in `drover history`."},
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
         {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},

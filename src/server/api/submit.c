@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "server/api/route.h"
+#include "server/notices.h"
 #include "server/objects.h"
 #include "server/submit_json.h"
+#include "server/userlog.h"
 
 struct submit {
         json_t *doc;
@@ -13,6 +15,7 @@ struct submit {
         const char **uploads; /* of each part, or NULL */
         struct buf *items;    /* of each part that came as an upload */
         bool dry_run, existing;
+        struct buf warning;
         uint64_t id, jobs;
 };
 
@@ -24,6 +27,7 @@ static void state_free(void *arg)
                 buf_deinit(&x->items[i]);
         free(x->items);
         free(x->uploads);
+        buf_deinit(&x->warning);
         submission_deinit(&x->s);
         json_decref(x->doc);
         free(x);
@@ -40,6 +44,11 @@ static void write_reply(struct server *s, struct call *c)
         json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
         json_kint(&j, "jobs", (int64_t)x->jobs);
         json_kbool(&j, "existing", x->existing);
+        json_key(&j, "warnings");
+        json_open(&j, '[');
+        if (x->warning.n)
+                json_str(&j, buf_view(&x->warning));
+        json_close(&j, ']');
         json_close(&j, '}');
         c->status = x->existing || x->dry_run ? 200 : 201;
         call_reply(c);
@@ -59,6 +68,11 @@ static void submit(struct server *s, struct call *c)
         }
         x->s.owner = str_of(c->who);
         x->s.at_ms = clock_wall_ms();
+        if (notices_check(s, &x->s, &x->warning, &err) != 0) {
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return;
+        }
+        userlog_set_format(s, &x->s);
         r = x->dry_run ? 0 : objects_check_submit(s, c, &x->s, &err);
         if (r != 0) {
                 call_fail_err(c, 400, "bad_upload", &err);
