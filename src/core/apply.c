@@ -241,6 +241,7 @@ static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_
         if (!j->first_started_ms)
                 j->first_started_ms = j->started_ms;
         j->ended = false;
+        eta_started(c, j);
 }
 
 static void take_result(struct core *c, struct job *j, const struct event *e)

@@ -1,6 +1,5 @@
 #include "core/better.h"
 
-#include "classad/match.h"
 #include "core/busy.h"
 #include "core/state.h"
 
@@ -54,11 +53,8 @@ static bool suits(struct core *c, const struct class *k, struct queue *q)
         struct ad *whole;
         bool yes;
 
-        if (!queue_allows_owner(q, k->owner) || k->leaks || (k->labels & ~q->agent->cleared))
-                return false;
         whole = queue_whole_ad(c, q);
-        yes = match_one_way(&c->eval, k->ad, whole) &&
-              (q->job_specific || match_one_way(&c->eval, whole, k->ad));
+        yes = eta_suits(c, k, q, whole);
         ad_free(whole);
         return yes;
 }

@@ -55,6 +55,7 @@ void core_free(struct core *c)
         data_deinit(c);
         estimates_deinit(c);
         index_free(c->index);
+        eta_free(c->eta);
         agents_free(c);
         free(c->dirty);
         free(c->changed);

@@ -16,6 +16,7 @@
 #include "classad/eval.h"
 #include "core/cost.h"
 #include "core/data.h"
+#include "core/eta.h"
 #include "core/event.h"
 #include "core/job.h"
 #include "core/share.h"
@@ -316,6 +317,7 @@ enum core_verdict {
 struct core_why {
         const char *agent, *queue;
         enum core_verdict verdict;
+        struct core_cost cost;    /* with FITS and BUSY: what it would take to have the result from there */
         struct str clause, value; /* the first clause that is not true, and what it gave; OWNER_REFUSED: value
                                      is why, if the agent has said so */
 };

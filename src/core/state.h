@@ -19,6 +19,7 @@
 #include "core/cost.h"
 #include "core/data_state.h"
 #include "core/estimate.h"
+#include "core/eta.h"
 #include "core/index.h"
 #include "core/inputs.h"
 #include "core/label.h"
@@ -83,7 +84,10 @@ struct bucket {
         struct set idle;
         struct set members; /* empty when it has all of the request */
         uint32_t part;
-        bool whole; /* all members of the request */
+        bool whole;        /* all members of the request */
+        uint64_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
+        int64_t eta_start_ms, eta_run_ms;
+        double eta_step_ms;
 };
 
 struct part {
@@ -255,6 +259,7 @@ struct core {
         struct map *estimates;  /* see estimate.c; NULL: none yet */
         struct estimate everybody;
         uint64_t pass;         /* of matching; counts */
+        struct eta *eta;       /* NULL: not needed yet */
         int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
 
         int64_t periodic_due_ms;

@@ -49,10 +49,12 @@ static void forget_old(struct core *c)
 
 int64_t core_tick(struct core *c)
 {
-        int64_t wait = leases_end(c), better = better_tick(c);
+        int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c);
 
         if (better < wait)
                 wait = better;
+        if (eta < wait)
+                wait = eta;
 
         if (history_file_slice(c))
                 wait = 0;
