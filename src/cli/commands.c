@@ -161,6 +161,17 @@ const struct command commands[] = {
          "done\n"
          "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe",
          submit_options, 1, 1, "files", false, cmd_submit},
+        {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
+         "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
+         "start "
+         "and end if all ran there, how many bytes would be moved (MOVED), what it would cost (ALL: of all "
+         "jobs), and what excludes the other places. WAIT, FETCH, RUN, SEND and TOTAL are times of one job, "
+         "and PRICE is its price; HELD is how much of its inputs and image the place has already, of how "
+         "much. "
+         "A question mark is a run time that nobody knows yet: the attribute ExpectedRunTime (seconds) says "
+         "what the author expects. Of each queue statement the first job stands for all.",
+         "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
+         json_only, 1, 1, "files", false, cmd_quote},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
          "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
          "waiting. It also "
@@ -180,7 +191,7 @@ const struct command commands[] = {
 
         {"queue", LOOKING, "list requests, or jobs", "[OPTIONS] [ID...]",
          "Lists the requests that aren't finished; with ids, or with --jobs, --state or --constraint, their "
-         "jobs.",
+         "jobs. END is how long it is expected to take until the last job of the request has ended.",
          "drover queue\n  all requests\ndrover queue 7 --state held\n  held jobs of request 7\n"
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
@@ -193,7 +204,11 @@ const struct command commands[] = {
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "for a held "
-         "one why it is held.",
+         "one why it is held. Then when it is expected to start and to end, and what it would take at each "
+         "place that would have it: WAIT for room, FETCH inputs and images that are not there, RUN, SEND "
+         "outputs, their TOTAL, how much the place has HELD of what it needs, and the PRICE. A job goes "
+         "where "
+         "the total is least, unless its Rank says otherwise.",
          NULL, json_only, 1, 1, "jobs", false, cmd_why},
         {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",
          "Lists the pools of units that running jobs draw on: those of the server's settings and those that "

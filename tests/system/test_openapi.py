@@ -92,6 +92,7 @@ def test_every_operation(instance):
             "spooled": [{"name": "in.txt", "sha256": done["sha256"], "size": 8, "executable": False}], "hold": False}
     dry = call("POST", "/v1/requests?dry_run=1", body)
     assert dry["jobs"] == 5 and call("GET", "/v1/requests")["requests"] == []
+    assert call("POST", "/v1/quote", body)["jobs"] == 5 and call("GET", "/v1/requests")["requests"] == []
     made = call("POST", "/v1/requests", body, status=201)
     assert made["jobs"] == 5 and not made["existing"]
     again = call("POST", "/v1/requests", body, status=200)

@@ -19,6 +19,7 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/actions", api_action},
         {HTTP_GET, "/v1/wait", api_wait},
         {HTTP_GET, "/v1/history", api_history},
+        {HTTP_POST, "/v1/quote", api_quote},
         {HTTP_GET, "/v1/agents", api_agents},
         {HTTP_GET, "/v1/limits", api_limits},
         {HTTP_GET, "/v1/stores", api_stores},
