@@ -125,11 +125,18 @@ const struct command commands[] = {
         {"agent", RUNNING, "run an agent only", "[OPTIONS]",
          "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
          true, cmd_program},
-        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS]",
+        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS] [revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
-         "which limits it really enforces on jobs.",
-         NULL, json_only, 0, 0, "", false, cmd_agents},
+         "which limits it really enforces on jobs.\n\n"
+         "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
+         "no "
+         "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
+         "given "
+         "to others when its leases have ended, as the agent may go on with it until then. With a new token "
+         "made for its name it can join again.",
+         "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
+         json_only, 0, 2, "", false, cmd_agents},
         {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "

@@ -139,6 +139,9 @@ def test_every_operation(instance):
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
+    call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
+    assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1
+    call("POST", "/v1/agents/n2/revoke", status=404)
     call("DELETE", f"/v1/tokens/{token['id']}")
     call("DELETE", f"/v1/tokens/{token['id']}", status=404)
 
