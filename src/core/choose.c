@@ -3,6 +3,8 @@
  * least cost (cost.h) to the job that goes first; then the one with more free processors. */
 #include "core/choose.h"
 
+#include "core/deferral.h"
+
 #include "classad/match.h"
 #include "core/estimate.h"
 
@@ -25,7 +27,7 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
         c->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
-        if (k->leaks || (k->labels & ~q->agent->cleared))
+        if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
         return need_fits(ret_need, q) && agree(c, k, q);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "classad/print.h"
 #include "core/claim.h"
+#include "core/deferral.h"
 #include "core/order.h"
 
 struct names {
@@ -65,8 +66,10 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->ConcurrencyLimits,
                                 a->AccountingGroup,
                                 a->AcctGroup,
-                                a->QOS};
-        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,
+                                a->QOS,
+                                a->DeferralTime,
+                                a->DeferralWindow};
+        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
 
@@ -220,6 +223,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         else
                 k->lease_ms *= 1000;
         claim_class_init(c, k);
+        deferral_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         index_class_add(c, k);
         return k;
@@ -233,6 +237,7 @@ void class_unref(struct core *c, struct class *k)
         index_class_drop(c, k);
         map_take(c->classes, str_of(k->key));
         claim_class_deinit(c, k);
+        deferral_class_deinit(c, k);
         ad_free(k->ad);
         template_unref(c, k->template);
         heap_deinit(&k->buckets);

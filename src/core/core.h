@@ -53,7 +53,10 @@ enum core_hold_code {
         CORE_HOLD_OUTPUT = 12,
         CORE_HOLD_INPUT = 13,
         CORE_HOLD_SUBMIT = 15,
+        CORE_HOLD_DEFERRAL_MISSED = 20,
         CORE_HOLD_LIMIT = 34,
+        CORE_HOLD_JOB_DURATION = 46,
+        CORE_HOLD_EXECUTE_DURATION = 47,
 };
 
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */

@@ -177,7 +177,9 @@ struct class
         struct limit *user;        /* the owner's attempts */
         struct limit_waiter waits; /* for a unit of a limit */
         uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
-        bool leaks;      /* its outputs would go to where they may not: nobody gets its jobs */
+        int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
+        bool asleep;                      /* its time has not come yet */
+        bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
 };
 
 struct queue {
@@ -244,6 +246,7 @@ struct core {
         bool changed_sorted, dirty_sorted;
         uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
 
+        size_t deferred;     /* classes that start at a time */
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
 

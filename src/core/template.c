@@ -58,7 +58,10 @@ static void look_at_policies(struct core *c, struct template *t)
         t->periodic_policy = !literal_is(t->ad, a->PeriodicHold, false) ||
                              !literal_is(t->ad, a->PeriodicRelease, false) ||
                              !literal_is(t->ad, a->PeriodicRemove, false) || is_late(t, a->PeriodicHold) ||
-                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove);
+                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove) ||
+                             !literal_is(t->ad, a->PeriodicVacate, false) || is_late(t, a->PeriodicVacate) ||
+                             ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
+                             is_late(t, a->AllowedExecuteDuration);
 }
 
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)

@@ -62,6 +62,13 @@ static enum core_verdict ask(struct core *c, const struct ad *job, const struct 
 {
         const struct attributes *a = &c->attr;
 
+        int64_t at;
+
+        if (eval_integer(&c->eval, job, NULL, a->DeferralTime, &at) && at > c->now_ms / 1000) {
+                buf_addz(clause, "time() >= DeferralTime");
+                buf_printf(value, "%lld >= %lld", (long long)(c->now_ms / 1000), (long long)at);
+                return CORE_JOB_REFUSES;
+        }
         if (refusal(c, job, place, clause, value))
                 return CORE_JOB_REFUSES;
         if (short_of(c, job, place, a->RequestCpus, a->Cpus, 1, clause, value) ||
