@@ -47,6 +47,29 @@ static bool varies(const struct ad *ad, symbol name)
         return ad_find(ad, name) && !ad_literal(ad, name, &v);
 }
 
+/* The stores that the members read from, as limits. */
+static int add_stores(struct core *c, const struct class *k, struct draws **draws, struct err *err)
+{
+        BUF_CLEANUP struct buf all = {0};
+        struct draws *with;
+        int r;
+
+        if (k->stores == 0)
+                return 0;
+        if (*draws)
+                buf_addz(&all, (*draws)->text);
+        for (size_t i = 0; i < c->sites.store_count && i < 64; i++)
+                if (k->stores >> i & 1)
+                        buf_printf(&all, "%sstore/" STR_FMT, all.n ? "," : "",
+                                   STR_ARG(c->sites.stores[i].urls.name));
+        r = limits_parse(c->limits, buf_view(&all), true, &with, err);
+        if (r != 0)
+                return r;
+        draws_unref(c->limits, *draws);
+        *draws = with;
+        return 0;
+}
+
 /* What stands in a job's ad. 0 and a reference, -EINVAL, -E2BIG. */
 static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
                        struct err *err)
@@ -73,7 +96,8 @@ void claim_class_init(struct core *c, struct class *k)
         /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
          */
         if (!k->draws_vary)
-                k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0;
+                k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
+                               add_stores(c, k, &k->draws, NULL) != 0;
         if (shares_resolve(c->shares, owner, account_name(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);
@@ -112,6 +136,8 @@ int claim_draws(struct core *c, const struct class *k, const struct queue *q, st
                 return 0;
         }
         r = parse_draws(c, k->ad, q->ad, ret, err);
+        if (r == 0)
+                r = add_stores(c, k, ret, err);
         return r ? -EINVAL : 0;
 }
 

@@ -190,12 +190,15 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         const struct attributes *a = &c->attr;
         struct class *k;
         bool cpus, memory, disk, leaks;
-        uint64_t labels;
+        uint64_t labels, stores;
 
         make_key(c, r, p, member, ad, &key);
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
                 buf_printf(&key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
+        stores = inputs_limited_stores(c, p->inputs);
+        if (stores)
+                buf_printf(&key, "stores %llx\n", (unsigned long long)stores);
         k = map_get(c->classes, buf_view(&key));
         if (k) {
                 ad_free(ad);
@@ -211,6 +214,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->buckets.before = before;
         k->owner = mem_dupz(r->owner);
         k->labels = labels;
+        k->stores = stores;
         k->leaks = leaks;
         c->leaks_wanted |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;

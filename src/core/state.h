@@ -59,6 +59,7 @@ struct job {
         int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
         int64_t suspended_ms, suspended_at_ms; /* in all; since when, 0: it is not */
         uint64_t memory_peak_bytes;
+        uint64_t bytes_in, bytes_out; /* copied to and from it, in all its runs */
         struct queue *last_queue;
         struct draws *draws;     /* of the attempt: units of limits; NULL: none */
         struct account *account; /* that the attempt is charged to; NULL: none */
@@ -176,6 +177,7 @@ struct class
         bool draws_bad;            /* they are no list of limits */
         struct limit *user;        /* the owner's attempts */
         struct limit_waiter waits; /* for a unit of a limit */
+        uint64_t stores;           /* of inputs_limited_stores: each member draws a unit of each */
         uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
         int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
         bool asleep;                      /* its time has not come yet */
@@ -261,6 +263,7 @@ struct core {
         uint32_t near_count;    /* see inputs.c */
         struct map *estimates;  /* see estimate.c; NULL: none yet */
         struct estimate everybody;
+        struct core_moved moved;
         uint64_t pass;         /* of matching; counts */
         struct eta *eta;       /* NULL: not needed yet */
         int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
