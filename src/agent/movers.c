@@ -176,7 +176,6 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
                 argv[n++] = (char *)(uintptr_t) "--exec";
                 argv[n++] = room->p + at[i];
         }
-        BUF_CLEANUP struct buf retry = {0};
         static char retry_ms[24];
         snprintf(retry_ms, sizeof(retry_ms), "%llu", (unsigned long long)c->transfer_retry_ms);
         argv[n++] = (char *)(uintptr_t) "--retry";

@@ -16,6 +16,7 @@
 enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_NESTED };
 
 static int read_user_log(void *at, const struct doc *d, struct err *err);
+static int read_placement(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -36,6 +37,7 @@ static const struct setting {
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
         {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
+        {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
@@ -129,6 +131,19 @@ static int read_user_log(void *at, const struct doc *d, struct err *err)
         free(*text);
         *text = r == 0 ? buf_take(&words) : NULL;
         return r;
+}
+
+static int read_placement(void *at, const struct doc *d, struct err *err)
+{
+        static const char *const names[] = {"cost", "blind", "fifo", "cached"};
+
+        for (unsigned i = 0; d->kind == DOC_WORD && i < sizeof(names) / sizeof(names[0]); i++)
+                if (str_eqz(d->text, names[i])) {
+                        *(enum core_placement *)at = (enum core_placement)i;
+                        return 0;
+                }
+        err_set(err, -EINVAL, "%s must be cost, blind, fifo or cached", d->key.p);
+        return doc_where(err, -EINVAL, d);
 }
 
 static int set_value(struct config *c, const struct setting *s, const struct doc *d, struct err *err)

@@ -6,6 +6,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/log.h"
+#include "core/core.h"
 #include "server/config_limits.h"
 #include "server/config_notify.h"
 #include "server/config_stores.h"
@@ -28,6 +29,7 @@ struct config {
         int64_t lease_ms;         /* 0: the core's default */
         int64_t keep_finished_ms; /* 0: the core's default */
         int64_t better_wait_ms;   /* 0: the core's default */
+        enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
         struct config_stores stores; /* stores, and who is cleared for which label */
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */

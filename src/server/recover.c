@@ -19,6 +19,7 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
                 .lease_ms = s->config.lease_ms,
                 .keep_finished_ms = s->config.keep_finished_ms,
                 .better_wait_ms = s->config.better_wait_ms,
+                .placement = s->config.placement,
                 .shadow = shadow,
                 .seed = (uint64_t)clock_wall_ms(),
         };
