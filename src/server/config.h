@@ -26,9 +26,9 @@ struct config {
         struct config_list names;             /* further names and addresses in the server's certificate */
         struct config_list admins, operators; /* principals */
         enum log_level log_level;
-        int64_t lease_ms;         /* 0: the core's default */
-        int64_t keep_finished_ms; /* 0: the core's default */
-        int64_t better_wait_ms;   /* 0: the core's default */
+        int64_t lease_ms;              /* 0: the core's default */
+        int64_t keep_finished_ms;      /* 0: the core's default */
+        int64_t better_wait_ms;        /* 0: the core's default */
         enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
         struct config_stores stores; /* stores, and who is cleared for which label */

@@ -16,12 +16,11 @@ static void test_file(void **state)
 
         (void)state;
         assert_int_equal(
-                config_parse(
-                        &c, "f",
-                        STR("domain: example.org\nlisten: ['0.0.0.0:7331', '[::]:7331']\n"
-                            "admins: ann@example.org\nlease: 10m\nkeep_finished: 2d\nlog_level: debug\n"
-                            "placement: blind\n"),
-                        &err),
+                config_parse(&c, "f",
+                             STR("domain: example.org\nlisten: ['0.0.0.0:7331', '[::]:7331']\n"
+                                 "admins: ann@example.org\nlease: 10m\nkeep_finished: 2d\nlog_level: debug\n"
+                                 "placement: blind\n"),
+                             &err),
                 0);
         assert_string_equal(c.domain, "example.org");
         assert_int_equal(c.listen.count, 2);
