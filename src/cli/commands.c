@@ -226,6 +226,22 @@ const struct command commands[] = {
          "jobs one "
          "user may have running, and in the queue. See drover-priority(7).",
          NULL, json_only, 0, 0, "", false, cmd_limits},
+        {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
+         "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "
+         "quality of "
+         "service, its size, its age and its owner's own priority, each as its weight counts it, and how "
+         "many idle "
+         "jobs go before it. See drover-priority(7); `drover prio` changes the owner's own.",
+         "drover priority 7.42", json_only, 1, 1, "jobs", false, cmd_priority},
+        {"shares", LOOKING, "list accounts, their shares and what they have had", "[OPTIONS]",
+         "Lists the accounts of the settings and the users that have used something or want to: their "
+         "shares, what "
+         "part of the pool these are worth among those that want something now, the processor-hours that "
+         "count "
+         "against them (halved with each half-life), the processors that they have had on average of late, "
+         "those "
+         "that they take now, and their running and waiting jobs. See drover-priority(7).",
+         NULL, json_only, 0, 0, "", false, cmd_shares},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
          "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
          cmd_history},

@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/order.h"
+#include "core/qos.h"
 
 static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
 {
@@ -70,21 +72,26 @@ static int add_stores(struct core *c, const struct class *k, struct draws **draw
         return 0;
 }
 
-/* What stands in a job's ad. 0 and a reference, -EINVAL, -E2BIG. */
+/* What stands in a job's ad, and its quality of service. 0 and a reference, -EINVAL, -E2BIG. */
 static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
                        struct err *err)
 {
-        struct value v;
+        const struct qos *qos = qos_of(c, ad);
+        struct buf BUF_CLEANUP all = {0};
+        struct value v = {.type = VALUE_UNDEFINED};
+        int r;
 
         *ret = NULL;
-        if (!ad_find(ad, c->attr.ConcurrencyLimits))
-                return 0;
-        eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
-        if (v.type == VALUE_UNDEFINED)
-                return 0;
-        if (v.type != VALUE_STRING)
+        if (ad_find(ad, c->attr.ConcurrencyLimits))
+                eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
+        if (v.type != VALUE_UNDEFINED && v.type != VALUE_STRING)
                 return err_set(err, -EINVAL, "ConcurrencyLimits is no text");
-        return limits_parse(c->limits, v.string, false, ret, err);
+        r = v.type == VALUE_STRING ? limits_parse(c->limits, v.string, false, ret, err) : 0;
+        if (r || !qos)
+                return r;
+        buf_printf(&all, "qos/%s,%s", qos->name, *ret ? (*ret)->text : "");
+        draws_unref(c->limits, *ret);
+        return limits_parse(c->limits, buf_view(&all), true, ret, err);
 }
 
 void claim_class_init(struct core *c, struct class *k)
@@ -92,6 +99,7 @@ void claim_class_init(struct core *c, struct class *k)
         struct str owner = str_of(k->owner);
 
         k->user = owner_limit(c, "user", k->owner);
+        k->qos = qos_of(c, k->ad);
         k->draws_vary = varies(k->ad, c->attr.ConcurrencyLimits);
         /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
          */
@@ -180,9 +188,11 @@ int claim_begin(struct core *c, struct job *j, struct str account, struct str dr
 {
         int r = take(c, j, account, draws, err);
 
-        if (!r && j->account)
-                account_begin(c->shares, j->account, j->rate, at_ms);
-        return r;
+        if (r || !j->account)
+                return r;
+        account_begin(c->shares, j->account, j->rate, at_ms);
+        order_account_changed(c, j->account);
+        return 0;
 }
 
 int claim_resume(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
@@ -206,8 +216,10 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms)
         j->draws = NULL;
         if (j->request->user)
                 limit_give_back(j->request->user, 1, on_woken, c);
-        if (j->account)
+        if (j->account) {
                 account_end(c->shares, j->account, j->rate, at_ms);
+                order_account_changed(c, j->account);
+        }
         j->account = NULL;
 }
 
@@ -244,6 +256,8 @@ static int check_part(struct core *c, struct str owner, const struct ad *ad, str
         draws_unref(c->limits, draws);
         if (!r)
                 r = shares_resolve(c->shares, owner, account_name(c, ad), &account, err);
+        if (!r)
+                r = qos_check(c, owner, ad, err);
         eval_reset(&c->eval);
         return r;
 }

@@ -255,7 +255,7 @@ void class_bucket_moved(struct core *c, struct bucket *b)
         if (!b->class || b->node.place == 0)
                 return;
         heap_moved(&b->class->buckets, &b->node);
-        index_class_changed(c, b->class);
+        order_class_changed(c, b->class);
 }
 
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
@@ -267,9 +267,11 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
         if (b->node.place == 0)
                 heap_put(&k->buckets, &b->node);
         k->idle += more;
-        if (k->idle == more)
+        if (k->idle == more) {
                 class_look_again(c, k);
-        index_class_changed(c, k);
+                order_class_ready(c, k);
+        }
+        order_class_changed(c, k);
 }
 
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
@@ -283,9 +285,11 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
         if (set_count(&b->idle) > 0)
                 return;
         heap_take(&k->buckets, &b->node);
-        if (k->idle == 0)
+        if (k->idle == 0) {
                 class_look_no_more(c, k);
-        index_class_changed(c, k);
+                order_class_gone(c, k);
+        }
+        order_class_changed(c, k);
 }
 
 struct bucket *class_first_bucket(const struct class *k)

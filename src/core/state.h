@@ -82,6 +82,7 @@ struct bucket {
         struct request *request;
         struct class *class;
         int64_t priority;
+        double points; /* for it and for its age, see order.h */
         struct set idle;
         struct set members; /* empty when it has all of the request */
         uint32_t part;
@@ -172,12 +173,15 @@ struct class
         int64_t cpus, memory_mib, disk_kib, lease_ms;
         char *owner;
         struct account *account;
-        struct draws *draws;       /* units of limits that each member draws */
-        bool draws_vary;           /* they depend on the place: not in `draws` */
-        bool draws_bad;            /* they are no list of limits */
-        struct limit *user;        /* the owner's attempts */
-        struct limit_waiter waits; /* for a unit of a limit */
-        uint64_t stores;           /* of inputs_limited_stores: each member draws a unit of each */
+        struct class *account_next, *account_prev; /* of it, while this one has idle members */
+        const struct qos *qos;                     /* NULL: none */
+        double standing;                           /* see order.h */
+        struct draws *draws;                       /* units of limits that each member draws */
+        bool draws_vary;                           /* they depend on the place: not in `draws` */
+        bool draws_bad;                            /* they are no list of limits */
+        struct limit *user;                        /* the owner's attempts */
+        struct limit_waiter waits;                 /* for a unit of a limit */
+        uint64_t stores; /* of inputs_limited_stores: each member draws a unit of each */
         uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
         int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
         bool asleep;                      /* its time has not come yet */
@@ -255,6 +259,12 @@ struct core {
         struct limits *limits;
         struct limit *some_limit; /* in its line: classes whose limits depend on the place */
         struct shares *shares;
+        struct map *qualities;  /* of service, by name */
+        uint32_t ready_classes; /* with idle members */
+        uint32_t wanting;       /* accounts with idle jobs */
+        bool order_stale;       /* another account wants something, or one less does */
+        int64_t order_refreshed_ms;
+        struct account *order_pending; /* whose classes are to be moved */
 
         struct sites sites;
         bool leaks_wanted;      /* label_hold has something to look at */

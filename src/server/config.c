@@ -36,6 +36,10 @@ static const struct setting {
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
+        {"fair_share", KIND_NESTED, offsetof(struct config, order), config_order_read_share},
+        {"accounts", KIND_NESTED, offsetof(struct config, order), config_order_read_accounts},
+        {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
+        {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
         {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
         {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
@@ -64,6 +68,7 @@ void config_deinit(struct config *c)
         list_deinit(&c->admins);
         list_deinit(&c->operators);
         config_limits_deinit(&c->limits);
+        config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
         config_notify_deinit(&c->notify);
         *c = (struct config){0};

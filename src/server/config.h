@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "server/config_limits.h"
 #include "server/config_notify.h"
+#include "server/config_order.h"
 #include "server/config_stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -31,6 +32,7 @@ struct config {
         int64_t better_wait_ms;        /* 0: the core's default */
         enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
+        struct config_order order;
         struct config_stores stores; /* stores, and who is cleared for which label */
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
         struct config_notify notify;

@@ -112,10 +112,13 @@ def test_every_operation(instance):
     assert job["state"] == "idle" and job["ad"]["Cmd"] == "/bin/true"
     assert call("GET", f"/v1/jobs/{number}.4/log")["events"][0]["event"] == "submitted"
     assert call("GET", f"/v1/jobs/{number}.4/why")["text"]
+    assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 5
+    assert call("GET", "/v1/accounts")["accounts"][0]["waiting"] == 5
     assert call("GET", f"/v1/jobs/{number}.4/files")["files"] == []
 
     act = {"ids": [f"{number}.0-1"], "reason": "because"}
     assert call("POST", "/v1/actions", {"action": "hold", **act})["affected"] == 2
+    call("GET", f"/v1/jobs/{number}.0/priority", status=409)
     held = call("GET", f"/v1/jobs/{number}.0")
     assert held["state"] == "held" and held["status"] == 5 and held["hold_reason"] == "because"
     assert "because" in " ".join(call("GET", f"/v1/jobs/{number}.0/why")["text"])
