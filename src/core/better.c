@@ -11,7 +11,7 @@
 
 static int64_t longest_wait(const struct core *c, const struct part *p)
 {
-        return p->better_wait_ms >= 0 ? p->better_wait_ms : c->config.better_wait_ms;
+        return p->template->better_wait_ms >= 0 ? p->template->better_wait_ms : c->config.better_wait_ms;
 }
 
 /* Since when it waits; 0: too many others do. */

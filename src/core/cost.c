@@ -46,9 +46,9 @@ static void add_price(const struct part *p, const struct queue *q, struct core_c
 {
         if (!(q->price > 0))
                 return;
-        ret->price = q->price * (double)p->cpus * (double)ret->run_ms / HOUR_MS;
-        if (p->price_weight > 0)
-                ret->price_ms = to_ms(ret->price * p->price_weight * 1e6);
+        ret->price = q->price * (double)p->template->cpus * (double)ret->run_ms / HOUR_MS;
+        if (p->template->price_weight > 0)
+                ret->price_ms = to_ms(ret->price * p->template->price_weight * 1e6);
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,

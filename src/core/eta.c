@@ -40,8 +40,7 @@ struct eta {
         size_t lane_count;
         double scale; /* queues that a lane stands for */
         int64_t made_ms;
-        uint64_t pass;
-        int64_t tick_ms;
+        uint32_t pass;
         struct idmap *guesses; /* request and member → when it was expected to start */
         int64_t errors[ERRORS_MAX];
         uint64_t error_count;
@@ -234,7 +233,7 @@ static int64_t place(struct core *c, struct eta *e, const struct fit *f, const s
                 int64_t at;
 
                 cost_of(c, p, member, l->queue, &cost);
-                at = lane_find(l, p->cpus, cost.total_ms - cost.price_ms, &step);
+                at = lane_find(l, p->template->cpus, cost.total_ms - cost.price_ms, &step);
                 if (at && at + cost.total_ms < best_end) {
                         best_end = at + cost.total_ms;
                         best_at = at;
@@ -245,7 +244,7 @@ static int64_t place(struct core *c, struct eta *e, const struct fit *f, const s
         }
         if (!best)
                 return 0;
-        lane_take(best, best_step, best_at, p->cpus, best_cost.total_ms - best_cost.price_ms);
+        lane_take(best, best_step, best_at, p->template->cpus, best_cost.total_ms - best_cost.price_ms);
         *ret_run_ms = best_cost.run_ms;
         return best_at + best_cost.fetch_ms + best_cost.image_ms;
 }
@@ -257,14 +256,14 @@ static void follow(struct eta *e, const struct fit *f, const struct part *p, str
         uint64_t slots = 0;
 
         for (size_t i = 0; i < f->count; i++)
-                slots += eta_slots(e->lanes[f->lanes[i]].queue, p->cpus);
+                slots += eta_slots(e->lanes[f->lanes[i]].queue, p->template->cpus);
         if (f->count == FITS_MAX)
                 slots = (uint64_t)((double)slots * (double)e->lane_count / FITS_MAX);
         slots = (uint64_t)((double)slots * e->scale);
-        b->eta_step_ms = (double)b->eta_run_ms / (double)(slots ? slots : 1);
+        b->eta_step_ms = b->eta_run_ms / (float)(slots ? slots : 1);
         for (size_t i = 0; i < f->count; i++) {
                 struct lane *l = &e->lanes[f->lanes[i]];
-                int64_t until = last + (int64_t)(b->eta_step_ms * (double)left);
+                int64_t until = last + (int64_t)((double)b->eta_step_ms * (double)left);
 
                 if (l->busy_ms < until)
                         l->busy_ms = until < last + FAR_MS ? until : last + FAR_MS;
@@ -292,7 +291,7 @@ static void guess(struct eta *e, const struct bucket *b, uint64_t index, uint64_
         if (idmap_get(e->guesses, key))
                 return;
         when = mem_new(int64_t);
-        *when = b->eta_start_ms + (int64_t)(b->eta_step_ms * (double)index);
+        *when = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index);
         idmap_put(e->guesses, key, when);
 }
 
@@ -300,14 +299,15 @@ static void play_bucket(struct core *c, struct eta *e, struct bucket *b, struct 
 {
         const struct part *p = &b->request->parts[b->part];
         uint64_t n = set_count(&b->idle), placed = 0;
-        int64_t at = 0, last = 0;
+        int64_t at = 0, last = 0, run_ms = 0;
 
         if (f->class != b->class)
-                find_fits(c, e, b->class, p->cpus, f);
+                find_fits(c, e, b->class, p->template->cpus, f);
         b->eta_start_ms = 0;
         b->eta_step_ms = 0;
         for (uint64_t m = set_first(&b->idle); placed < FIRST_FEW && m != SET_END; placed++) {
-                at = place(c, e, f, p, (uint32_t)m, &b->eta_run_ms);
+                at = place(c, e, f, p, (uint32_t)m, &run_ms);
+                b->eta_run_ms = (float)run_ms;
                 if (!at)
                         return;
                 if (!b->eta_start_ms)
@@ -318,7 +318,7 @@ static void play_bucket(struct core *c, struct eta *e, struct bucket *b, struct 
         if (n > placed)
                 follow(e, f, p, b, n - placed, last);
         else if (n > 1)
-                b->eta_step_ms = (double)(last - b->eta_start_ms) / (double)(n - 1);
+                b->eta_step_ms = (float)(last - b->eta_start_ms) / (float)(n - 1);
 }
 
 /* A bucket behind those that were placed: as long as the processors need for all before it. */
@@ -327,10 +327,11 @@ static void play_far(struct core *c, struct bucket *b, int64_t from, double *wor
         const struct part *p = &b->request->parts[b->part];
         double own;
 
-        b->eta_run_ms = estimate_run_ms(c, p, NULL, NULL);
-        own = (double)b->eta_run_ms * (double)p->cpus;
+        own = (double)estimate_run_ms(c, p, NULL, NULL);
+        b->eta_run_ms = (float)own;
+        own *= (double)p->template->cpus;
         b->eta_start_ms = cpus > 0 ? from + (int64_t)(*work_ms / cpus) : 0;
-        b->eta_step_ms = cpus > 0 ? own / cpus : 0;
+        b->eta_step_ms = cpus > 0 ? (float)(own / cpus) : 0;
         *work_ms += own * (double)set_count(&b->idle);
 }
 
@@ -430,11 +431,11 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         freshen(c, b);
         if (b->eta_pass != c->eta->pass || !b->eta_start_ms)
                 return 0;
-        ret->start_ms =
-                b->eta_start_ms + (int64_t)(b->eta_step_ms * (double)set_count_range(&b->idle, 0, member));
+        ret->start_ms = b->eta_start_ms +
+                        (int64_t)((double)b->eta_step_ms * (double)set_count_range(&b->idle, 0, member));
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
-        ret->end_ms = ret->start_ms + b->eta_run_ms;
+        ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
         return 0;
 }
 
@@ -466,7 +467,8 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                         *ret = (struct core_eta){0}; /* one that nobody knows of is the last */
                         return 0;
                 }
-                end = b->eta_start_ms + (int64_t)(b->eta_step_ms * (double)(n - 1)) + b->eta_run_ms;
+                end = b->eta_start_ms +
+                      (int64_t)((double)b->eta_step_ms * (double)(n - 1) + (double)b->eta_run_ms);
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;

@@ -43,8 +43,8 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
         struct core *c = x->core;
         const struct part *p = x->part;
         int64_t job_ms = cost->total_ms - cost->wait_ms - cost->price_ms;
-        int64_t at = eta_at(c, q, p->cpus, job_ms);
-        uint64_t slots = eta_slots(q, p->cpus);
+        int64_t at = eta_at(c, q, p->template->cpus, job_ms);
+        uint64_t slots = eta_slots(q, p->template->cpus);
 
         if (slots == 0 || at == 0)
                 return;

@@ -81,7 +81,7 @@ void request_data_load(struct core *c, struct request *r)
                 struct part *p = &r->parts[i];
 
                 estimate_attach(c, r, p);
-                p->output_store = inputs_output_store(c, r, p);
+                p->output_store = (uint16_t)inputs_output_store(c, r, p);
                 p->inputs = inputs_new(c, r, p);
         }
 }

@@ -86,10 +86,10 @@ struct bucket {
         struct set idle;
         struct set members; /* empty when it has all of the request */
         uint32_t part;
-        bool whole;        /* all members of the request */
-        uint64_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
-        int64_t eta_start_ms, eta_run_ms;
-        double eta_step_ms;
+        uint32_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
+        float eta_step_ms, eta_run_ms;
+        int64_t eta_start_ms;
+        bool whole; /* all members of the request */
 };
 
 struct part {
@@ -98,16 +98,11 @@ struct part {
         uint64_t rows;
         char *items; /* owned, rows of values */
         size_t items_n;
-        bool item_fills;                        /* $$() stands in an item */
-        uint32_t *row_at;                       /* byte offset of every ROW_STRIDEth row */
-        size_t output_store;                    /* its number; sites.store_count: the server's spool */
-        struct estimate *of_program, *of_owner; /* of the core; NULL in a shadow */
-        int64_t expected_ms, allowed_ms;        /* its run, by its author's word; 0: not said */
-        int64_t bytes_out_said;                 /* by its author; -1: not said */
-        int64_t better_wait_ms;                 /* -1: not said */
-        int64_t cpus;                           /* what it asks for, if that is a number; else 1 */
-        double price_weight;
-        struct inputs *inputs; /* files that its members read; NULL: none, or the request has ended */
+        bool item_fills;             /* $$() stands in an item */
+        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row */
+        struct estimate *of_program; /* of the core; NULL in a shadow */
+        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
+        struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
 

@@ -108,6 +108,7 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         for (; t->variable_count < p->variable_count; t->variable_count++)
                 t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
         look_at_policies(c, t);
+        estimate_read(c, t);
         t->key = str_make(mem_dup(key.p, key.n), key.n);
         map_put(c->templates, t->key, t);
         *ret = t;
