@@ -1,0 +1,51 @@
+/* measure: what came out of a run of the simulator.
+ *
+ * Wait is from submission until the job's program starts, staging included; turnaround until its result is
+ * there. Slowdown is bounded: (end - submission) / max(run time, 10 s), at least 1, with the run time on a
+ * processor of speed 1 (Feitelson, "Metrics for parallel job scheduling and their convergence", 2001).
+ * Fairness is Jain's index over the users' mean slowdowns: 1 when all have the same, 1/n when one has all of
+ * it.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "sim/workload.h"
+
+#define SIM_SIZES 4 /* 1, 2-8, 9-64, more processors */
+extern const char *const sim_size_names[SIM_SIZES];
+
+struct sim_times { /* of a job, milliseconds; -1: not yet */
+        int64_t submitted, started, ended;
+};
+struct sim_spread {
+        uint64_t count;
+        double mean, median, p95; /* 0 when there is none */
+};
+struct sim_sample {
+        int64_t at_ms;
+        uint64_t waiting, moved_bytes;
+};
+struct sim_measures {
+        uint64_t jobs;
+        double makespan_s;
+        struct sim_spread wait_s, wait_by_size_s[SIM_SIZES], turnaround_s, slowdown;
+        double utilisation; /* of all processors over the makespan, by programs that run */
+        double fairness;
+        uint64_t bytes_in, bytes_out, bytes_far,
+                bytes_cached;     /* far: of in and out, over links to other
+                                     clusters' stores; cached: needed and there */
+        uint64_t decisions, lost; /* lost: attempts whose agent failed */
+        double lost_cpu_s;
+        double match_s, wall_s;     /* of real time: in core_match; in all */
+        uint64_t memory_bytes;      /* resident at most, above what there was at the start */
+        struct sim_sample *samples; /* owned */
+        size_t sample_count, sample_cap;
+        int64_t sample_every_ms;
+};
+void sim_measures_deinit(struct sim_measures *m);
+/* Fills in what the times of all jobs tell; cpus is those of the site. */
+void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, const struct sim_times *times,
+                      uint64_t cpus, double used_cpu_s);
+/* A sample, if it is time for one; when there are many, every other one is dropped and the time doubles. */
+void sim_measure_sample(struct sim_measures *m, int64_t at_ms, uint64_t waiting);
+void sim_spread_of(double *values, size_t count, struct sim_spread *ret); /* sorts the values */

@@ -1,0 +1,21 @@
+/* plot: curves as SVG, with axes, ticks and a legend; no library, no font but the viewer's own.
+ *
+ * A plot is panels one above the other. Series are told apart by colour and by dashes, so that print and
+ * colour-blind readers can follow. Values that are not finite, or not above 0 on a logarithmic axis, are left
+ * out.
+ */
+#pragma once
+#include "base/buf.h"
+
+struct sim_plot_series {
+        const char *name;
+        const double *x, *y;
+        size_t count;
+};
+struct sim_plot_panel {
+        const char *title, *x_label, *y_label;
+        const struct sim_plot_series *series;
+        size_t count;
+        bool log_x, log_y, marks; /* marks: a dot at each value */
+};
+void sim_plot_svg(struct buf *out, const char *title, const struct sim_plot_panel *panels, size_t count);

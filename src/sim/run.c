@@ -1,0 +1,363 @@
+#include "sim/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "sim/run_state.h"
+
+#define START_MS     1000000000000 /* the simulation's wall clock at the start */
+#define LEASE_MS     2400000
+#define TICK_MS      5000 /* while jobs wait */
+#define TICK_IDLE_MS 600000
+#define PROGRESS_NS  250000000
+#define LOOK_EVERY   256u /* turns between looks at the real clock and at memory */
+#define STUCK_LEASES 4    /* so many leases without anything but renewals, and nothing will come */
+
+/* ---- timers */
+static bool timer_before(const struct heap_node *x, const struct heap_node *y)
+{
+        const struct timer *a = container_of(x, const struct timer, node),
+                           *b = container_of(y, const struct timer, node);
+
+        return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
+}
+
+void run_timer_set(struct run *r, struct timer *t, int64_t at_ms)
+{
+        run_timer_stop(r, t);
+        t->at_ms = at_ms;
+        t->order = r->timer_order++;
+        heap_put(&r->timers, &t->node);
+}
+
+void run_timer_stop(struct run *r, struct timer *t)
+{
+        heap_take(&r->timers, &t->node);
+}
+
+static int64_t lease_of(const struct run *r)
+{
+        return r->o->lease_ms ? r->o->lease_ms : LEASE_MS;
+}
+
+static void renew_all(struct run *r)
+{
+        for (size_t i = 0; i < r->place_count; i++)
+                if (r->places[i].up)
+                        core_renew(sim_world_core(r->world), r->places[i].name);
+        run_timer_set(r, &r->renew, run_now(r) + lease_of(r) / 3);
+}
+
+static void ring(struct run *r, struct timer *t)
+{
+        switch (t->kind) {
+        case TIMER_PIPE: run_pipe_timer(r, container_of(t, struct run_pipe, timer)); break;
+        case TIMER_ATTEMPT: run_attempt_timer(r, container_of(t, struct attempt, timer)); break;
+        case TIMER_PLACE: run_place_timer(r, container_of(t, struct place, timer)); break;
+        case TIMER_RENEW: renew_all(r); break;
+        case TIMER_TICK: break; /* every turn ticks */
+        }
+}
+
+/* ---- the world's end of the connections */
+static unsigned session_of(void *arg, const char *agent)
+{
+        const struct run *r = arg;
+
+        return ((const struct place *)map_get(r->places_by_name, str_of(agent)))->session;
+}
+
+static void on_leave(void *arg, struct sim_action *a)
+{
+        struct run *r = arg;
+
+        run_place_take(r, map_get(r->places_by_name, str_of(a->agent)), a);
+        sim_action_deinit(a);
+}
+
+static const struct sim_world_ops world_ops = {session_of, on_leave};
+
+/* ---- making it */
+static int check_fits(const struct run *r, struct err *err)
+{
+        for (size_t i = 0; i < r->w->job_count; i++) {
+                const struct sim_job *j = &r->w->jobs[i];
+                uint32_t cpus = 0;
+                uint64_t memory = 0;
+                bool fits = false;
+
+                for (size_t k = 0; k < r->site->count && !fits; k++) {
+                        const struct sim_cluster *c = &r->site->clusters[k];
+
+                        cpus = c->cpus > cpus ? c->cpus : cpus;
+                        memory = c->memory_mib > memory ? c->memory_mib : memory;
+                        fits = c->cpus >= j->cpus && c->memory_mib >= j->memory_mib;
+                }
+                if (!fits)
+                        return err_set(
+                                err, -EINVAL,
+                                "job %zu needs %u processors and %u MiB, and no agent has that: the largest "
+                                "have %u and %" PRIu64 " (see --cpus and --site)",
+                                i + 1, j->cpus, j->memory_mib, cpus, memory);
+        }
+        return 0;
+}
+
+static int tell_stores(struct run *r, struct err *err)
+{
+        size_t n = r->site->count;
+        struct core_store *stores = mem_zalloc(n * sizeof(*stores));
+        struct str *prefixes = mem_zalloc(n * sizeof(*prefixes));
+        char(*texts)[48] = mem_zalloc(n * sizeof(*texts));
+        char(*names)[16] = mem_zalloc(n * sizeof(*names));
+        struct core_data data = {.stores = stores, .store_count = n};
+        int e;
+
+        for (size_t k = 0; k < n; k++) {
+                snprintf(names[k], sizeof(names[k]), "store%zu", k);
+                snprintf(texts[k], sizeof(texts[k]), "https://store%zu.sim/", k);
+                prefixes[k] = str_of(texts[k]);
+                stores[k].urls = (struct store_urls){str_of(names[k]), &prefixes[k], 1};
+        }
+        e = core_data_set(sim_world_core(r->world), &data, err);
+        free(stores);
+        free(prefixes);
+        free(texts);
+        free(names);
+        return e;
+}
+
+static void number_files(struct run *r)
+{
+        r->file_ids = mem_array(NULL, r->w->file_count + 1, sizeof(*r->file_ids));
+        for (size_t i = 0; i < r->w->file_count; i++) {
+                char url[64];
+
+                run_file_url(r->w->files[i].cluster, (uint32_t)i, url, sizeof(url));
+                r->file_ids[i] = file_id(str_of(url)); /* it is in canonical form already */
+        }
+}
+
+static void make_pipes(struct run *r)
+{
+        r->pipes = mem_zalloc(r->site->count * r->site->count * sizeof(*r->pipes));
+        for (size_t i = 0; i < r->site->count; i++)
+                for (size_t k = 0; k < r->site->count; k++) {
+                        struct run_pipe *p = &r->pipes[i * r->site->count + k];
+
+                        p->timer.kind = TIMER_PIPE;
+                        sim_pipe_init(&p->pipe, &r->site->clusters[i].links[k]);
+                }
+}
+
+static int make(struct run *r, struct err *err)
+{
+        const struct sim_world_config config = {.core = {.lease_ms = lease_of(r),
+                                                         .keep_finished = 1000,
+                                                         .keep_finished_ms = 60000,
+                                                         .placement = r->o->placement,
+                                                         .periodic_ms = 86400000,
+                                                         .better_wait_ms = r->o->better_wait_ms,
+                                                         .seed = r->o->seed},
+                                                .start_ms = START_MS};
+        int e = check_fits(r, err);
+
+        if (e == 0)
+                e = sim_world_new(&config, &world_ops, r, &r->world, err);
+        if (e == 0)
+                e = tell_stores(r, err);
+        if (e)
+                return e;
+        sim_random_seed(&r->random, r->o->seed);
+        r->timers.before = timer_before;
+        r->renew.kind = TIMER_RENEW;
+        r->tick.kind = TIMER_TICK;
+        r->times = mem_array(NULL, r->w->job_count + 1, sizeof(*r->times));
+        r->waits = mem_array(NULL, r->w->job_count + 1, sizeof(*r->waits));
+        for (size_t i = 0; i < r->w->job_count; i++) {
+                r->times[i] = (struct sim_times){-1, -1, -1};
+                r->waits[i] = r->w->jobs[i].waits;
+        }
+        number_files(r);
+        make_pipes(r);
+        run_places_make(r);
+        for (size_t i = 0; i < r->place_count; i++)
+                run_place_start(r, &r->places[i]);
+        renew_all(r);
+        return 0;
+}
+
+static void clean(struct run *r)
+{
+        if (r->places)
+                run_places_free(r);
+        for (size_t i = 0; r->pipes && i < r->site->count * r->site->count; i++)
+                sim_pipe_deinit(&r->pipes[i].pipe);
+        free(r->pipes);
+        heap_deinit(&r->timers);
+        free(r->times);
+        free(r->waits);
+        free(r->file_ids);
+        free(r->first_of);
+        sim_world_free(r->world);
+}
+
+/* ---- what is submitted by the clock, in its order */
+struct arrivals {
+        uint32_t *jobs;
+        size_t count, next;
+};
+
+static const struct sim_workload *sorted_workload; /* qsort has no argument to hand on */
+
+static int by_submission(const void *x, const void *y)
+{
+        uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+        int64_t m = sorted_workload->jobs[a].submit_ms, n = sorted_workload->jobs[b].submit_ms;
+
+        return m != n ? (m > n) - (m < n) : (a > b) - (a < b);
+}
+
+static void arrivals_init(struct arrivals *a, const struct sim_workload *w)
+{
+        *a = (struct arrivals){.jobs = mem_array(NULL, w->job_count + 1, sizeof(*a->jobs))};
+        for (size_t i = 0; i < w->job_count; i++)
+                if (w->jobs[i].together && !w->jobs[i].waits)
+                        a->jobs[a->count++] = (uint32_t)i;
+        sorted_workload = w;
+        qsort(a->jobs, a->count, sizeof(*a->jobs), by_submission);
+}
+
+static int64_t arrivals_next(const struct arrivals *a, const struct sim_workload *w)
+{
+        return a->next < a->count ? START_MS + w->jobs[a->jobs[a->next]].submit_ms : SIM_NEVER;
+}
+
+/* ---- the course of it */
+static uint64_t resident_bytes(void)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct str rest, word = STR_NONE;
+        uint64_t pages;
+
+        if (fs_read(AT_FDCWD, "/proc/self/statm", 4096, &text, NULL))
+                return 0;
+        rest = buf_view(&text);
+        for (int i = 0; i < 2; i++) /* the second is what is resident */
+                if (!str_word(&rest, &word))
+                        return 0;
+        if (str_to_u64(word, &pages))
+                return 0;
+        return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void turn(struct run *r)
+{
+        struct core *core = sim_world_core(r->world);
+        int64_t from, wait_ms = core_tick(core);
+
+        /* It asks to be called every second at least, for what it tidies; nobody waits for that here. */
+        if (wait_ms >= 1000)
+                wait_ms = r->waiting ? TICK_MS : TICK_IDLE_MS;
+        run_timer_set(r, &r->tick, run_now(r) + (wait_ms < 1 ? 1 : wait_ms));
+        run_places_tell(r);
+        from = clock_mono_ns();
+        sim_world_turn(r->world);
+        r->m->match_s += (double)(clock_mono_ns() - from) / 1e9;
+        while (sim_world_flying(r->world))
+                sim_world_commit(r->world);
+}
+
+struct look {
+        uint64_t turns, begun_bytes;
+        int64_t shown_ns;
+};
+
+static void look(struct run *r, struct look *l)
+{
+        int64_t now = clock_mono_ns();
+        uint64_t bytes;
+
+        sim_measure_sample(r->m, run_now(r) - START_MS, r->waiting);
+        if (l->turns++ % LOOK_EVERY)
+                return;
+        bytes = resident_bytes();
+        if (bytes > l->begun_bytes && bytes - l->begun_bytes > r->m->memory_bytes)
+                r->m->memory_bytes = bytes - l->begun_bytes;
+        if (r->o->progress && now - l->shown_ns > PROGRESS_NS) {
+                struct sim_progress p = {r->ended, r->w->job_count, r->waiting, run_now(r) - START_MS};
+
+                l->shown_ns = now;
+                r->o->progress(r->o->arg, &p);
+        }
+}
+
+static int play(struct run *r, struct err *err)
+{
+        struct arrivals arrivals;
+        struct look l = {.begun_bytes = resident_bytes()};
+        int64_t moved_ms = run_now(r); /* when something happened that was not a clock's doing */
+        uint64_t done = 0;
+
+        arrivals_init(&arrivals, r->w);
+        turn(r);
+        while (r->ended < r->w->job_count && !sim_world_violated(r->world)) {
+                struct heap_node *first = heap_first(&r->timers);
+                int64_t next = container_of(first, struct timer, node)->at_ms,
+                        arrive = arrivals_next(&arrivals, r->w);
+
+                next = arrive < next ? arrive : next;
+                sim_world_go(r->world, next);
+                while (arrivals_next(&arrivals, r->w) <= next)
+                        run_submit(r, arrivals.jobs[arrivals.next++]);
+                while ((first = heap_first(&r->timers)) &&
+                       container_of(first, struct timer, node)->at_ms <= next) {
+                        struct timer *t = container_of(first, struct timer, node);
+
+                        run_timer_stop(r, t);
+                        ring(r, t);
+                }
+                turn(r);
+                look(r, &l);
+                if (r->m->decisions + r->ended + arrivals.next != done || arrive != SIM_NEVER) {
+                        done = r->m->decisions + r->ended + arrivals.next;
+                        moved_ms = next;
+                }
+                if (next - moved_ms > STUCK_LEASES * lease_of(r) && r->held == 0)
+                        break;
+        }
+        free(arrivals.jobs);
+        if (sim_world_violated(r->world))
+                return err_set(err, 1, "%s", sim_world_violated(r->world));
+        if (r->ended < r->w->job_count)
+                return err_set(err, 1, "%" PRIu64 " of %zu jobs never started, though agents are free",
+                               r->w->job_count - r->ended, r->w->job_count);
+        return 0;
+}
+
+int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct err *err)
+{
+        struct sim_measures m = {.jobs = 0};
+        struct run r = {.o = o, .w = o->workload, .site = o->site, .m = &m};
+        int64_t from = clock_mono_ns();
+        int e = make(&r, err);
+
+        if (e == 0)
+                e = play(&r, err);
+        if (e == 0) {
+                sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
+                m.wall_s = (double)(clock_mono_ns() - from) / 1e9;
+                *ret = m;
+        } else {
+                sim_measures_deinit(&m);
+        }
+        clean(&r);
+        return e;
+}

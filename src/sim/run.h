@@ -1,0 +1,32 @@
+/* run: a workload on a site in virtual time, decided by the real core.
+ *
+ * An agent that is given a job waits out its batch system's delay, fetches the inputs that it does not hold
+ * (a file once, whoever wants it), runs the program for its time divided by the agent's speed, sends the
+ * outputs to the store of the job's home, and reports. The processors are the job's from when it is given
+ * until it has reported. A store's links are shared (pipe.h), caches are those of place/cache_policy.h. An
+ * agent that fails loses what runs, keeps its cache, and comes back after its repair.
+ *
+ * What is decided depends on the seed only; what is measured of real time and memory does not.
+ */
+#pragma once
+#include "core/core.h"
+#include "sim/measure.h"
+#include "sim/site.h"
+
+struct sim_progress {
+        uint64_t ended, jobs, waiting;
+        int64_t now_ms; /* since the start */
+};
+struct sim_run_options {
+        const struct sim_site *site; /* finished */
+        const struct sim_workload *workload;
+        enum core_placement placement;
+        uint64_t seed;
+        int64_t lease_ms;                                          /* 0: 40 min, that of batch queues */
+        int64_t better_wait_ms;                                    /* as in core_config */
+        void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
+        void *arg;
+};
+/* 0; -EINVAL with err: a job fits nowhere; 1 with err: jobs that never end, or an invariant that is broken.
+ */
+int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct err *err);

@@ -1,0 +1,111 @@
+/* run_state: what the files of a run share. */
+#pragma once
+#include "base/heap.h"
+#include "base/map.h"
+#include "place/cache_policy.h"
+#include "sim/pipe.h"
+#include "sim/random.h"
+#include "sim/run.h"
+#include "sim/world.h"
+
+enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK };
+struct timer {
+        struct heap_node node; /* while it is set */
+        int64_t at_ms;
+        uint64_t order; /* in which they were set: those of one moment ring in it */
+        enum timer_kind kind;
+};
+
+struct run_pipe { /* from a cluster to a store */
+        struct timer timer;
+        struct sim_pipe pipe;
+};
+
+enum attempt_state { ATTEMPT_DELAYED, ATTEMPT_FETCHING, ATTEMPT_RUNNING, ATTEMPT_SENDING };
+struct attempt {
+        struct timer timer;
+        struct sim_flow sending;
+        struct place *place;
+        struct attempt *next, *prev; /* of the place */
+        uint64_t request;
+        uint32_t member, fence, job;
+        enum attempt_state state;
+        uint32_t fetches; /* that it waits for */
+        int64_t run_from, run_to;
+        uint64_t bytes_in;
+};
+
+/* A file on its way into a place's cache. */
+struct fetch {
+        struct sim_flow flow;
+        struct place *place;
+        uint32_t file;
+        struct attempt **waiters;
+        uint32_t count, cap;
+};
+
+struct place {
+        struct timer timer; /* its next failure, or the end of its repair */
+        char *name;
+        const struct sim_cluster *cluster;
+        uint32_t cluster_index;
+        bool up, dirty, offer_wanted;
+        unsigned session;
+        uint64_t serial;
+        uint32_t free_cpus;
+        uint64_t free_memory_mib;
+        struct attempt *attempts;
+        struct cache_policy cache;
+        struct idmap *fetches;  /* by file */
+        struct core_file *came; /* since the core was told */
+        size_t came_count, came_cap;
+        uint64_t *went;
+        size_t went_count, went_cap;
+};
+
+struct run {
+        const struct sim_run_options *o;
+        const struct sim_workload *w;
+        const struct sim_site *site;
+        struct sim_measures *m;
+        struct sim_world *world;
+        struct sim_random random;
+        struct heap timers;
+        uint64_t timer_order;
+        struct timer renew, tick;
+        struct place *places;
+        size_t place_count;
+        struct map *places_by_name;
+        struct place **dirty; /* the core is to be told of changes */
+        size_t dirty_count, dirty_cap;
+        struct run_pipe *pipes; /* cluster * clusters + store */
+        struct sim_times *times;
+        uint32_t *waits;    /* of each job: parents that have not ended */
+        uint64_t *file_ids; /* as the core numbers them */
+        uint32_t *first_of; /* first job of each request */
+        size_t first_cap;
+        uint64_t ended, waiting, held; /* held: attempts that agents have */
+        double used_cpu_s;
+};
+
+void run_timer_set(struct run *r, struct timer *t, int64_t at_ms);
+void run_timer_stop(struct run *r, struct timer *t);
+static inline int64_t run_now(const struct run *r)
+{
+        return sim_world_now(r->world);
+}
+
+/* run_jobs.c: what users do */
+void run_submit(struct run *r, uint32_t first);  /* a job, and those that go together with it */
+void run_job_ended(struct run *r, uint32_t job); /* those that waited for it may go */
+void run_file_url(uint32_t cluster, uint32_t file, char *room, size_t size);
+
+/* run_place.c: what agents do */
+void run_places_make(struct run *r);
+void run_places_free(struct run *r);
+void run_place_start(struct run *r, struct place *p);
+void run_place_take(struct run *r, struct place *p, const struct sim_action *a);
+void run_place_timer(struct run *r, struct place *p); /* it fails, or is repaired */
+void run_places_tell(struct run *r);                  /* offers and caches that changed */
+void run_attempt_timer(struct run *r, struct attempt *t);
+void run_pipe_timer(struct run *r, struct run_pipe *p);

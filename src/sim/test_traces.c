@@ -1,0 +1,189 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/generate.h"
+#include "sim/trace_swf.h"
+#include "sim/trace_workflow.h"
+
+static const struct sim_swf_options swf = {.cluster = 3};
+
+static void a_log_is_read(void **state)
+{
+        struct sim_workload w = {0};
+        struct sim_swf_header head;
+        struct err err;
+        const struct str text = STR("; MaxProcs: 240\n;\n"
+                                    "1 100 5 60 4 -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"
+                                    "\n"
+                                    "2 130 -1 -1 -1 -1 -1 8 60 -1 5 7 1 2 -1 1 -1 -1 {a} more fields\n"
+                                    "3 160 0 0 -1 -1 -1 2 -1 -1 1 9 1 2 -1 1 -1 -1 q_1d\n");
+
+        (void)state;
+        assert_int_equal(sim_swf_read(&w, "x.swf", text, &swf, &head, &err), 0);
+        assert_int_equal(head.procs, 240);
+        assert_int_equal(head.jobs, 2);
+        assert_int_equal(head.skipped, 1);
+        assert_int_equal(head.widest, 4);
+        assert_int_equal(w.jobs[0].submit_ms, 0);
+        assert_int_equal(w.jobs[0].run_ms, 60000);
+        assert_int_equal(w.jobs[0].asked_s, 3600);
+        assert_int_equal(w.jobs[0].memory_mib, 4); /* asked wins over used; for each processor */
+        assert_int_equal(w.jobs[0].home, 3);
+        assert_int_equal(w.jobs[1].submit_ms, 60000);
+        assert_int_equal(w.jobs[1].run_ms, 1); /* something must have run */
+        assert_int_equal(w.jobs[1].cpus, 2);   /* those asked for, where those given are not known */
+        assert_int_not_equal(w.jobs[0].user, w.jobs[1].user);
+        sim_workload_deinit(&w);
+}
+
+static void a_bad_log_is_told_with_its_line(void **state)
+{
+        static const struct {
+                struct str text;
+                const char *told;
+        } cases[] = {
+                {STR("; x\n1 2 3\n"), "x.swf:2: a job has 18 fields, this line has 3"},
+                {STR("1 0 5 6h 4 -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"),
+                 "x.swf:1: field 4 (run time) is \"6h\": a number is needed"},
+                {STR("1 -7 5 60 4 -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"),
+                 "x.swf:1: field 2 (submit time) is \"-7\": a time of 0 or more is needed"},
+                {STR("; MaxProcs: 4\n"), "x.swf: no job in it that ran"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct sim_workload w = {0};
+                struct sim_swf_header head;
+                struct err err;
+
+                assert_int_equal(sim_swf_read(&w, "x.swf", cases[i].text, &swf, &head, &err), -EINVAL);
+                assert_string_equal(err.text, cases[i].told);
+                sim_workload_deinit(&w);
+        }
+}
+
+static const char one_five[] =
+        "{\"workflow\": {\"specification\": {\"tasks\": ["
+        "{\"id\": \"a\", \"parents\": [], \"children\": [\"b\"], \"inputFiles\": [\"in\"], \"outputFiles\": "
+        "[\"mid\"]},"
+        "{\"id\": \"b\", \"parents\": [\"a\"], \"children\": [], \"inputFiles\": [\"mid\", \"in\"], "
+        "\"outputFiles\": []}],"
+        "\"files\": [{\"id\": \"in\", \"sizeInBytes\": 1000}, {\"id\": \"mid\", \"sizeInBytes\": 50}]},"
+        "\"execution\": {\"tasks\": [{\"id\": \"a\", \"runtimeInSeconds\": 2.5, \"coreCount\": 2,"
+        "\"command\": {\"program\": \"p\"}}, {\"id\": \"b\", \"runtimeInSeconds\": 1, \"memoryInBytes\": "
+        "2097152}]}}}";
+static const char one_four[] =
+        "{\"workflow\": {\"tasks\": ["
+        "{\"name\": \"a\", \"runtimeInSeconds\": 2.5, \"cores\": 2, \"children\": [\"b\"], \"files\": ["
+        "{\"link\": \"input\", \"name\": \"in\", \"sizeInBytes\": 1000}, {\"link\": \"output\", \"name\": "
+        "\"mid\", "
+        "\"sizeInBytes\": 50}]},"
+        "{\"name\": \"b\", \"runtimeInSeconds\": 1, \"memoryInBytes\": 2097152, \"files\": ["
+        "{\"link\": \"input\", \"name\": \"mid\"}, {\"link\": \"input\", \"name\": \"in\"}]}]}}";
+
+static void a_workflow_is_read(void **state)
+{
+        static const char *const texts[] = {one_five, one_four};
+        const struct sim_workflow_options o = {.cluster = 1, .copies = 2, .every_ms = 500};
+
+        (void)state;
+        for (int i = 0; i < 2; i++) {
+                struct sim_workload w = {0};
+                struct sim_workflow_header head;
+                struct err err;
+
+                assert_int_equal(sim_workflow_read(&w, "x.json", str_of(texts[i]), &o, &head, &err), 0);
+                assert_int_equal(head.tasks, 2);
+                assert_int_equal(head.files, 2);
+                assert_int_equal(w.job_count, 4);
+                assert_int_equal(w.file_count, 3); /* copies share what nobody makes */
+                assert_int_equal(w.jobs[0].run_ms, 2500);
+                assert_int_equal(w.jobs[0].cpus, 2);
+                assert_int_equal(w.jobs[0].waits, 0);
+                assert_int_equal(w.jobs[1].waits, 1);
+                assert_int_equal(w.jobs[1].memory_mib, 2);
+                assert_int_equal(w.jobs[1].inputs.count, 2);
+                assert_int_equal(w.jobs[2].submit_ms, 500);
+                assert_int_equal(w.refs[w.jobs[2].children.first], 3);
+                assert_int_equal(w.refs[w.jobs[0].outputs.first], w.refs[w.jobs[1].inputs.first]);
+                assert_int_not_equal(w.refs[w.jobs[0].outputs.first], w.refs[w.jobs[2].outputs.first]);
+                assert_int_equal(w.files[w.refs[w.jobs[2].outputs.first]].bytes, 50);
+                sim_workload_deinit(&w);
+        }
+}
+
+static void a_bad_workflow_is_told(void **state)
+{
+        static const struct {
+                struct str text;
+                const char *told;
+        } cases[] = {
+                {STR("{\"workflow\":\n {\"tasks\": [}}"), "x.json:2: this is no JSON"},
+                {STR("{\"workflow\": {}}"), "x.json: no tasks"},
+                {STR("{\"workflow\": {\"tasks\": [{\"cores\": 1}]}}"),
+                 "x.json: task number 1 has neither id nor name"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\"}, {\"id\": \"a\"}]}}"),
+                 "x.json: task \"a\": there are two of this id"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"parents\": [\"z\"]}]}}"),
+                 "x.json: task \"a\": a parent or child of it is not in the workflow"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"children\": [\"b\"]}, {\"id\": \"b\", "
+                     "\"children\": [\"a\"]}]}}"),
+                 "x.json: task \"a\": it waits for itself, by way of its parents"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"files\": [{\"name\": \"f\"}]}]}}"),
+                 "x.json: task \"a\": a file needs a name, and a link that is input or output"},
+        };
+        const struct sim_workflow_options o = {.copies = 1};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct sim_workload w = {0};
+                struct sim_workflow_header head;
+                struct err err;
+
+                assert_int_equal(sim_workflow_read(&w, "x.json", cases[i].text, &o, &head, &err), -EINVAL);
+                assert_memory_equal(err.text, cases[i].told, strlen(cases[i].told));
+                sim_workload_deinit(&w);
+        }
+}
+
+static void jobs_are_generated_from_the_seed(void **state)
+{
+        const struct sim_generate_options o = {
+                .jobs = 103, .classes = 4, .clusters = 3, .run_ms = 1000, .input_bytes = 1000, .cpus_max = 8};
+        struct sim_workload w[3] = {{0}};
+        uint64_t sum = 0;
+
+        (void)state;
+        for (int i = 0; i < 3; i++) {
+                struct sim_random random;
+
+                sim_random_seed(&random, i == 2 ? 8 : 7);
+                sim_generate(&w[i], &o, &random);
+        }
+        assert_int_equal(w[0].job_count, 103);
+        for (size_t i = 0; i < 103; i++)
+                sum += w[0].jobs[i].together;
+        assert_int_equal(sum, 103);
+        assert_memory_equal(w[0].jobs, w[1].jobs, 103 * sizeof(struct sim_job));
+        assert_memory_not_equal(w[0].jobs, w[2].jobs, 103 * sizeof(struct sim_job));
+        for (int i = 0; i < 3; i++)
+                sim_workload_deinit(&w[i]);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_log_is_read),
+                cmocka_unit_test(a_bad_log_is_told_with_its_line),
+                cmocka_unit_test(a_workflow_is_read),
+                cmocka_unit_test(a_bad_workflow_is_told),
+                cmocka_unit_test(jobs_are_generated_from_the_seed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
