@@ -97,6 +97,47 @@ static const struct option_row classad_options[] = {
         {0},
 };
 
+static const struct option_row sim_options[] = {
+        {"compare", 'c', OPTION_TEXT, "POLICIES",
+         "Policies to run, one after the other: cost, blind, fifo, cached-bytes. Default: cost."},
+        {"site", 's', OPTION_TEXT, "FILE", "The places, in YAML; see PLACES below."},
+        {"agents", 0, OPTION_NUMBER, "N", "Without --site: so many agents in all. Default: 16."},
+        {"clusters", 0, OPTION_NUMBER, "N", "In so many clusters, each with a store of its own. Default: 2."},
+        {"cpus", 0, OPTION_NUMBER, "N", "With so many processors each. Default: 16."},
+        {"near", 0, OPTION_TEXT, "SIZE",
+         "Bytes a second between a cluster and its own store, unless the site says. Default: 1G."},
+        {"far", 0, OPTION_TEXT, "SIZE", "The same to the stores of other clusters. Default: 50M."},
+        {"cache", 0, OPTION_TEXT, "SIZE", "Cache of each agent. Default: what the site says, or 1T."},
+        {"start-delay", 0, OPTION_DURATION, "TIME", "Mean time that a batch system takes to start a job."},
+        {"mtbf", 0, OPTION_DURATION, "TIME", "Agents fail, each after this time in the mean."},
+        {"repair", 0, OPTION_DURATION, "TIME", "And come back after this time in the mean. Default: 1h."},
+        {"jobs", 'j', OPTION_NUMBER, "N", "Without a trace: generate so many jobs. Default: 1000."},
+        {"classes", 0, OPTION_NUMBER, "N", "In so many requests, each of one kind of job. Default: 10."},
+        {"users", 0, OPTION_NUMBER, "N", "Of so many users. Default: one for ten classes."},
+        {"run", 0, OPTION_DURATION, "TIME", "Median run time of generated jobs. Default: 10m."},
+        {"every", 0, OPTION_DURATION, "TIME",
+         "Time between generated requests (in the mean), or between copies of a workflow. Default: 0, all at "
+         "the start."},
+        {"input", 0, OPTION_TEXT, "SIZE",
+         "Median size of an input file, where the workload has none: 1G for generated jobs, 10G for traces. "
+         "0: "
+         "no files."},
+        {"first", 0, OPTION_NUMBER, "N", "Only the first N jobs of each trace."},
+        {"hurry", 0, OPTION_TEXT, "X", "Jobs of traces are submitted X times as fast."},
+        {"copies", 0, OPTION_NUMBER, "N", "Run each workflow so many times."},
+        {"lease", 0, OPTION_DURATION, "TIME", "Length of leases. Default: 40m."},
+        {"better-wait", 0, OPTION_DURATION, "TIME",
+         "How long a job may wait for a better place; 0: not at all. Default: 5m."},
+        {"seed", 0, OPTION_NUMBER, "N", "Of all that is random. Default: 1."},
+        {"faults", 0, OPTION_FLAG, NULL, "Play games with faults instead, and check the invariants."},
+        {"seeds", 0, OPTION_NUMBER, "N", "With --faults: so many games, with seeds from --seed on."},
+        {"steps", 0, OPTION_NUMBER, "N", "With --faults: steps of each game. Default: 700."},
+        {"verbose", 'v', OPTION_FLAG, NULL, "With --faults: tell every move."},
+        {"plot", 'p', OPTION_TEXT, "FILE", "Write curves of waiting jobs and bytes moved to FILE, as SVG."},
+        {"json", 0, OPTION_FLAG, NULL, "Print the results as one JSON document."},
+        {0},
+};
+
 #define RUNNING "Run it"
 #define WORKING "Submit and collect"
 #define LOOKING "Look"
@@ -125,18 +166,11 @@ const struct command commands[] = {
         {"agent", RUNNING, "run an agent only", "[OPTIONS]",
          "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
          true, cmd_program},
-        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS] [revoke NAME]",
+        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
-         "which limits it really enforces on jobs.\n\n"
-         "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
-         "no "
-         "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
-         "given "
-         "to others when its leases have ended, as the agent may go on with it until then. With a new token "
-         "made for its name it can join again.",
-         "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
-         json_only, 0, 2, "", false, cmd_agents},
+         "which limits it really enforces on jobs.",
+         NULL, json_only, 0, 0, "", false, cmd_agents},
         {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "
@@ -168,17 +202,6 @@ const struct command commands[] = {
          "done\n"
          "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe",
          submit_options, 1, 1, "files", false, cmd_submit},
-        {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
-         "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
-         "start "
-         "and end if all ran there, how many bytes would be moved (MOVED), what it would cost (ALL: of all "
-         "jobs), and what excludes the other places. WAIT, FETCH, RUN, SEND and TOTAL are times of one job, "
-         "and PRICE is its price; HELD is how much of its inputs and image the place has already, of how "
-         "much. "
-         "A question mark is a run time that nobody knows yet: the attribute ExpectedRunTime (seconds) says "
-         "what the author expects. Of each queue statement the first job stands for all.",
-         "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
-         json_only, 1, 1, "files", false, cmd_quote},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
          "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
          "waiting. It also "
@@ -198,7 +221,7 @@ const struct command commands[] = {
 
         {"queue", LOOKING, "list requests, or jobs", "[OPTIONS] [ID...]",
          "Lists the requests that aren't finished; with ids, or with --jobs, --state or --constraint, their "
-         "jobs. END is how long it is expected to take until the last job of the request has ended.",
+         "jobs.",
          "drover queue\n  all requests\ndrover queue 7 --state held\n  held jobs of request 7\n"
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
@@ -211,11 +234,7 @@ const struct command commands[] = {
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "for a held "
-         "one why it is held. Then when it is expected to start and to end, and what it would take at each "
-         "place that would have it: WAIT for room, FETCH inputs and images that are not there, RUN, SEND "
-         "outputs, their TOTAL, how much the place has HELD of what it needs, and the PRICE. A job goes "
-         "where "
-         "the total is least, unless its Rank says otherwise.",
+         "one why it is held.",
          NULL, json_only, 1, 1, "jobs", false, cmd_why},
         {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",
          "Lists the pools of units that running jobs draw on: those of the server's settings and those that "
@@ -226,22 +245,6 @@ const struct command commands[] = {
          "jobs one "
          "user may have running, and in the queue. See drover-priority(7).",
          NULL, json_only, 0, 0, "", false, cmd_limits},
-        {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
-         "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "
-         "quality of "
-         "service, its size, its age and its owner's own priority, each as its weight counts it, and how "
-         "many idle "
-         "jobs go before it. See drover-priority(7); `drover prio` changes the owner's own.",
-         "drover priority 7.42", json_only, 1, 1, "jobs", false, cmd_priority},
-        {"shares", LOOKING, "list accounts, their shares and what they have had", "[OPTIONS]",
-         "Lists the accounts of the settings and the users that have used something or want to: their "
-         "shares, what "
-         "part of the pool these are worth among those that want something now, the processor-hours that "
-         "count "
-         "against them (halved with each half-life), the processors that they have had on average of late, "
-         "those "
-         "that they take now, and their running and waiting jobs. See drover-priority(7).",
-         NULL, json_only, 0, 0, "", false, cmd_shares},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
          "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
          cmd_history},
@@ -261,6 +264,79 @@ const struct command commands[] = {
          "a negative one.",
          "drover prio 7 10\ndrover prio 7 -- -5", prio_options, 2, WORDS_ANY, "jobs", false, cmd_prio},
 
+        {"sim", TOOLS, "run workloads and failures in virtual time", "[OPTIONS] [[NAME=]TRACE...]",
+         "Runs a workload through the scheduler in virtual time: the core that decides is the server's own, "
+         "the "
+         "agents, "
+         "links, caches and failures are simulated. Weeks of a cluster's log take seconds.\n\n"
+         "TRACE is a log in the Standard Workload Format (SWF), whose jobs come from the cluster NAME (the "
+         "file's name, "
+         "if it is not given), or a workflow instance in the JSON of WfCommons (WfFormat 1.4 and 1.5), whose "
+         "tasks are "
+         "submitted as their parents end. Several traces run at once; without --site each log brings a "
+         "cluster of "
+         "its own, "
+         "one agent with all its processors. Jobs of logs have no files, so they get some: each user has "
+         "eight data "
+         "sets at "
+         "the store of his cluster, and each job reads one and writes a tenth of it. Without a trace jobs "
+         "are "
+         "generated.\n\n"
+         "With --compare the same workload is run under several policies: `cost` is Drover's (the least "
+         "estimated "
+         "time to "
+         "the result, waiting a while for a better place), `blind` knows nothing of data, `fifo` takes jobs "
+         "in "
+         "the order "
+         "they came, each to the free place of least cost, `cached-bytes` goes to the place that holds most "
+         "of "
+         "the job's "
+         "bytes.\n\n"
+         "The table shows: the makespan; bytes moved between stores and agents, and how many of these over "
+         "far "
+         "links; bytes "
+         "that were needed and cached; mean and 95th percentile of waits until the program starts; the mean "
+         "of "
+         "the bounded "
+         "slowdown, (end - submission) / max(run time, 10 s); Jain's index of fairness over the users' mean "
+         "slowdowns; the "
+         "share of processor time used by programs; attempts lost to failures; assignments for each second "
+         "spent in "
+         "matching; and memory.\n\n"
+         "With --faults it plays the games of Drover's own tests instead: crashes of the server, lost "
+         "messages, "
+         "silent "
+         "agents, with all invariants checked after every step. The same seed and steps play the same "
+         "game.\n\n"
+         "# PLACES\n\n"
+         "A site file lists clusters of agents that are alike. Each has a store beside it:\n\n"
+         "    clusters:\n"
+         "      - name: north\n"
+         "        agents: 10          # default 1\n"
+         "        cpus: 16            # of each agent\n"
+         "        memory: 64GiB       # default 4 GiB a processor\n"
+         "        speed: 1.2          # default 1\n"
+         "        cache: 500GiB       # default 1 TiB\n"
+         "        start-delay: 30s    # mean; default 0\n"
+         "        mtbf: 30d           # mean; default: they do not fail\n"
+         "        repair: 1h          # mean\n"
+         "        links: {south: {bandwidth: 50M, latency: 20ms}}\n"
+         "    near: {bandwidth: 1G, latency: 1ms}   # links that are not given: to its own store,\n"
+         "    far: {bandwidth: 50M, latency: 20ms}  # and to the others\n\n"
+         "The agents of a cluster share its links: of n transfers at once each gets an n-th. A cluster with "
+         "a "
+         "batch system "
+         "is one agent with all its processors.",
+         "drover sim north.swf south.swf --compare cost,blind\n  two logs at once, each from its own "
+         "cluster\n"
+         "drover sim --jobs 100000 --classes 100 --agents 1000 --far 10M --plot waits.svg\n  generated jobs, "
+         "and a "
+         "picture\n"
+         "drover sim genome.json --copies 20 --every 5m --mtbf 1d\n  a workflow, again and again, on agents "
+         "that "
+         "fail\n"
+         "drover sim --faults --seed 17 --steps 700 -v\n  one game with faults, move by move",
+         sim_options, 0, WORDS_ANY, "files", false, cmd_sim},
         {"classad", TOOLS, "try ClassAd expressions and matches, and convert ads",
          "eval|match|parse|unparse|convert [OPTIONS] EXPR...|A B|FILE...",
          "`drover classad eval EXPR...` prints the value of each expression on a line of its own, as the "

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "classad/print.h"
 #include "core/claim.h"
-#include "core/deferral.h"
 #include "core/order.h"
 
 struct names {
@@ -66,10 +65,8 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->ConcurrencyLimits,
                                 a->AccountingGroup,
                                 a->AcctGroup,
-                                a->QOS,
-                                a->DeferralTime,
-                                a->DeferralWindow};
-        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
+                                a->QOS};
+        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
 
@@ -190,15 +187,12 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         const struct attributes *a = &c->attr;
         struct class *k;
         bool cpus, memory, disk, leaks;
-        uint64_t labels, stores;
+        uint64_t labels;
 
         make_key(c, r, p, member, ad, &key);
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
                 buf_printf(&key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
-        stores = inputs_limited_stores(c, p->inputs);
-        if (stores)
-                buf_printf(&key, "stores %llx\n", (unsigned long long)stores);
         k = map_get(c->classes, buf_view(&key));
         if (k) {
                 ad_free(ad);
@@ -214,7 +208,6 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->buckets.before = before;
         k->owner = mem_dupz(r->owner);
         k->labels = labels;
-        k->stores = stores;
         k->leaks = leaks;
         c->leaks_wanted |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
@@ -227,7 +220,6 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         else
                 k->lease_ms *= 1000;
         claim_class_init(c, k);
-        deferral_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         index_class_add(c, k);
         return k;
@@ -241,7 +233,6 @@ void class_unref(struct core *c, struct class *k)
         index_class_drop(c, k);
         map_take(c->classes, str_of(k->key));
         claim_class_deinit(c, k);
-        deferral_class_deinit(c, k);
         ad_free(k->ad);
         template_unref(c, k->template);
         heap_deinit(&k->buckets);
@@ -255,7 +246,7 @@ void class_bucket_moved(struct core *c, struct bucket *b)
         if (!b->class || b->node.place == 0)
                 return;
         heap_moved(&b->class->buckets, &b->node);
-        order_class_changed(c, b->class);
+        index_class_changed(c, b->class);
 }
 
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
@@ -267,11 +258,9 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
         if (b->node.place == 0)
                 heap_put(&k->buckets, &b->node);
         k->idle += more;
-        if (k->idle == more) {
+        if (k->idle == more)
                 class_look_again(c, k);
-                order_class_ready(c, k);
-        }
-        order_class_changed(c, k);
+        index_class_changed(c, k);
 }
 
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
@@ -285,11 +274,9 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
         if (set_count(&b->idle) > 0)
                 return;
         heap_take(&k->buckets, &b->node);
-        if (k->idle == 0) {
+        if (k->idle == 0)
                 class_look_no_more(c, k);
-                order_class_gone(c, k);
-        }
-        order_class_changed(c, k);
+        index_class_changed(c, k);
 }
 
 struct bucket *class_first_bucket(const struct class *k)

@@ -28,7 +28,6 @@ struct task {
 
 struct agents;
 struct front;
-struct notices;
 struct reader;
 struct objects;
 struct access;
@@ -55,7 +54,6 @@ struct server {
         struct agents *agents;
         struct waits *waits;
         struct userlog *userlog;
-        struct notices *notices;
         struct snapshots *snapshots;
         struct access *access;
         struct objects *objects; /* see objects.h */

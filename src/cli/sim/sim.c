@@ -1,0 +1,115 @@
+/* drover sim: the simulator's command. It is a program of its own, drover-sim, so that `drover` stays small
+ * and starts quickly; both read their words by the same row of the table of commands. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "cli/human.h"
+#include "cli/sim/study.h"
+#include "sim/game.h"
+
+/* ---- games with faults */
+static int play_games(struct cli *cli, const struct options *o)
+{
+        int64_t seeds = options_number(o, "seeds", 1), steps = options_number(o, "steps", 700);
+        struct sim_game_options game = {.seed = (uint64_t)options_number(o, "seed", 1),
+                                        .trace = options_flag(o, "verbose") ? stdout : NULL};
+
+        if (o->word_count)
+                return cli_error(CLI_USAGE, "--faults plays games of its own: it takes no trace");
+        if (seeds < 1 || steps < 1 || steps > 1000000)
+                return cli_error(CLI_USAGE, "--seeds must be above 0, and --steps from 1 to 1000000");
+        game.steps = (unsigned)steps;
+        for (int64_t i = 0; i < seeds; i++, game.seed++) {
+                struct sim_game_counts n;
+                struct err err;
+
+                if (sim_game_play(&game, &n, &err))
+                        return cli_error(CLI_FAILED,
+                                         "%s; `drover sim --faults --seed %" PRIu64
+                                         " --steps %u` plays it again",
+                                         err.text, game.seed, game.steps);
+                if (!cli->json)
+                        printf("seed %" PRIu64 ": %" PRIu64 " jobs, %" PRIu64
+                               " restarts of the server, %" PRIu64 " agents lost, %" PRIu64
+                               " results refused as old: all invariants hold\n",
+                               game.seed, n.ended, n.restarts, n.losses, n.refused_old);
+                fflush(stdout);
+        }
+        if (cli->json)
+                printf("{\"seeds\":%" PRId64 ",\"first\":%" PRId64 ",\"steps\":%u,\"violations\":0}\n", seeds,
+                       options_number(o, "seed", 1), game.steps);
+        return CLI_OK;
+}
+
+/* ---- studies */
+struct shown {
+        const char *policy;
+        bool terminal, any;
+};
+
+static void show_progress(void *arg, const struct sim_progress *p)
+{
+        struct shown *s = arg;
+        struct buf line BUF_CLEANUP = {0};
+
+        if (!s->terminal)
+                return;
+        buf_printf(&line, "\r\033[K%s: %" PRIu64 " of %" PRIu64 " jobs ended, %" PRIu64 " wait, after ",
+                   s->policy, p->ended, p->jobs, p->waiting);
+        human_duration(&line, p->now_ms);
+        fwrite(line.p, 1, line.n, stderr);
+        fflush(stderr);
+        s->any = true;
+}
+
+static int run_all(struct study *s)
+{
+        for (size_t i = 0; i < s->policy_count; i++) {
+                struct shown shown = {study_policy_name(s->policies[i]), isatty(STDERR_FILENO) == 1, false};
+                struct sim_run_options ro = {.site = &s->site,
+                                             .workload = &s->workload,
+                                             .placement = s->policies[i],
+                                             .seed = s->seed,
+                                             .lease_ms = s->lease_ms,
+                                             .better_wait_ms = s->better_wait_ms,
+                                             .progress = show_progress,
+                                             .arg = &shown};
+                struct study_result *result = &s->results[s->result_count];
+                struct err err;
+                int r = sim_run(&ro, &result->m, &err);
+
+                if (shown.any)
+                        fputs("\r\033[K", stderr);
+                if (r)
+                        return cli_error(r < 0 ? CLI_USAGE : CLI_FAILED, "%s: %s", shown.policy, err.text);
+                result->policy = shown.policy;
+                s->result_count++;
+        }
+        return CLI_OK;
+}
+
+int cmd_sim_run(struct cli *cli, const struct options *o)
+{
+        struct study s = {.seed = 1};
+        int code;
+
+        map_fix_order(); /* the same seed, the same decisions */
+        if (options_flag(o, "faults"))
+                return play_games(cli, o);
+        code = study_read(&s, o);
+        if (code == CLI_OK)
+                code = run_all(&s);
+        if (code == CLI_OK) {
+                if (cli->json)
+                        study_print_json(&s);
+                else
+                        study_print_table(cli, &s);
+                if (options_text(o, "plot"))
+                        code = study_plot(&s, options_text(o, "plot"));
+        }
+        study_deinit(&s);
+        return code;
+}

@@ -1,0 +1,36 @@
+/* study: what `drover sim` was asked for: a workload, a site, and the policies to compare on them. */
+#pragma once
+#include "cli/cli.h"
+#include "sim/run.h"
+
+#define STUDY_POLICIES 4u
+
+struct study_result {
+        const char *policy;
+        struct sim_measures m;
+};
+struct study {
+        struct sim_workload workload;
+        struct sim_site site;
+        enum core_placement policies[STUDY_POLICIES];
+        size_t policy_count;
+        uint64_t seed;
+        int64_t lease_ms, better_wait_ms;
+        struct study_result results[STUDY_POLICIES];
+        size_t result_count;
+        struct buf title; /* what it is a study of, for people */
+};
+const char *study_policy_name(enum core_placement p);
+
+/* study_read.c: from the words of the call. An exit code; what is wrong was told. */
+int study_read(struct study *s, const struct options *o);
+void study_deinit(struct study *s);
+/* "50M", "1.5GiB" of an option; `otherwise` when it is not given. False: told what is wrong. */
+bool study_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret);
+
+int cmd_sim_run(struct cli *cli, const struct options *o); /* sim.c; an exit code */
+
+/* study_report.c */
+void study_print_table(const struct cli *cli, const struct study *s);
+void study_print_json(const struct study *s);
+int study_plot(const struct study *s, const char *file); /* an exit code */

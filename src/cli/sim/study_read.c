@@ -1,0 +1,320 @@
+#include "cli/sim/study.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/fs.h"
+#include "base/quantity.h"
+#include "sim/generate.h"
+#include "sim/trace_swf.h"
+#include "sim/trace_workflow.h"
+
+#define FILE_BYTES_MAX (1u << 30)
+#define AGENTS_DEFAULT 16
+#define CPUS_DEFAULT   16
+#define INPUT_DEFAULT  (10ull << 30) /* of a trace's job, median */
+#define SETS_OF_A_USER 8u
+
+static const char *const policy_names[STUDY_POLICIES] = {"cost", "blind", "fifo", "cached-bytes"};
+
+const char *study_policy_name(enum core_placement p)
+{
+        return policy_names[p];
+}
+
+void study_deinit(struct study *s)
+{
+        for (size_t i = 0; i < s->result_count; i++)
+                sim_measures_deinit(&s->results[i].m);
+        sim_workload_deinit(&s->workload);
+        sim_site_deinit(&s->site);
+        buf_deinit(&s->title);
+}
+
+/* ---- options */
+bool study_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret)
+{
+        const char *text = options_text(o, name);
+
+        *ret = otherwise;
+        if (!text || quantity_size(str_of(text), ret) == 0)
+                return true;
+        cli_error(0, "--%s %s: a size is needed, as in 50M or 1.5G", name, text);
+        return false;
+}
+
+static bool read_count(const struct options *o, const char *name, int64_t otherwise, int64_t min, int64_t max,
+                       int64_t *ret)
+{
+        *ret = options_number(o, name, otherwise);
+        if (!options_text(o, name) || (*ret >= min && *ret <= max))
+                return true;
+        cli_error(0, "--%s must be from %" PRId64 " to %" PRId64, name, min, max);
+        return false;
+}
+
+static bool read_factor(const struct options *o, const char *name, double *ret)
+{
+        const char *text = options_text(o, name);
+
+        *ret = 1;
+        if (!text || (str_to_double(str_of(text), ret) == 0 && *ret >= 0.001 && *ret <= 1000000))
+                return true;
+        cli_error(0, "--%s %s: a number above 0 is needed", name, text);
+        return false;
+}
+
+static bool read_policies(struct study *s, const char *list)
+{
+        struct str rest = str_of(list ? list : "cost"), word;
+
+        while (str_cut(&rest, ',', &word)) {
+                size_t p = 0;
+
+                while (p < STUDY_POLICIES && !str_eqz(str_trim(word), policy_names[p]))
+                        p++;
+                if (p == STUDY_POLICIES || s->policy_count == STUDY_POLICIES) {
+                        cli_error(0,
+                                  "--compare: \"" STR_FMT "\" is none of cost, blind, fifo and cached-bytes",
+                                  STR_ARG(word));
+                        return false;
+                }
+                s->policies[s->policy_count++] = (enum core_placement)p;
+        }
+        return true;
+}
+
+/* ---- files */
+static bool read_file(const char *name, struct buf *text)
+{
+        struct err err;
+
+        if (fs_read(AT_FDCWD, name, FILE_BYTES_MAX, text, &err) == 0)
+                return true;
+        cli_error(0, "%s", err.text);
+        return false;
+}
+
+/* NAME of NAME=FILE, else the file's name up to its first dot. */
+static struct str trace_name(const char *word, const char **ret_file)
+{
+        struct str s = str_of(word);
+        ptrdiff_t equals = str_find(s, '='), slash, dot;
+
+        *ret_file = word + (equals > 0 ? equals + 1 : 0);
+        if (equals > 0)
+                return str_head(s, (size_t)equals);
+        slash = str_rfind(s, '/');
+        s = str_skip(s, (size_t)(slash + 1));
+        dot = str_find(s, '.');
+        return dot > 0 ? str_head(s, (size_t)dot) : s;
+}
+
+static bool is_workflow(struct str text)
+{
+        text = str_trim_left(text);
+        return text.n > 0 && (text.p[0] == '{' || text.p[0] == '[');
+}
+
+/* A trace's jobs come from the cluster of its name; a site that does not have it gets it, with as many
+ * processors as the trace says. */
+static bool add_swf(struct study *s, const struct options *o, struct str name, const char *file,
+                    struct str text)
+{
+        int at = sim_site_find(&s->site, name);
+        struct sim_swf_options so = {.cluster = at < 0 ? (uint32_t)s->site.count : (uint32_t)at};
+        struct sim_swf_header head;
+        struct err err;
+        int64_t first;
+
+        if (!read_count(o, "first", 0, 1, SIM_JOBS_MAX, &first) || !read_factor(o, "hurry", &so.hurry))
+                return false;
+        so.first_max = (uint64_t)first;
+        if (at < 0 && options_text(o, "site")) {
+                cli_error(0, "%s: there is no cluster \"" STR_FMT "\" in %s; name it in front, as in NAME=%s",
+                          file, STR_ARG(name), options_text(o, "site"), file);
+                return false;
+        }
+        if (sim_swf_read(&s->workload, file, text, &so, &head, &err)) {
+                cli_error(0, "%s", err.text);
+                return false;
+        }
+        if (at < 0)
+                sim_site_add(&s->site, name, 1, head.procs > head.widest ? head.procs : head.widest);
+        buf_printf(&s->title, "%s" STR_FMT " (%" PRIu64 " jobs)", s->title.n ? ", " : "", STR_ARG(name),
+                   head.jobs);
+        return true;
+}
+
+static bool add_workflow(struct study *s, const struct options *o, struct str name, const char *file,
+                         struct str text)
+{
+        int64_t copies;
+        struct sim_workflow_options wo = {.every_ms = options_number(o, "every", 0) * 1000};
+        struct sim_workflow_header head;
+        struct err err;
+
+        if (!read_count(o, "copies", 1, 1, 100000, &copies))
+                return false;
+        wo.copies = (uint32_t)copies;
+        if (sim_workflow_read(&s->workload, file, text, &wo, &head, &err)) {
+                cli_error(0, "%s", err.text);
+                return false;
+        }
+        buf_printf(&s->title, "%s" STR_FMT " (%zu tasks", s->title.n ? ", " : "", STR_ARG(name), head.tasks);
+        if (copies > 1)
+                buf_printf(&s->title, ", %" PRId64 " times", copies);
+        buf_char(&s->title, ')');
+        return true;
+}
+
+static bool add_trace(struct study *s, const struct options *o, const char *word)
+{
+        struct buf text BUF_CLEANUP = {0};
+        const char *file;
+        struct str name = trace_name(word, &file);
+
+        if (!read_file(file, &text))
+                return false;
+        return is_workflow(buf_view(&text)) ? add_workflow(s, o, name, file, buf_view(&text))
+                                            : add_swf(s, o, name, file, buf_view(&text));
+}
+
+/* ---- the site */
+static bool read_site(struct study *s, const struct options *o)
+{
+        const char *file = options_text(o, "site");
+        struct buf text BUF_CLEANUP = {0};
+        struct err err;
+        uint64_t near, far;
+
+        sim_site_init(&s->site);
+        if (!study_size(o, "near", s->site.near.bytes_per_s, &near) ||
+            !study_size(o, "far", s->site.far.bytes_per_s, &far))
+                return false;
+        if (near == 0 || far == 0) {
+                cli_error(0, "--near and --far must be above 0");
+                return false;
+        }
+        s->site.near.bytes_per_s = near;
+        s->site.far.bytes_per_s = far;
+        if (!file)
+                return true;
+        if (!read_file(file, &text))
+                return false;
+        if (sim_site_read(&s->site, file, buf_view(&text), &err)) {
+                cli_error(0, "%s", err.text);
+                return false;
+        }
+        return true;
+}
+
+/* Clusters that nobody described, for workloads that bring none. */
+static bool make_clusters(struct study *s, const struct options *o)
+{
+        int64_t clusters, agents, cpus;
+
+        if (!read_count(o, "clusters", 2, 1, SIM_CLUSTERS_MAX, &clusters) ||
+            !read_count(o, "agents", AGENTS_DEFAULT, 1, SIM_AGENTS_MAX, &agents) ||
+            !read_count(o, "cpus", CPUS_DEFAULT, 1, 1000000, &cpus))
+                return false;
+        if (s->site.count)
+                return true;
+        clusters = clusters > agents ? agents : clusters;
+        for (int64_t i = 0; i < clusters; i++) {
+                struct buf name BUF_CLEANUP = {0};
+
+                buf_printf(&name, "c%" PRId64, i);
+                sim_site_add(&s->site, buf_view(&name),
+                             (uint32_t)(agents / clusters + (i < agents % clusters)), (uint32_t)cpus);
+        }
+        return true;
+}
+
+/* What is said of all clusters on the command line goes over what the file says. */
+static bool change_clusters(struct study *s, const struct options *o)
+{
+        uint64_t cache;
+
+        if (!study_size(o, "cache", 0, &cache))
+                return false;
+        for (size_t i = 0; i < s->site.count; i++) {
+                struct sim_cluster *c = &s->site.clusters[i];
+
+                if (options_text(o, "cache"))
+                        c->cache_bytes = cache;
+                if (options_text(o, "mtbf"))
+                        c->mtbf_ms = options_number(o, "mtbf", 0) * 1000;
+                if (options_text(o, "repair"))
+                        c->repair_ms = options_number(o, "repair", 3600) * 1000;
+                if (options_text(o, "start-delay"))
+                        c->start_delay_ms = options_number(o, "start-delay", 0) * 1000;
+        }
+        return true;
+}
+
+/* ---- the workload */
+static bool make_jobs(struct study *s, const struct options *o)
+{
+        struct sim_generate_options g = {.run_ms = options_number(o, "run", 600) * 1000,
+                                         .every_ms = options_number(o, "every", 0) * 1000,
+                                         .clusters = (uint32_t)s->site.count,
+                                         .cpus_max = 1};
+        struct sim_random random;
+        int64_t jobs, classes, users;
+
+        if (!read_count(o, "jobs", 1000, 1, SIM_JOBS_MAX, &jobs) ||
+            !read_count(o, "classes", 10, 1, 1000000, &classes) ||
+            !read_count(o, "users", 0, 1, 1000000, &users) ||
+            !study_size(o, "input", 1 << 30, &g.input_bytes))
+                return false;
+        g.jobs = (uint64_t)jobs;
+        g.classes = (uint32_t)classes;
+        g.users = (uint32_t)users;
+        sim_random_seed(&random, s->seed);
+        sim_generate(&s->workload, &g, &random);
+        buf_printf(&s->title, "%" PRId64 " generated jobs in %" PRId64 " classes", jobs, classes);
+        return true;
+}
+
+static bool make_files(struct study *s, const struct options *o)
+{
+        struct sim_random random;
+        uint64_t median;
+
+        if (!study_size(o, "input", INPUT_DEFAULT, &median))
+                return false;
+        sim_random_seed(&random, s->seed);
+        if (median)
+                sim_generate_files(&s->workload, median, SETS_OF_A_USER, &random);
+        return true;
+}
+
+int study_read(struct study *s, const struct options *o)
+{
+        bool ok = read_policies(s, options_text(o, "compare")) && read_site(s, o), workflows;
+
+        s->seed = (uint64_t)options_number(o, "seed", 1);
+        s->lease_ms = options_number(o, "lease", 0) * 1000;
+        s->better_wait_ms = options_text(o, "better-wait") ? options_number(o, "better-wait", 0) * 1000 : 0;
+        if (options_text(o, "better-wait") && s->better_wait_ms == 0)
+                s->better_wait_ms = -1;
+        for (size_t i = 0; ok && i < o->word_count; i++)
+                ok = add_trace(s, o, o->words[i]);
+        ok = ok && make_clusters(s, o) && change_clusters(s, o);
+        if (ok && o->word_count == 0)
+                ok = make_jobs(s, o);
+        workflows = false;
+        for (size_t i = 0; i < s->workload.job_count && !workflows; i++)
+                workflows = s->workload.jobs[i].outputs.count > 0 || s->workload.jobs[i].waits > 0;
+        if (ok && o->word_count && !workflows)
+                ok = make_files(s, o);
+        if (!ok)
+                return CLI_USAGE;
+        sim_workload_finish(&s->workload);
+        sim_site_finish(&s->site);
+        buf_printf(&s->title, ", %" PRIu64 " agents with %" PRIu64 " processors", sim_site_agents(&s->site),
+                   sim_site_cpus(&s->site));
+        return CLI_OK;
+}

@@ -1,0 +1,244 @@
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "cli/human.h"
+#include "cli/sim/study.h"
+#include "sim/plot.h"
+
+/* ---- for people */
+static void cell_seconds(struct table *t, double s)
+{
+        struct buf b BUF_CLEANUP = {0};
+
+        human_duration(&b, (int64_t)(s * 1000));
+        table_text(t, buf_view(&b));
+}
+
+static void cell_bytes(struct table *t, uint64_t n)
+{
+        struct buf b BUF_CLEANUP = {0};
+
+        human_bytes(&b, (int64_t)n);
+        table_text(t, buf_view(&b));
+}
+
+static double decisions_per_s(const struct sim_measures *m)
+{
+        return m->match_s > 0 ? (double)m->decisions / m->match_s : 0;
+}
+
+static void print_main(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {
+                {"POLICY", false, false},     {"MAKESPAN", true, false},   {"MOVED", true, false},
+                {"FAR", true, false},         {"CACHED", true, false},     {"WAIT", true, false},
+                {"P95", true, false},         {"TURNAROUND", true, false}, {"SLOWDOWN", true, false},
+                {"FAIRNESS", true, false},    {"USED", true, false},       {"LOST", true, false},
+                {"DECISIONS/S", true, false}, {"MEMORY", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (size_t i = 0; i < s->result_count; i++) {
+                const struct sim_measures *m = &s->results[i].m;
+
+                table_text(&t, str_of(s->results[i].policy));
+                cell_seconds(&t, m->makespan_s);
+                cell_bytes(&t, m->bytes_in + m->bytes_out);
+                cell_bytes(&t, m->bytes_far);
+                cell_bytes(&t, m->bytes_cached);
+                cell_seconds(&t, m->wait_s.mean);
+                cell_seconds(&t, m->wait_s.p95);
+                cell_seconds(&t, m->turnaround_s.mean);
+                table_format(&t, "%.1f", m->slowdown.mean);
+                table_format(&t, "%.3f", m->fairness);
+                table_format(&t, "%.1f%%", m->utilisation * 100);
+                table_format(&t, "%" PRIu64, m->lost);
+                table_format(&t, "%.0f", decisions_per_s(m));
+                cell_bytes(&t, m->memory_bytes);
+                table_end_row(&t);
+        }
+        cli_print_table(cli, &t);
+}
+
+static void print_waits(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {{"PROCESSORS", false, false}, {"JOBS", true, false},
+                                                      {"POLICY", false, false},     {"WAIT", true, false},
+                                                      {"MEDIAN", true, false},      {"P95", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (unsigned size = 0; size < SIM_SIZES; size++)
+                for (size_t i = 0; i < s->result_count; i++) {
+                        const struct sim_spread *w = &s->results[i].m.wait_by_size_s[size];
+
+                        if (w->count == 0)
+                                continue;
+                        table_text(&t, str_of(i ? "" : sim_size_names[size]));
+                        if (i == 0)
+                                table_format(&t, "%" PRIu64, w->count);
+                        else
+                                table_text(&t, STR(""));
+                        table_text(&t, str_of(s->results[i].policy));
+                        cell_seconds(&t, w->mean);
+                        cell_seconds(&t, w->median);
+                        cell_seconds(&t, w->p95);
+                        table_end_row(&t);
+                }
+        cli_print_table(cli, &t);
+}
+
+void study_print_table(const struct cli *cli, const struct study *s)
+{
+        struct buf out BUF_CLEANUP = {0};
+
+        buf_str(&out, buf_view(&s->title));
+        buf_addz(&out, "\n\n");
+        cli_print(&out);
+        print_main(cli, s);
+        buf_addz(&out, "\nwaits by the size of the job\n");
+        cli_print(&out);
+        print_waits(cli, s);
+}
+
+/* ---- for programs */
+static void add_double(struct json *j, const char *key, double v)
+{
+        json_key(j, key);
+        json_double(j, v);
+}
+
+static void add_uint(struct json *j, const char *key, uint64_t v)
+{
+        json_key(j, key);
+        json_uint(j, v);
+}
+
+static void add_spread(struct json *j, const char *key, const struct sim_spread *s)
+{
+        json_key(j, key);
+        json_open(j, '{');
+        add_uint(j, "count", s->count);
+        add_double(j, "mean", s->mean);
+        add_double(j, "median", s->median);
+        add_double(j, "p95", s->p95);
+        json_close(j, '}');
+}
+
+static void add_result(struct json *j, const struct study_result *r)
+{
+        const struct sim_measures *m = &r->m;
+
+        json_open(j, '{');
+        json_kstrz(j, "policy", r->policy);
+        add_double(j, "makespan_s", m->makespan_s);
+        add_uint(j, "bytes_moved", m->bytes_in + m->bytes_out);
+        add_uint(j, "bytes_in", m->bytes_in);
+        add_uint(j, "bytes_out", m->bytes_out);
+        add_uint(j, "bytes_far", m->bytes_far);
+        add_uint(j, "bytes_cached", m->bytes_cached);
+        add_spread(j, "wait_s", &m->wait_s);
+        json_key(j, "wait_by_processors_s");
+        json_open(j, '{');
+        for (unsigned i = 0; i < SIM_SIZES; i++)
+                add_spread(j, sim_size_names[i], &m->wait_by_size_s[i]);
+        json_close(j, '}');
+        add_spread(j, "turnaround_s", &m->turnaround_s);
+        add_spread(j, "slowdown", &m->slowdown);
+        add_double(j, "fairness", m->fairness);
+        add_double(j, "utilisation", m->utilisation);
+        add_uint(j, "attempts_lost", m->lost);
+        add_double(j, "cpu_lost_s", m->lost_cpu_s);
+        add_uint(j, "decisions", m->decisions);
+        add_double(j, "decisions_per_s", decisions_per_s(m));
+        add_double(j, "wall_s", m->wall_s);
+        add_uint(j, "memory_bytes", m->memory_bytes);
+        json_close(j, '}');
+}
+
+void study_print_json(const struct study *s)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct json j = {.out = &out};
+
+        json_open(&j, '{');
+        json_kstr(&j, "workload", buf_view(&s->title));
+        add_uint(&j, "jobs", s->workload.job_count);
+        add_uint(&j, "agents", sim_site_agents(&s->site));
+        add_uint(&j, "processors", sim_site_cpus(&s->site));
+        add_uint(&j, "seed", s->seed);
+        json_key(&j, "policies");
+        json_open(&j, '[');
+        for (size_t i = 0; i < s->result_count; i++)
+                add_result(&j, &s->results[i]);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        buf_char(&out, '\n');
+        cli_print(&out);
+}
+
+/* ---- as a picture */
+struct curves {
+        struct sim_plot_series waiting[STUDY_POLICIES], moved[STUDY_POLICIES];
+        double *values[3 * STUDY_POLICIES];
+        size_t count;
+};
+
+static double *column(struct curves *c, size_t n)
+{
+        return c->values[c->count++] = mem_array(NULL, n + 1, sizeof(double));
+}
+
+/* Hours, or days when it is long. */
+static double time_unit_ms(const struct study *s, const char **ret_label)
+{
+        double longest = 0;
+
+        for (size_t i = 0; i < s->result_count; i++)
+                if (s->results[i].m.makespan_s > longest)
+                        longest = s->results[i].m.makespan_s;
+        *ret_label = longest > 3 * 86400 ? "days since the start"
+                     : longest > 7200    ? "hours since the start"
+                                         : "minutes since the start";
+        return longest > 3 * 86400 ? 86400e3 : longest > 7200 ? 3600e3 : 60e3;
+}
+
+static void add_curves(struct curves *c, const struct study *s, size_t i, double unit_ms)
+{
+        const struct sim_measures *m = &s->results[i].m;
+        double *x = column(c, m->sample_count), *waiting = column(c, m->sample_count),
+               *moved = column(c, m->sample_count);
+
+        for (size_t k = 0; k < m->sample_count; k++) {
+                x[k] = (double)m->samples[k].at_ms / unit_ms;
+                waiting[k] = (double)m->samples[k].waiting;
+                moved[k] = (double)m->samples[k].moved_bytes / 1e9;
+        }
+        c->waiting[i] = (struct sim_plot_series){s->results[i].policy, x, waiting, m->sample_count};
+        c->moved[i] = (struct sim_plot_series){s->results[i].policy, x, moved, m->sample_count};
+}
+
+int study_plot(const struct study *s, const char *file)
+{
+        struct curves c = {.count = 0};
+        struct buf out BUF_CLEANUP = {0}, title BUF_CLEANUP = {0};
+        const char *label;
+        double unit_ms = time_unit_ms(s, &label);
+        struct sim_plot_panel panels[] = {
+                {"Jobs that wait", label, "jobs", c.waiting, s->result_count, false, false, false},
+                {"Bytes moved so far", label, "GB", c.moved, s->result_count, false, false, false}};
+        struct err err;
+        int code = CLI_OK;
+
+        for (size_t i = 0; i < s->result_count; i++)
+                add_curves(&c, s, i, unit_ms);
+        buf_str(&title, buf_view(&s->title));
+        sim_plot_svg(&out, buf_z(&title), panels, sizeof(panels) / sizeof(panels[0]));
+        if (fs_write(AT_FDCWD, file, buf_view(&out), 0644, false, &err))
+                code = cli_error(CLI_FAILED, "%s", err.text);
+        for (size_t i = 0; i < c.count; i++)
+                free(c.values[i]);
+        return code;
+}

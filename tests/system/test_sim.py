@@ -1,0 +1,106 @@
+"""drover sim: real logs and workflows in virtual time, and what is told of bad ones."""
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
+HPC2N, WAGAP = os.path.join(DATA, "swf", "hpc2n.swf"), os.path.join(DATA, "swf", "wagap.swf")
+TWO = os.path.join(DATA, "swf", "two.yaml")
+
+
+@pytest.fixture
+def sim(build):
+    def call(*words, code=0):
+        done = subprocess.run([os.path.join(build, "bin", "drover"), "sim", *map(str, words)], capture_output=True,
+                              text=True, timeout=300, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return call
+
+
+def compare(sim, *words):
+    """The results by policy."""
+    answer = json.loads(sim("--json", *words))
+    return {p["policy"]: p for p in answer["policies"]}
+
+
+def test_two_real_clusters_at_once(sim):
+    """Drover's cost moves fewer bytes than blind placement, fewer of them far, and jobs end sooner."""
+    by = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", 2, "--compare", "cost,blind,fifo,cached-bytes")
+    cost, blind = by["cost"], by["blind"]
+    assert set(by) == {"cost", "blind", "fifo", "cached-bytes"}
+    assert cost["bytes_moved"] < blind["bytes_moved"]
+    assert cost["bytes_far"] < 0.8 * blind["bytes_far"]
+    assert cost["turnaround_s"]["mean"] < blind["turnaround_s"]["mean"]
+    assert cost["wait_s"]["mean"] < blind["wait_s"]["mean"]
+    assert cost["makespan_s"] <= blind["makespan_s"] * 1.001
+    assert sum(s["count"] for s in cost["wait_by_processors_s"].values()) == cost["wait_s"]["count"]
+    assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
+
+
+@pytest.mark.parametrize("name,every", [("1000genome-2ch", "1m"), ("srasearch-10a", "0"), ("epigenomics-1seq", "0")])
+def test_real_workflows(sim, name, every):
+    """The same on real workflows, that share what they read."""
+    by = compare(sim, os.path.join(DATA, "workflows", name + ".json"), "--copies", 10, "--every", every, "--agents", 8,
+                 "--cpus", 8, "--near", "200M", "--far", "20M", "--compare", "cost,blind")
+    cost, blind = by["cost"], by["blind"]
+    assert cost["bytes_moved"] < blind["bytes_moved"]
+    assert cost["bytes_far"] < blind["bytes_far"]
+    assert cost["turnaround_s"]["mean"] < blind["turnaround_s"]["mean"]
+    assert cost["makespan_s"] < blind["makespan_s"]
+
+
+def test_a_seed_is_the_same_run(sim):
+    words = ["--jobs", 500, "--classes", 20, "--agents", 12, "--every", "1m", "--mtbf", "2h", "--start-delay", "5s"]
+    runs = [compare(sim, *words, "--seed", seed)["cost"] for seed in (5, 5, 6)]
+    for run in runs:
+        for real in ("wall_s", "decisions_per_s", "memory_bytes"):
+            del run[real]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+    assert runs[0]["attempts_lost"] > 0
+
+
+def test_the_table_and_the_plot(sim, tmp_path):
+    plot = tmp_path / "p.svg"
+    text = sim("--jobs", 200, "--compare", "cost,blind", "--plot", plot)
+    assert "200 generated jobs" in text
+    lines = [line.split() for line in text.split("\n")]
+    assert ["POLICY", "MAKESPAN"] == next(line for line in lines if line[:1] == ["POLICY"])[:2]
+    assert [line[0] for line in lines if line[:1] in (["cost"], ["blind"])][:2] == ["cost", "blind"]
+    svg = ET.parse(plot).getroot()
+    texts = {t.text for t in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"cost", "blind", "Jobs that wait", "Bytes moved so far", "GB"} <= texts
+    assert len(list(svg.iter("{http://www.w3.org/2000/svg}path"))) > 10
+
+
+def test_games_with_faults(sim):
+    first = sim("--faults", "--seed", 9, "--steps", 200, "-v")
+    assert first == sim("--faults", "--seed", 9, "--steps", 200, "-v")
+    assert "seed 9:" in first and "all invariants hold" in first
+    assert json.loads(sim("--faults", "--seeds", 2, "--steps", 50, "--json"))["violations"] == 0
+
+
+def test_mistakes_are_told(sim, tmp_path):
+    bad = tmp_path / "bad.swf"
+    bad.write_text("; MaxProcs: 4\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 -1 1 -1 -1\n2 5 0 x 1\n")
+    assert f"{bad}:3: field 4 (run time) is \"x\"" in sim(bad, code=2)
+    bad.write_text("{\n \"workflow\": [}\n")
+    assert f"{bad}:2: this is no JSON" in sim(bad, code=2)
+    site = tmp_path / "site.yaml"
+    site.write_text("clusters:\n  - name: a\n    speed: 1000\n")
+    assert f"{site}:3: speed must be from 0.01 to 100" in sim("--site", site, code=2)
+    assert "no agent has that" in sim(HPC2N, "--site", _small(tmp_path), code=2)
+    assert "none of cost, blind" in sim("--compare", "best", code=2)
+    assert "No such file" in sim(tmp_path / "none.swf", code=2)
+    assert "a size is needed" in sim("--cache", "big", code=2)
+
+
+def _small(tmp_path):
+    site = tmp_path / "small.yaml"
+    site.write_text("clusters:\n  - {name: hpc2n, cpus: 2}\n")
+    return site
