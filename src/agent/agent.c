@@ -27,6 +27,7 @@ void agent_turn(void *arg)
         for (size_t i = 0; i < a->backend_count; i++)
                 a->backends[i]->runner->kind->flush(a->backends[i]->runner);
         report_flush(a);
+        stores_turn(a);
         offers_update(a, false);
         int64_t end = lease_clock_end(&a->lease);
         if (end != LEASE_CLOCK_NEVER && queues_count(a, ATTEMPT_WAITING) == 0 &&

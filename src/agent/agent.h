@@ -18,6 +18,7 @@
 #pragma once
 #include <sys/stat.h>
 
+#include "agent/cache.h"
 #include "agent/config.h"
 #include "agent/machine.h"
 #include "agent/queue.h"
@@ -31,6 +32,7 @@
 #include "ev/loop.h"
 #include "place/lease_clock.h"
 #include "place/offer.h"
+#include "place/probe_estimate.h"
 #include "run/runner.h"
 #include "wire/session.h"
 
@@ -86,7 +88,12 @@ struct attempt {
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
-        struct stage *stage;         /* what the worker does for it, or NULL */
+        struct stage *stage;    /* what the worker does for it, or NULL */
+        bool wanted;            /* its inputs were asked for */
+        unsigned waits;         /* fetches that it waits for */
+        struct input_pin *pins; /* what it has of the cache, while it is staged */
+        size_t pin_count, pin_cap;
+        struct sends *sends;         /* outputs on their way to URLs, or NULL */
         struct staged_input *inputs; /* as they were when the job began */
         size_t input_count, input_cap;
         /* the result */
@@ -138,7 +145,11 @@ struct agent {
         struct config_list denied; /* "!owner why": asked for, and not allowed by `users` */
         uint32_t child_serial;
         unsigned ticks_away; /* of the shepherd */
-        struct fetches *fetches;
+        struct cache *cache;
+        struct inputs *inputs; /* what is being fetched */
+        struct movers *movers;
+        struct stores *stores;
+        struct spool *spool;
 
         struct connection *connection;
         bool greeted; /* the server knows what we have: messages and offers may go */
@@ -264,20 +275,68 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
 void stage_worker_open(struct agent *a);
 void stage_worker_close(struct agent *a);
 
+/* inputs.c */
+struct input_pin {
+        char *key; /* as the job names it: a URL; or of what was shipped, "sha256:" and its checksum */
+        struct cached *contents;
+};
+void inputs_open(struct agent *a);
+void inputs_close(struct agent *a);
+/* 0: all that is to be fetched is in the cache, pinned. 1: stage_in is called again, or attempt_staged with
+ * what is wrong. -EINVAL with err. */
+int inputs_want(struct attempt *at, struct err *err);
+struct cached *inputs_find(const struct attempt *at, const char *key);
+struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref);
+void inputs_forget(struct attempt *at); /* neither waits nor pins any more */
+/* One of input_files at a time, expanded: calls fn with each element. 0, or what fn or the expansion said. */
+int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
+                void *arg, struct err *err);
+/* A URL other than file://: what movers fetch. The path of a file:// URL, or of none, in *ret_path (the
+ * caller's to free). */
+bool inputs_is_url(struct str element, char **ret_path);
+struct str inputs_name(struct str element); /* its name in the sandbox; empty: it has none */
+
 /* spool.c */
+struct fetch;
+void spool_fetch(struct agent *a, struct fetch *f);
 void spool_data(struct agent *a, const Drover__SpoolData *m);
 void spool_stored(struct agent *a, const Drover__SpoolStored *m);
 void spool_session_lost(struct agent *a);
 void spool_session_ready(struct agent *a);
 void spool_open(struct agent *a);
 void spool_close(struct agent *a);
-void spool_path(const struct agent *a, const unsigned char sha256[32], struct buf *ret); /* in the cache */
-/* True: all of them are in the cache. Else they are fetched, and attempt's stage_in is called again. */
-bool spool_want(struct attempt *at);
-void spool_forget(struct attempt *at);
+void spool_forget(struct attempt *at); /* uploads */
 /* Sends the files named in at->outputs, and then calls attempt_delivered. They are read from `paths`
  * (taken); or, when `data` (taken) is no -1, from there, each from where its `at` says. */
 void spool_upload(struct attempt *at, char **paths, int data);
+
+/* sends.c */
+/* An output to a URL: a file of the sandbox, or, when `data` is no -1, size bytes at `at` of that. */
+struct send_file {
+        char *from, *url; /* taken */
+        uint64_t at, size;
+};
+/* Sends them one after the other; then what goes to the spool, if there are `paths` (else NULL); then calls
+ * attempt_delivered. All are taken; data as in spool_upload. */
+void sends_start(struct attempt *at, struct send_file *files, size_t count, char **paths, int data);
+void sends_forget(struct attempt *at);
+
+/* stores.c */
+void stores_open(struct agent *a);
+void stores_close(struct agent *a);
+void stores_message(struct agent *a, const Drover__Stores *m);
+void stores_greeted(struct agent *a); /* tells all that the server is to know */
+void stores_turn(struct agent *a);    /* tells what has changed */
+void stores_tick(struct agent *a);    /* every second */
+/* What the cache knows a URL by; *ret_store is an index, or FILE_STORE_NONE. False: it is none. */
+bool stores_key(const struct agent *a, struct str url, const char *owner, struct buf *ret_key,
+                uint64_t *ret_id, size_t *ret_store);
+/* Another way to the same file: the URL under the store's n-th prefix, but the one it has. False: no more. */
+bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret);
+size_t stores_of(const struct agent *a, struct str url);
+/* A transfer was measured; store may be FILE_STORE_NONE. SIZE_MAX - 1 is the server's spool. */
+#define STORE_SPOOL (SIZE_MAX - 1)
+void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t bytes, uint64_t took_us);
 
 /* userlog.c */
 struct userlog_file_result;

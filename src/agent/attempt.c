@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
+#include "agent/movers.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -114,7 +115,6 @@ void attempt_free(struct attempt *at)
         map_take(at->a->attempts, str_make(key, 16));
         list_take(at);
         commit(at, false);
-        spool_forget(at);
         stage_cancel(at);
         limits_release(at);
         free(at->devices);
@@ -500,7 +500,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 runner_is_away(b);
                 return;
         }
-        if (stage_event(a, e))
+        if (stage_event(a, e) || movers_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {

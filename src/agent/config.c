@@ -38,6 +38,19 @@ static const struct setting settings[] = {
          "between SIGTERM and SIGKILL; 10s"},
         {"cache", SETTING_SIZE, offsetof(struct config, cache_bytes), "SIZE",
          "of inputs kept for later jobs; 10GiB"},
+        {"cache_fresh", SETTING_TIME, offsetof(struct config, cache_fresh_ms), "TIME",
+         "a copy of a URL is used for so long before its store is asked again; 1m"},
+        S(transfers, SETTING_COUNT, "N", "of URLs at the same time; 4"),
+        {"transfer_limit", SETTING_TIME, offsetof(struct config, transfer_limit_ms), "TIME",
+         "for one of them, with all its attempts; 12h"},
+        S(transfer_tries, SETTING_COUNT, "N", "attempts at one; 5"),
+        {"transfer_retry", SETTING_TIME, offsetof(struct config, transfer_retry_ms), "TIME",
+         "before the second attempt; twice as long before each further one; 1s"},
+        {"probe", SETTING_TIME, offsetof(struct config, probe_ms), "TIME",
+         "how often to measure the way to each store; 0: never; 5m"},
+        S(movers, SETTING_WORDS, NULL, NULL), /* in the file only */
+        S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
+        S(ca_file, SETTING_TEXT, "FILE", "authorities of https stores, in PEM; the system's"),
         S(kill_on_stop, SETTING_SWITCH, NULL,
           "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
         S(shepherd, SETTING_TEXT, "PROGRAM", "drover-shepherd beside this program"),
@@ -51,7 +64,13 @@ void config_init(struct config *c)
                              .cgroups = true,
                              .pids_max = 16384,
                              .kill_grace_ms = 10000,
-                             .cache_bytes = 10ull << 30};
+                             .cache_bytes = 10ull << 30,
+                             .cache_fresh_ms = 60000,
+                             .transfers = 4,
+                             .transfer_limit_ms = 12ull * 3600000,
+                             .transfer_tries = 5,
+                             .transfer_retry_ms = 1000,
+                             .probe_ms = 300000};
         config_queue_init(&c->queue);
 }
 

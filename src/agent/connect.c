@@ -238,6 +238,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 assign_inventory(a, m->inventory_reply);
                 a->greeted = true;
                 spool_session_ready(a);
+                stores_greeted(a);
                 offers_update(a, true);
                 tell_lease(a);
                 break;
@@ -249,6 +250,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 if (lease_clock_renewed(&a->lease, m->renew_ack->serial))
                         tell_lease(a);
                 break;
+        case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
         case DROVER__TO_AGENT__KIND_SPOOL_STORED: spool_stored(a, m->spool_stored); break;
         case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: userlog_write(a, m->user_log_write); return;

@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/mapping.h"
+#include "agent/movers.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -47,6 +48,7 @@ static void on_tick(void *arg)
         struct agent *a = arg;
         limits_sample(a);
         offers_tick(a);
+        stores_tick(a);
         a->ticks_away = a->backends[0]->ready ? 0 : a->ticks_away + 1;
         if (a->users_path && a->ticks_away == TICKS_AWAY) {
                 log_error("msg=\"no shepherd answers, and only root can start one\"");
@@ -127,6 +129,15 @@ static int open_all(struct agent *a, struct err *err)
         }
         a->attempts = map_new();
         a->templates = map_new();
+        struct buf cache = {0};
+        buf_printf(&cache, "%s/cache", a->config.dir);
+        MEM_CLEANUP char *cache_path = buf_take(&cache);
+        a->cache = cache_open(a->dir, "cache", cache_path, a->config.cache_bytes, err);
+        if (!a->cache)
+                return -EIO;
+        stores_open(a);
+        movers_open(a);
+        inputs_open(a);
         spool_open(a);
         stage_worker_open(a);
         machine_init(&a->machine);
@@ -150,6 +161,7 @@ static void close_all(struct agent *a)
                 journal_flush(a);
         queues_stop(a);
         stage_worker_close(a);
+        movers_close(a);
         loop_defer_cancel(a->loop, agent_turn, a);
         struct str key;
         void *value;
@@ -159,6 +171,9 @@ static void close_all(struct agent *a)
                 attempt_free(value);
         }
         spool_close(a);
+        inputs_close(a);
+        cache_close(a->cache);
+        stores_close(a);
         for (size_t at = 0; map_next(a->templates, &at, &key, &value);)
                 template_unref(value);
         journal_close(a);

@@ -14,5 +14,7 @@ struct shipped {
 void shipped_read(const struct attempt *at, struct shipped *ret);
 void shipped_deinit(struct shipped *s);
 bool shipped_wants(const struct shipped *s, const char *name);
+/* Did a file or folder of this name come along? */
+bool shipped_has(const Drover__Template *m, struct str name);
 /* A name in the sandbox: relative, without empty, "." and ".." parts. */
 bool shipped_name_valid(const char *name);

@@ -1,32 +1,19 @@
-/* Objects of the server's spool: inputs that were shipped with a submit, kept in STATE/cache by their SHA-256
- * and copied into each sandbox; and outputs of jobs whose submitter's folders are not ours, sent in chunks,
- * one file at a time. Both go on where they stopped when a session was lost. */
-#include <dirent.h>
+/* Objects of the server's spool, in chunks: inputs that were shipped with a submit, into the cache; and
+ * outputs of jobs whose submitter's folders are not ours, to the server, one file at a time. Both go on where
+ * they stopped when a session was lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/shipped.h"
+#include "agent/fetch.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 
 #define CHUNK (512u << 10)
 
-struct waiter {
-        struct waiter *next;
-        struct attempt *at;
-};
-struct fetch {
-        struct fetch *next;
-        unsigned char sha256[32];
-        uint64_t request, offset;
-        int fd;
-        EVP_MD_CTX *md;
-        struct waiter *waiters;
-};
 struct upload {
         struct upload *next;
         struct attempt *at; /* NULL: not wanted any more */
@@ -36,52 +23,15 @@ struct upload {
         uint64_t offset;
         int fd;
 };
-struct fetches {
-        int dir;
-        char *path;
-        uint64_t bytes; /* in the cache, about */
-        struct fetch *first;
+struct spool {
         struct upload *uploads, **last;
         bool asked; /* a chunk of the first upload is under way */
 };
 
-static void hex(const unsigned char sha256[32], char room[65])
-{
-        for (int i = 0; i < 32; i++)
-                snprintf(room + 2 * i, 3, "%02x", sha256[i]);
-}
-
-void spool_path(const struct agent *a, const unsigned char sha256[32], struct buf *ret)
-{
-        char name[65];
-        hex(sha256, name);
-        buf_printf(ret, "%s/%s", a->fetches->path, name);
-}
-
 void spool_open(struct agent *a)
 {
-        struct fetches *f = a->fetches = mem_new(struct fetches);
-        f->last = &f->uploads;
-        if (mkdirat(a->dir, "cache", 0700) < 0 && errno != EEXIST)
-                log_warn("msg=\"cannot make the cache\" error=\"%s\"", strerror(errno));
-        f->dir = openat(a->dir, "cache", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        struct buf b = {0};
-        buf_printf(&b, "%s/cache", a->config.dir);
-        f->path = buf_take(&b);
-        f->bytes = fs_tree_bytes(a->dir, "cache", 0);
-}
-
-static void fetch_free(struct fetch *f)
-{
-        while (f->waiters) {
-                struct waiter *w = f->waiters;
-                f->waiters = w->next;
-                free(w);
-        }
-        if (f->fd >= 0)
-                close(f->fd);
-        EVP_MD_CTX_free(f->md);
-        free(f);
+        a->spool = mem_new(struct spool);
+        a->spool->last = &a->spool->uploads;
 }
 
 static void upload_free(struct upload *u)
@@ -98,24 +48,16 @@ static void upload_free(struct upload *u)
 
 void spool_close(struct agent *a)
 {
-        struct fetches *f = a->fetches;
-        if (!f)
+        struct spool *p = a->spool;
+        if (!p)
                 return;
-        while (f->first) {
-                struct fetch *x = f->first;
-                f->first = x->next;
-                fetch_free(x);
-        }
-        while (f->uploads) {
-                struct upload *u = f->uploads;
-                f->uploads = u->next;
+        while (p->uploads) {
+                struct upload *u = p->uploads;
+                p->uploads = u->next;
                 upload_free(u);
         }
-        if (f->dir >= 0)
-                close(f->dir);
-        free(f->path);
-        free(f);
-        a->fetches = NULL;
+        free(p);
+        a->spool = NULL;
 }
 
 /* ---- fetching */
@@ -136,169 +78,56 @@ static void ask(struct agent *a, struct fetch *f)
         connect_send(a, &to);
 }
 
-static struct fetch *fetch_find(struct agent *a, const unsigned char sha256[32])
+void spool_fetch(struct agent *a, struct fetch *f)
 {
-        struct fetch *f = a->fetches->first;
-        while (f && memcmp(f->sha256, sha256, 32) != 0)
-                f = f->next;
-        return f;
-}
-
-static void part_name(const unsigned char sha256[32], char room[80])
-{
-        hex(sha256, room);
-        memcpy(room + 64, ".part", 6);
-}
-
-static struct fetch *fetch_new(struct agent *a, uint64_t request, const unsigned char sha256[32])
-{
-        struct fetch *f = mem_new(struct fetch);
-        char part[80];
-        memcpy(f->sha256, sha256, 32);
-        f->request = request;
-        part_name(sha256, part);
-        f->fd = openat(a->fetches->dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        f->md = EVP_MD_CTX_new();
-        EVP_DigestInit_ex(f->md, EVP_sha256(), NULL);
-        f->next = a->fetches->first;
-        a->fetches->first = f;
+        f->fd = cache_begin(a->cache, f->part);
+        f->sum = EVP_MD_CTX_new();
+        EVP_DigestInit_ex(f->sum, EVP_sha256(), NULL);
+        f->began_ns = clock_mono_ns();
         ask(a, f);
-        return f;
 }
 
-bool spool_want(struct attempt *at)
+static void end(struct agent *a, struct fetch *f, const char *why)
 {
-        struct agent *a = at->a;
-        const Drover__Template *m = at->t->m;
-        bool all = true;
-        struct shipped shipped;
-        shipped_read(at, &shipped);
-        for (size_t i = 0; i < m->n_spooled; i++) {
-                const Drover__SpoolRef *ref = m->spooled[i];
-                if (ref->sha256.len != 32 || !shipped_name_valid(ref->name))
-                        continue; /* move_in will say what is wrong */
-                if (!shipped_wants(&shipped, ref->name))
-                        continue;
-                char name[65];
-                hex(ref->sha256.data, name);
-                if (faccessat(a->fetches->dir, name, R_OK, 0) == 0)
-                        continue;
-                struct fetch *f = fetch_find(a, ref->sha256.data);
-                if (!f)
-                        f = fetch_new(a, at->request, ref->sha256.data);
-                struct waiter *w = mem_new(struct waiter);
-                w->at = at;
-                w->next = f->waiters;
-                f->waiters = w;
-                all = false;
-        }
-        shipped_deinit(&shipped);
-        return all;
-}
-
-/* The oldest go when the cache is too large; what a job needs again is fetched again. */
-static void make_room(struct agent *a)
-{
-        struct fetches *f = a->fetches;
-        while (f->bytes > a->config.cache_bytes) {
-                int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-                struct dirent *e;
-                char oldest[256] = "";
-                struct stat st, best = {0};
-                while (dir && (e = readdir(dir)))
-                        if (e->d_name[0] != '.' && !strchr(e->d_name, '.') &&
-                            fstatat(f->dir, e->d_name, &st, 0) == 0 &&
-                            (!*oldest || st.st_mtim.tv_sec < best.st_mtim.tv_sec)) {
-                                best = st;
-                                snprintf(oldest, sizeof(oldest), "%s", e->d_name);
-                        }
-                if (dir)
-                        closedir(dir);
-                if (!*oldest || unlinkat(f->dir, oldest, 0) < 0)
-                        break;
-                uint64_t bytes = (uint64_t)best.st_blocks * 512;
-                f->bytes -= bytes < f->bytes ? bytes : f->bytes;
-        }
-}
-
-static void fetch_end(struct agent *a, struct fetch *f, const char *error)
-{
-        struct fetch **link = &a->fetches->first;
-        while (*link != f)
-                link = &(*link)->next;
-        *link = f->next;
-        struct waiter *waiters = f->waiters;
-        f->waiters = NULL;
-        char part[80], name[65];
-        part_name(f->sha256, part);
-        hex(f->sha256, name);
+        struct cached *e = NULL;
         unsigned char got[32];
-        EVP_DigestFinal_ex(f->md, got, NULL);
-        if (!error && memcmp(got, f->sha256, 32) != 0)
-                error = "an input from the spool does not have the checksum it should have";
-        if (!error && renameat(a->fetches->dir, part, a->fetches->dir, name) < 0)
-                error = "cannot keep an input from the spool";
-        if (error)
-                unlinkat(a->fetches->dir, part, 0);
-        else
-                a->fetches->bytes += f->offset;
-        make_room(a);
-        fetch_free(f);
-        while (waiters) {
-                struct waiter *w = waiters;
-                waiters = w->next;
-                struct attempt *at = w->at;
-                free(w);
-                if (!at)
-                        continue;
-                for (struct waiter *other = waiters; other; other = other->next)
-                        if (other->at == at)
-                                other->at = NULL;
-                if (error)
-                        attempt_staged(at, HOLD_INPUT, error);
-                else
-                        stage_in(at);
-        }
+        if (!why && (EVP_DigestFinal_ex(f->sum, got, NULL) != 1 || memcmp(got, f->sha256, 32) != 0))
+                why = "an input from the spool does not have the checksum it should have";
+        if (!why && cache_keep(a->cache, f->part, f->sha256, f->offset, clock_wall_ms(), &e) < 0)
+                why = "cannot keep an input from the spool";
+        if (!why)
+                f->part[0] = 0;
+        if (!why)
+                stores_measured(a, STORE_SPOOL, PROBE_IN, f->offset,
+                                (uint64_t)(clock_mono_ns() - f->began_ns) / 1000);
+        fetch_end(f, e, EIO, why);
 }
 
 void spool_data(struct agent *a, const Drover__SpoolData *m)
 {
-        struct fetch *f = m->sha256.len == 32 ? fetch_find(a, m->sha256.data) : NULL;
-        if (!f || (!*m->error && m->offset != f->offset))
+        struct fetch *f = m->sha256.len == 32 ? fetch_find_shipped(a, m->sha256.data) : NULL;
+        if (!f || !f->sum || (!*m->error && m->offset != f->offset))
                 return;
         if (*m->error) {
-                fetch_end(a, f, m->error);
+                end(a, f, m->error);
                 return;
         }
         int r = f->fd < 0 ? -EIO : fs_write_all(f->fd, m->data.data, m->data.len);
         if (r < 0) {
-                fetch_end(a, f, "cannot write an input from the spool into the cache");
+                end(a, f, "cannot write an input from the spool into the cache");
                 return;
         }
-        EVP_DigestUpdate(f->md, m->data.data, m->data.len);
+        EVP_DigestUpdate(f->sum, m->data.data, m->data.len);
         f->offset += m->data.len;
         if (f->offset >= m->size || m->data.len == 0)
-                fetch_end(a, f, NULL);
+                end(a, f, NULL);
         else
                 ask(a, f);
 }
 
 void spool_forget(struct attempt *at)
 {
-        if (!at->a->fetches)
-                return;
-        for (struct fetch *f = at->a->fetches->first; f; f = f->next)
-                for (struct waiter **w = &f->waiters; *w;) {
-                        if ((*w)->at != at) {
-                                w = &(*w)->next;
-                                continue;
-                        }
-                        struct waiter *gone = *w;
-                        *w = gone->next;
-                        free(gone);
-                }
-        for (struct upload *u = at->a->fetches->uploads; u; u = u->next)
+        for (struct upload *u = at->a->spool ? at->a->spool->uploads : NULL; u; u = u->next)
                 if (u->at == at)
                         u->at = NULL;
 }
@@ -309,7 +138,7 @@ static void upload_next(struct agent *a);
 
 static void upload_done(struct agent *a, const char *error)
 {
-        struct fetches *f = a->fetches;
+        struct spool *f = a->spool;
         struct upload *u = f->uploads;
         struct attempt *at = u->at;
         if (!(f->uploads = u->next))
@@ -339,7 +168,7 @@ static int upload_open(struct agent *a, struct upload *u)
 
 static void upload_next(struct agent *a)
 {
-        struct fetches *f = a->fetches;
+        struct spool *f = a->spool;
         while (f->uploads && !f->uploads->at) {
                 struct upload *u = f->uploads;
                 if (!(f->uploads = u->next))
@@ -385,7 +214,7 @@ static void upload_next(struct agent *a)
 
 void spool_upload(struct attempt *at, char **paths, int data)
 {
-        struct fetches *f = at->a->fetches;
+        struct spool *f = at->a->spool;
         struct upload *u = mem_new(struct upload);
         u->at = at;
         u->paths = paths;
@@ -399,7 +228,7 @@ void spool_upload(struct attempt *at, char **paths, int data)
 
 void spool_stored(struct agent *a, const Drover__SpoolStored *m)
 {
-        struct fetches *f = a->fetches;
+        struct spool *f = a->spool;
         struct upload *u = f->uploads;
         if (!u || !f->asked)
                 return;
@@ -428,14 +257,15 @@ void spool_stored(struct agent *a, const Drover__SpoolStored *m)
 
 void spool_session_lost(struct agent *a)
 {
-        a->fetches->asked = false;
-        if (a->fetches->uploads)
-                a->fetches->uploads->offset = 0; /* the server's part is gone with the session */
+        a->spool->asked = false;
+        if (a->spool->uploads)
+                a->spool->uploads->offset = 0; /* the server's part is gone with the session */
 }
 
 void spool_session_ready(struct agent *a)
 {
-        for (struct fetch *f = a->fetches->first; f; f = f->next)
-                ask(a, f);
+        for (struct fetch *f = fetch_first(a); f; f = f->next)
+                if (f->shipped && f->sum)
+                        ask(a, f);
         upload_next(a);
 }

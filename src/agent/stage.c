@@ -314,6 +314,8 @@ void stage_cancel(struct attempt *at)
                 at->stage->w.cancelled = true;
                 at->stage = NULL;
         }
+        inputs_forget(at);
+        sends_forget(at);
         spool_forget(at);
 }
 
@@ -322,6 +324,7 @@ void stage_cancel(struct attempt *at)
 static void done_in(struct attempt *at, struct stage *s)
 {
         at->bytes_in += s->w.bytes;
+        inputs_forget(at);
         for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
                 struct stage_file *f = &s->w.files[i];
                 if (f->mtime_ns == INT64_MIN)
@@ -333,137 +336,81 @@ static void done_in(struct attempt *at, struct stage *s)
         attempt_staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
-static struct str base_name(struct str path)
+/* One element of input_files: a URL that is in the cache, or a path. */
+static int add_input(void *arg, struct str element, struct err *err)
 {
-        return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
-}
-
-/* The file itself, or something in the folder of that name. */
-static bool is_or_is_in(struct str file, struct str name)
-{
-        return str_starts(file, name) && (file.n == name.n || file.p[name.n] == '/');
-}
-
-static bool is_spooled(const Drover__Template *m, struct str name)
-{
-        for (size_t i = 0; i < m->n_spooled; i++)
-                if (is_or_is_in(str_of(m->spooled[i]->name), name))
-                        return true;
-        return false;
-}
-
-static void shipped_add(const struct attempt *at, const char *text, struct shipped *s)
-{
-        BUF_CLEANUP struct buf b = {.max = 1 << 20};
-        if (expand_text(at, text, &b, NULL) < 0)
-                return; /* said where it is used */
-        struct str rest = buf_view(&b), path;
-        while (rest.n && str_cut(&rest, ',', &path)) {
-                path = str_trim(path);
-                s->all |= path.n > 1 && path.p[path.n - 1] == '/';
-                buf_str(&s->names, base_name(path));
-                buf_char(&s->names, '\n');
-        }
-}
-
-void shipped_read(const struct attempt *at, struct shipped *ret)
-{
-        const Drover__Template *m = at->t->m;
-        *ret = (struct shipped){0};
-        for (size_t i = 0; i < m->n_steps; i++) {
-                shipped_add(at, m->steps[i]->executable, ret);
-                shipped_add(at, m->steps[i]->stdin_file, ret);
-        }
-        for (size_t i = 0; i < m->n_input_files; i++)
-                shipped_add(at, m->input_files[i], ret);
-}
-
-void shipped_deinit(struct shipped *s)
-{
-        buf_deinit(&s->names);
-}
-
-bool shipped_wants(const struct shipped *s, const char *name)
-{
-        struct str rest = buf_view(&s->names), one;
-        while (!s->all && rest.n && str_cut(&rest, '\n', &one))
-                if (one.n && is_or_is_in(str_of(name), one))
-                        return true;
-        return s->all;
-}
-
-bool shipped_name_valid(const char *name)
-{
-        struct str rest = str_of(name), part;
-        if (!*name)
-                return false;
-        while (str_cut(&rest, '/', &part))
-                if (part.n == 0 || str_eqz(part, ".") || str_eqz(part, ".."))
-                        return false;
-        return true;
-}
-
-/* One entry of input_files, which may be a list after expansion. 0 or -EINVAL. */
-static int add_inputs(struct stage *s, const char *text, struct err *err)
-{
+        struct stage *s = arg;
         struct attempt *at = s->at;
-        BUF_CLEANUP struct buf b = {.max = 1 << 20};
-        int r = expand_text(at, text, &b, err);
-        struct str rest = buf_view(&b), path;
-        while (r == 0 && rest.n && str_cut(&rest, ',', &path)) {
-                path = str_trim(path);
-                bool contents = path.n > 1 && path.p[path.n - 1] == '/';
-                while (path.n > 1 && path.p[path.n - 1] == '/')
-                        path.n--;
-                struct str name = base_name(path);
-                if (!path.n || is_spooled(at->t->m, name) ||
-                    (contents && !at->t->same_domain && at->t->m->n_spooled))
-                        continue;
-                if (str_search(path, STR("://")) > 0)
-                        return err_set(err, -EINVAL, "this agent cannot fetch the input " STR_FMT,
-                                       STR_ARG(path));
-                if (!at->t->same_domain)
-                        return err_set(err, -EINVAL,
-                                       "the input " STR_FMT " is neither in the spool nor visible here",
-                                       STR_ARG(path));
-                if (str_eqz(name, ".") || str_eqz(name, ".."))
-                        return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own",
-                                       STR_ARG(path));
-                struct stage_file *f = stage_work_file(&s->w, stage_work_join(at->iwd, path), str_dupz(name));
-                f->contents = contents;
+        MEM_CLEANUP char *file = NULL, *key = str_dupz(element);
+        struct str path = element, name = inputs_name(element);
+        if (inputs_is_url(element, &file)) {
+                struct cached *e = inputs_find(at, key);
+                struct buf from = {0};
+                if (!e)
+                        return err_set(err, -EINVAL, "the input " STR_FMT " did not come", STR_ARG(element));
+                cache_path(s->a->cache, e, &from);
+                stage_work_file(&s->w, buf_take(&from), str_dupz(name))->carried = s->a->users_path != NULL;
+                return 0;
         }
-        return r;
+        if (file)
+                path = str_of(file);
+        bool contents = path.n > 1 && path.p[path.n - 1] == '/';
+        while (path.n > 1 && path.p[path.n - 1] == '/')
+                path.n--;
+        name = inputs_name(path);
+        if (!file &&
+            (shipped_has(at->t->m, name) || (contents && !at->t->same_domain && at->t->m->n_spooled)))
+                return 0;
+        if (!file && !at->t->same_domain)
+                return err_set(err, -EINVAL, "the input " STR_FMT " is neither in the spool nor visible here",
+                               STR_ARG(path));
+        if (!name.n)
+                return err_set(err, -EINVAL, "the input " STR_FMT " has no name of its own", STR_ARG(path));
+        struct stage_file *f = stage_work_file(&s->w, stage_work_join(at->iwd, path), str_dupz(name));
+        f->contents = contents;
+        return 0;
+}
+
+static void add_shipped(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        struct shipped shipped;
+        shipped_read(s->at, &shipped);
+        for (size_t i = 0; i < m->n_spooled; i++) {
+                struct cached *e = inputs_find_shipped(s->at, m->spooled[i]);
+                struct buf path = {0};
+                if (!shipped_wants(&shipped, m->spooled[i]->name))
+                        continue;
+                if (e)
+                        cache_path(s->a->cache, e, &path);
+                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(m->spooled[i]->name));
+                f->executable = m->spooled[i]->executable;
+                f->carried = s->a->users_path != NULL;
+        }
+        shipped_deinit(&shipped);
 }
 
 void stage_in(struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
         struct agent *a = at->a;
+        struct err err = {""};
+        char name[64];
         if ((m->n_spooled == 0 && m->n_input_files == 0) || m->transfer == DROVER__TRANSFER__TRANSFER_NO) {
                 attempt_staged(at, 0, NULL);
                 return;
         }
-        if (!spool_want(at))
+        int r = inputs_want(at, &err);
+        if (r > 0)
                 return; /* called again when they are here */
-        int r = sandbox_make(at);
+        if (r == 0)
+                r = sandbox_make(at);
         struct stage *s = stage_new(at, STAGE_IN);
-        char name[64];
         sandbox_name(at, name);
-        struct shipped shipped;
-        shipped_read(at, &shipped);
-        for (size_t i = 0; i < m->n_spooled; i++) {
-                struct buf path = {0};
-                if (!shipped_wants(&shipped, m->spooled[i]->name))
-                        continue;
-                spool_path(a, m->spooled[i]->sha256.data, &path);
-                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(m->spooled[i]->name));
-                f->executable = m->spooled[i]->executable;
-                f->carried = a->users_path != NULL;
+        if (r == 0) {
+                add_shipped(s);
+                r = inputs_each(at, add_input, s, &err);
         }
-        shipped_deinit(&shipped);
-        struct err err = {""};
-        for (size_t i = 0; i < m->n_input_files && r == 0; i++)
-                r = add_inputs(s, m->input_files[i], &err);
         if (r == 0 && s->w.count > 0) {
                 if (!a->users_path)
                         s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -471,6 +418,7 @@ void stage_in(struct attempt *at)
                 return;
         }
         stage_free(s);
+        inputs_forget(at);
         attempt_staged(at, r < 0 ? HOLD_INPUT : 0, err.text);
 }
 
@@ -509,11 +457,8 @@ static int add_streams(struct stage *s, struct err *err)
                         seen[index / 64] |= 1ull << (index % 64);
                         char from[32];
                         snprintf(from, sizeof(from), ".drover_out.%d", index);
-                        struct stage_file *f = stage_work_file(
-                                &s->w, mem_dupz(from),
-                                s->w.kind == STAGE_OUT ? stage_work_join(at->iwd, buf_view(&path))
-                                                       : buf_take(&path));
-                        f->optional = true;
+                        stage_work_file(&s->w, mem_dupz(from), stage_work_place(&s->w, buf_view(&path)))
+                                ->optional = true;
                 }
         }
         return 0;
@@ -554,21 +499,32 @@ static int add_outputs(struct stage *s)
         return 0;
 }
 
-static void done_out(struct attempt *at, struct stage *s)
+/* Outputs that go to URLs, out of the list of files; *ret is for sends_start. */
+static size_t take_sends(struct stage *s, struct send_file **ret)
 {
-        at->bytes_out += s->w.bytes;
-        if (s->w.result < 0) {
-                at->hold_subcode = -s->w.result;
-                attempt_delivered(at, HOLD_OUTPUT, s->w.err.text);
-                return;
-        }
-        if (s->w.kind == STAGE_OUT) {
-                attempt_delivered(at, 0, NULL);
-                return;
-        }
-        char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
+        size_t count = 0, kept = 0;
+        *ret = mem_array(NULL, s->w.count + 1, sizeof(**ret));
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
+                if (!stage_work_is_url(f->to)) {
+                        s->w.files[kept++] = *f;
+                } else if (f->missing) {
+                        free(f->from);
+                        free(f->to);
+                } else {
+                        (*ret)[count++] = (struct send_file){f->from, f->to, f->at, f->size};
+                }
+        }
+        s->w.count = kept;
+        return count;
+}
+
+/* What goes to the server's spool: names into at->outputs, and the files' paths. */
+static char **take_outputs(struct attempt *at, const struct stage *s)
+{
+        char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
+        for (size_t i = 0; i < s->w.count; i++) {
+                const struct stage_file *f = &s->w.files[i];
                 if (f->missing)
                         continue;
                 MEM_GROW(at->outputs, at->output_cap, at->output_count + 1);
@@ -578,9 +534,24 @@ static void done_out(struct attempt *at, struct stage *s)
                 memcpy(o->sha256, f->sha256, 32);
                 paths[at->output_count++] = mem_dupz(f->from);
         }
+        paths[at->output_count] = NULL;
+        return paths;
+}
+
+static void done_out(struct attempt *at, struct stage *s)
+{
+        struct send_file *files;
+        at->bytes_out += s->w.bytes;
+        if (s->w.result < 0) {
+                at->hold_subcode = -s->w.result;
+                attempt_delivered(at, HOLD_OUTPUT, s->w.err.text);
+                return;
+        }
+        size_t count = take_sends(s, &files);
+        char **paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
         int data = s->w.data;
         s->w.data = -1;
-        spool_upload(at, paths, data);
+        sends_start(at, files, count, paths, data);
 }
 
 /* What can be done at once, is; true when nothing is left. */
@@ -589,6 +560,10 @@ static bool quick(struct stage *s)
         size_t kept = 0;
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
+                if (stage_work_is_url(f->to)) {
+                        s->w.files[kept++] = *f;
+                        continue;
+                }
                 int r = move_out(s->w.sandbox, f->from, f->to, s->w.fence, true, &s->w.bytes, &s->w.err);
                 if (r == -ENOENT && f->optional &&
                     faccessat(s->w.sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
@@ -617,11 +592,26 @@ static bool leave_empty(struct attempt *at, const char *name, struct stage *s)
         return true;
 }
 
+/* Where outputs go. */
+static int add_places(struct stage *s)
+{
+        BUF_CLEANUP struct buf b = {.max = 65536};
+        struct attempt *at = s->at;
+        int r = expand_text(at, at->t->m->output_destination, &b, &s->w.err);
+        struct str url = str_trim(buf_view(&b));
+        while (str_ends(url, STR("/")))
+                url.n--;
+        s->w.iwd = mem_dupz(at->iwd);
+        if (r == 0 && url.n && !stage_work_is_url(buf_z(&b)))
+                return err_set(&s->w.err, -EINVAL, "output_destination " STR_FMT " is no URL", STR_ARG(url));
+        s->w.destination = r == 0 && url.n ? str_dupz(url) : NULL;
+        return r == 0 ? add_streams(s, &s->w.err) : r;
+}
+
 /* With `users`: all is named, and the job's user does it. */
 static void out_by_child(struct attempt *at, struct stage *s)
 {
-        int r = add_streams(s, &s->w.err);
-        s->w.iwd = mem_dupz(at->iwd);
+        int r = add_places(s);
         if (r == 0)
                 r = add_outputs(s);
         s->w.result = r;
@@ -645,8 +635,7 @@ void stage_out(struct attempt *at)
                 out_by_child(at, s);
                 return;
         }
-        int r = add_streams(s, &s->w.err);
-        s->w.iwd = mem_dupz(at->iwd);
+        int r = add_places(s);
         char name[64];
         sandbox_name(at, name);
         /* most often that is all, and the folder is empty then: removing it says so */

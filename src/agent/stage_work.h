@@ -32,6 +32,8 @@ enum stage_kind {
         STAGE_REMOVE, /* nothing but emptying the sandbox */
 };
 struct stage_file {
+        /* OUT, HASH: `to` may be a URL. Then the file is not moved: what it holds is looked at, and with a
+         * file of the task goes there. */
         char *from, *to;
         bool contents; /* IN: of a folder, what is in it */
         bool executable;
@@ -64,6 +66,7 @@ struct stage_work {
         size_t input_count, input_cap;
         int64_t new_since_ms;
         char *iwd;
+        char *destination; /* a URL, in place of iwd; NULL: none */
         struct stage_remap *remaps;
         size_t remap_count, remap_cap;
         /* what came of it */
@@ -79,6 +82,9 @@ struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); 
 int stage_work_output(struct stage_work *w, struct str name, bool optional);
 /* Where the sandbox's file `name` belongs, absolute (OUT) or relative to iwd (HASH); the caller's. */
 char *stage_work_destination(const struct stage_work *w, const char *name);
+/* Of a name that the job's owner gave: the same; a URL stays one. */
+char *stage_work_place(const struct stage_work *w, struct str name);
+bool stage_work_is_url(const char *place);
 char *stage_work_join(const char *dir,
                       struct str name); /* dir/name; an absolute name as it is; the caller's */
 /* Adds what find_new asks for. 0, or -errno with w->err. */

@@ -4,7 +4,8 @@
  * which fill in what belongs to one job. Forms (HTCondor manual, "Submitting a job", "Function macros"):
  *   $(name)  $(name:default)  $F[fpduwnxbqa…](name)  $INT(name[,format])  $REAL(name[,format])
  * $SUBSTR(name,from[,len]) $CHOICE(index,list…)  $ENV(name[:default])  $RANDOM_CHOICE(a,b,…)
- * $RANDOM_INTEGER(min,max[,step]) $BASENAME(name[,suffix])  $DIRNAME(name)  $(DOLLAR) → $
+ * $RANDOM_INTEGER(min,max[,step]) $EVAL(expression) $STRING(expression) $BASENAME(name[,suffix])
+ * $DIRNAME(name)  $(DOLLAR) → $
  * $$(…) and $$([…]) are left as they are, and so is what only looks like a reference: $(date +%s), $5,
  * $OTHER(x). Names are case-insensitive, names of functions are not. Values are expanded again, to a bounded
  * depth. The first argument of a function is the name of a macro, or else text. $INT and $REAL know the
@@ -31,6 +32,10 @@ struct macro_world {
         enum macro_found (*lookup)(void *arg, struct str name, struct buf *out);
         const char *(*getenv)(void *arg, const char *name); /* NULL: $ENV is an error */
         uint64_t *random;                                   /* state for $RANDOM_*; NULL: an error */
+        bool random_late; /* $RANDOM_* are left to each job: they become $JOB_CHOICE and $JOB_INTEGER, late */
+        /* The value of a ClassAd expression as text, for $EVAL and $STRING; 0 or -EINVAL with err. NULL: an
+         * error. */
+        int (*evaluate)(void *arg, struct str expression, struct buf *out, struct err *err);
         bool missing_is_error; /* an unknown name without default: an error, or the empty string */
         const char *cwd;       /* what $Ff() puts before a relative path; NULL: an error */
         /* Told of each unknown name without default that became the empty string; NULL: nobody asks. */

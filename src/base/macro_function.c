@@ -291,13 +291,76 @@ static int call_choice(struct call *c)
         return rc ? rc : nth_item(c, l, (uint64_t)n);
 }
 
-static uint64_t next_random(struct call *c)
+static uint64_t mixed(uint64_t x) /* the end of splitmix64 */
 {
-        uint64_t x = *c->run->world->random += 0x9e3779b97f4a7c15u; /* splitmix64 */
-
         x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
         x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
         return x ^ (x >> 31);
+}
+
+static uint64_t next_random(struct call *c)
+{
+        return mixed(*c->run->world->random += 0x9e3779b97f4a7c15u);
+}
+
+/* A choice for each job: the call is written again under the name of its late form, with a seed before its
+ * arguments. The seed says which request and which place in its text it is, and is mixed with the job's
+ * number; so everybody who expands the text for a job, at any time, makes the same choice. */
+static int leave_to_each_job(struct call *c, const char *late_form, struct str arguments)
+{
+        *c->late = true;
+        buf_printf(c->out, "$%s(%llu,", late_form, (unsigned long long)next_random(c));
+        buf_str(c->out, arguments);
+        buf_char(c->out, ')');
+        return 0;
+}
+
+static int call_random_choice(struct call *c);
+static int call_random_integer(struct call *c);
+
+/* $JOB_CHOICE(seed,a,b,…) and $JOB_INTEGER(seed,min,max[,step]). */
+static int job_choice(struct call *c, int (*choose)(struct call *c))
+{
+        struct str rest = c->body, seed = STR_NONE;
+        BUF_CLEANUP struct buf number = {.max = 64};
+        struct macro_world world = *c->run->world;
+        struct macro_run run;
+        struct call of_job;
+        enum macro_found found;
+        uint64_t state, job;
+        bool late = false;
+        int rc;
+
+        cut_argument(&rest, &seed);
+        if (str_to_u64(seed, &state) || !rest.p)
+                return fail(c, "it has the form $JOB_…(seed,…)", STR_NONE);
+        rc = macro_value(c->run, STR("Process"), &number, &late, &found);
+        if (rc)
+                return rc;
+        if (found == MACRO_LATE || late)
+                return keep(c, c->body, NULL);
+        if (str_to_u64(buf_view(&number), &job))
+                return fail(c, "there is no job to choose for", STR_NONE);
+        state = mixed(state ^ mixed(job + 1));
+        run = *c->run;
+        world.random = &state;
+        world.random_late = false;
+        run.world = &world;
+        of_job = (struct call){&run, c->name, rest, c->out, c->late};
+        rc = choose(&of_job);
+        c->run->saw_dollar |= run.saw_dollar;
+        c->run->work = run.work;
+        return rc;
+}
+
+static int call_job_choice(struct call *c)
+{
+        return job_choice(c, call_random_choice);
+}
+
+static int call_job_integer(struct call *c)
+{
+        return job_choice(c, call_random_integer);
 }
 
 static int call_random_choice(struct call *c)
@@ -313,11 +376,13 @@ static int call_random_choice(struct call *c)
         rc = list_argument(c, c->body, &list, &late);
         if (rc)
                 return rc;
+        if (str_trim(buf_view(&list)).n == 0)
+                return fail(c, "there is nothing to choose from", STR_NONE);
+        if (c->run->world->random_late)
+                return leave_to_each_job(c, "JOB_CHOICE", buf_view(&list));
         *c->late |= late;
         for (rest = buf_view(&list); cut_argument(&rest, &item);)
                 count++;
-        if (str_trim(buf_view(&list)).n == 0)
-                return fail(c, "there is nothing to choose from", STR_NONE);
         return nth_item(c, buf_view(&list), next_random(c) % count);
 }
 
@@ -332,10 +397,12 @@ static int call_random_integer(struct call *c)
 
         if (rc)
                 return rc;
-        if (late)
-                return fail(c, "its limits can't differ from job to job", STR_NONE);
         if (!c->run->world->random)
                 return fail(c, "random choices can't be made here", STR_NONE);
+        if (late && c->run->world->random_late)
+                return leave_to_each_job(c, "JOB_INTEGER", buf_view(&text));
+        if (late)
+                return fail(c, "its limits can't differ from job to job", STR_NONE);
         for (rest = buf_view(&text); n < 3 && !rc && cut_argument(&rest, &one);)
                 rc = to_integer(c, one, &v[n++]);
         if (rc)
@@ -344,6 +411,8 @@ static int call_random_integer(struct call *c)
                 return fail(c, "it has the form $RANDOM_INTEGER(min,max[,step])", STR_NONE);
         if (v[1] < v[0] || v[2] < 1 || __builtin_sub_overflow(v[1], v[0], &range))
                 return fail(c, "it needs min <= max and a step of at least 1", STR_NONE);
+        if (c->run->world->random_late)
+                return leave_to_each_job(c, "JOB_INTEGER", buf_view(&text));
         range = range / v[2];
         buf_printf(c->out, "%lld",
                    (long long)(v[0] + (int64_t)(next_random(c) % ((uint64_t)range + 1)) * v[2]));
@@ -520,9 +589,23 @@ static int call_basename(struct call *c)
                              rest.p ? &suffix : NULL);
 }
 
-static int call_unsupported(struct call *c)
+/* $EVAL(expression) and $STRING(expression): a ClassAd, which base does not know. An argument that is the
+ * name of a macro is what the macro holds. */
+static int call_eval(struct call *c)
 {
-        return fail(c, "this function is not supported", STR_NONE);
+        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX};
+        struct err why = {{0}};
+        bool late = false;
+        int rc = argument(c, c->body, &text, &late);
+
+        if (rc)
+                return rc;
+        if (late)
+                return fail(c, "it can't look at what differs from job to job", STR_NONE);
+        if (!c->run->world->evaluate)
+                return fail(c, "expressions can't be evaluated here", STR_NONE);
+        rc = c->run->world->evaluate(c->run->world->arg, buf_view(&text), c->out, &why);
+        return rc ? fail(c, why.text, STR_NONE) : 0;
 }
 
 static const struct {
@@ -538,8 +621,10 @@ static const struct {
         {"RANDOM_INTEGER", call_random_integer},
         {"DIRNAME", call_dirname},
         {"BASENAME", call_basename},
-        {"STRING", call_unsupported}, /* these two evaluate ClassAds, which base does not know */
-        {"EVAL", call_unsupported},
+        {"JOB_CHOICE", call_job_choice}, /* what random choices become that are made for each job */
+        {"JOB_INTEGER", call_job_integer},
+        {"STRING", call_eval},
+        {"EVAL", call_eval},
 };
 
 bool macro_function_known(struct str name)

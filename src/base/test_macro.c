@@ -356,6 +356,52 @@ static void test_random(void **state)
                 assert_true(i % 2 ? seen[i] == 0 : seen[i] > 50);
 }
 
+static enum macro_found lookup_job(void *arg, struct str name, struct buf *out)
+{
+        if (!str_eqz(name, "Process"))
+                return MACRO_UNKNOWN;
+        if (!arg)
+                return MACRO_LATE;
+        buf_printf(out, "%u", *(unsigned *)arg);
+        return MACRO_FINAL;
+}
+
+/* What is left to each job: everybody who expands it for a job gets the same, and two places in a text
+ * differ. */
+static void test_random_for_each_job(void **state)
+{
+        struct macro_world submit = {.lookup = lookup_job, .random = &seed, .random_late = true};
+        struct macro_world job = {.lookup = lookup_job};
+        BUF_CLEANUP struct buf text = {0}, again = {0};
+        unsigned member, numbers[10] = {0}, differ = 0;
+        bool late = false;
+
+        (void)state;
+        seed = 7;
+        assert_int_equal(
+                macro_expand(&submit,
+                             STR("$RANDOM_INTEGER(0,9):$RANDOM_INTEGER(0,9):$RANDOM_CHOICE(a,b,$(DOLLAR))"),
+                             &text, &late, NULL),
+                0);
+        assert_true(late && str_starts(buf_view(&text), STR("$JOB_INTEGER(")));
+        assert_int_equal(macro_expand(&submit, buf_view(&text), &again, &late, NULL), 0);
+        assert_true(str_eq(buf_view(&text), buf_view(&again)));
+        job.arg = &member;
+        for (member = 0; member < 1000; member++) {
+                BUF_CLEANUP struct buf one = {0}, two = {0};
+
+                assert_int_equal(macro_expand(&job, buf_view(&text), &one, &late, NULL), 0);
+                assert_int_equal(macro_expand(&job, buf_view(&text), &two, &late, NULL), 0);
+                assert_true(!late && one.n == 5 && str_eq(buf_view(&one), buf_view(&two)));
+                numbers[one.p[0] - '0']++;
+                differ += one.p[0] != one.p[2];
+                assert_true(strchr("ab$", one.p[4]) != NULL);
+        }
+        for (int i = 0; i < 10; i++)
+                assert_in_range(numbers[i], 60, 140);
+        assert_in_range(differ, 850, 950);
+}
+
 static void test_present(void **state)
 {
         (void)state;
@@ -371,12 +417,19 @@ static void test_present(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_plain),      cmocka_unit_test(test_left_alone),
-                cmocka_unit_test(test_late),       cmocka_unit_test(test_functions),
-                cmocka_unit_test(test_file_parts), cmocka_unit_test(test_wrong),
-                cmocka_unit_test(test_too_big),    cmocka_unit_test(test_missing),
-                cmocka_unit_test(test_bare_world), cmocka_unit_test(test_random),
-                cmocka_unit_test(test_present),    cmocka_unit_test(test_expression),
+                cmocka_unit_test(test_plain),
+                cmocka_unit_test(test_left_alone),
+                cmocka_unit_test(test_late),
+                cmocka_unit_test(test_functions),
+                cmocka_unit_test(test_file_parts),
+                cmocka_unit_test(test_wrong),
+                cmocka_unit_test(test_too_big),
+                cmocka_unit_test(test_missing),
+                cmocka_unit_test(test_bare_world),
+                cmocka_unit_test(test_random),
+                cmocka_unit_test(test_random_for_each_job),
+                cmocka_unit_test(test_present),
+                cmocka_unit_test(test_expression),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

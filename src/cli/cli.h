@@ -46,6 +46,9 @@ void cli_print_table(const struct cli *cli, struct table *t);
 /* The commands, one file each: cmd_NAME.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);
+int cmd_quote(struct cli *cli, const struct options *o);
+int cmd_priority(struct cli *cli, const struct options *o);
+int cmd_shares(struct cli *cli, const struct options *o);
 int cmd_sim(struct cli *cli, const struct options *o);
 int cmd_stores(struct cli *cli, const struct options *o);
 int cmd_classad(struct cli *cli, const struct options *o);

@@ -1,4 +1,5 @@
 #include "cli/api.h"
+#include "cli/http.h"
 #include "cli/human.h"
 
 static const struct table_column columns[] = {
@@ -54,7 +55,10 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         struct buf text BUF_CLEANUP = {0};
 
         table_view(t, view_get(agent, "name"));
-        table_view(t, view_get(agent, "state"));
+        if (view_true(view_get(agent, "revoked")))
+                table_text(t, STR("revoked"));
+        else
+                table_view(t, view_get(agent, "state"));
         table_paint(t, connected ? TABLE_GREEN : TABLE_RED);
         table_view(t, view_get(queue, "name"));
         free_of_total(t, queue, "cpus", 0);
@@ -68,6 +72,26 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         add_limits(t, view_get(queue, "limits"));
 }
 
+static int revoke(struct cli *cli, const char *name)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct err err = {""};
+        int rc;
+
+        buf_addz(&path, "/v1/agents/");
+        http_escape(&path, str_of(name));
+        buf_addz(&path, "/revoke");
+        rc = api_call(cli, &(struct api_request){.method = "POST", .path = buf_z(&path)}, &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        cli_note("%s is refused from now on%s; what it runs is given to others when its leases have ended",
+                 name, view_true(view_get(answer.root, "was_connected")) ? ", and was disconnected" : "");
+        return CLI_OK;
+}
+
 int cmd_agents(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -75,9 +99,14 @@ int cmd_agents(struct cli *cli, const struct options *o)
         struct table t TABLE_CLEANUP;
         struct view agents, agent;
         size_t at = 0;
-        int code = api_get(cli, "/v1/agents", &answer);
+        int code;
 
-        (void)o;
+        if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
+                return revoke(cli, o->words[1]);
+        if (o->word_count)
+                return cli_error(CLI_USAGE, "drover agents, or drover agents revoke NAME");
+        code = api_get(cli, "/v1/agents", &answer);
+
         table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
         if (code != 0)
                 return code;

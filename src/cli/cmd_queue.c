@@ -7,7 +7,7 @@
 static const struct table_column request_columns[] = {
         {"ID", true, false},   {"OWNER", false, true}, {"SUBMITTED", false, false}, {"JOBS", true, false},
         {"IDLE", true, false}, {"RUN", true, false},   {"HELD", true, false},       {"DONE", true, false},
-        {"FAIL", true, false}, {"RM", true, false},    {"COMMAND", false, true}};
+        {"FAIL", true, false}, {"RM", true, false},    {"END", true, false},        {"COMMAND", false, true}};
 static const struct table_column job_columns[] = {
         {"ID", true, false},    {"OWNER", false, true},  {"STATE", false, false}, {"TIME", true, false},
         {"AGENT", false, true}, {"STARTS", true, false}, {"NOTE", false, true},   {"COMMAND", false, true}};
@@ -57,6 +57,10 @@ static int add_request(void *arg, struct view r)
         count_cell(t, view_integer(view_get(r, "completed"), 0), TABLE_PLAIN);
         count_cell(t, view_integer(view_get(r, "failed"), 0), TABLE_RED);
         count_cell(t, view_integer(view_get(r, "removed"), 0), TABLE_PLAIN);
+        buf_reset(&text);
+        if (view_integer(view_get(r, "eta_end_ms"), 0))
+                human_duration(&text, view_integer(view_get(r, "eta_end_ms"), 0) - l->cli->now_ms);
+        table_text(t, buf_view(&text));
         request_name(t, r);
         table_end_row(t);
         l->idle += idle;

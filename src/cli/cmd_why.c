@@ -1,8 +1,12 @@
 #include "cli/api.h"
+#include "cli/cost.h"
+#include "cli/human.h"
 #include "cli/jobs.h"
 
 static const struct table_column columns[] = {
         {"AGENT", false, true}, {"QUEUE", false, false}, {"VERDICT", false, false}, {"REASON", false, true}};
+static const struct table_column cost_columns[] = {
+        {"AGENT", false, true}, {"QUEUE", false, false}, COST_COLUMNS};
 
 static enum table_colour verdict_colour(struct view verdict)
 {
@@ -29,6 +33,45 @@ static void add_agent(struct table *t, struct view agent)
         table_text(t, buf_view(&reason));
 }
 
+static void print_costs(struct cli *cli, struct view agents)
+{
+        struct buf line BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view agent;
+        size_t at = 0;
+
+        table_init(&t, cost_columns, sizeof(cost_columns) / sizeof(cost_columns[0]));
+        while (view_next(agents, &at, &agent)) {
+                if (!view_there(view_get(agent, "cost")))
+                        continue;
+                table_view(&t, view_get(agent, "name"));
+                table_view(&t, view_get(agent, "queue"));
+                cost_cells(&t, view_get(agent, "cost"));
+        }
+        if (table_rows(&t) == 0)
+                return;
+        buf_char(&line, '\n');
+        cli_print(&line);
+        cli_print_table(cli, &t);
+}
+
+static void add_eta(struct cli *cli, struct view root, struct buf *out)
+{
+        int64_t start_ms = view_integer(view_get(root, "eta_start_ms"), 0);
+
+        if (start_ms == 0)
+                return;
+        buf_addz(out, view_is(view_get(root, "state"), "idle") ? "It is expected to start " : "It started ");
+        if (view_is(view_get(root, "state"), "idle"))
+                cost_time(out, start_ms, cli->now_ms);
+        else
+                human_time(out, start_ms, cli->now_ms);
+        buf_addz(out, " and to end ");
+        cost_time(out, view_integer(view_get(root, "eta_end_ms"), 0), cli->now_ms);
+        buf_addz(out, ".\n");
+        cost_error_line(out, view_get(root, "eta_error"));
+}
+
 int cmd_why(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -53,6 +96,7 @@ int cmd_why(struct cli *cli, const struct options *o)
                 view_text(item, &out);
                 buf_char(&out, '\n');
         }
+        add_eta(cli, answer.root, &out);
         at = 0;
         list = view_get(answer.root, "agents");
         while (view_next(list, &at, &item))
@@ -62,5 +106,6 @@ int cmd_why(struct cli *cli, const struct options *o)
         cli_print(&out);
         if (table_rows(&t) > 0)
                 cli_print_table(cli, &t);
+        print_costs(cli, view_get(answer.root, "agents"));
         return CLI_OK;
 }

@@ -166,11 +166,18 @@ const struct command commands[] = {
         {"agent", RUNNING, "run an agent only", "[OPTIONS]",
          "Becomes `drover-agent` with the same options: see drover-agent(8).", NULL, none, 0, WORDS_ANY, "",
          true, cmd_program},
-        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS]",
+        {"agents", RUNNING, "list the agents and what they have", "[OPTIONS] [revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
-         "which limits it really enforces on jobs.",
-         NULL, json_only, 0, 0, "", false, cmd_agents},
+         "which limits it really enforces on jobs.\n\n"
+         "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
+         "no "
+         "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
+         "given "
+         "to others when its leases have ended, as the agent may go on with it until then. With a new token "
+         "made for its name it can join again.",
+         "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
+         json_only, 0, 2, "", false, cmd_agents},
         {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "
@@ -202,6 +209,17 @@ const struct command commands[] = {
          "done\n"
          "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe",
          submit_options, 1, 1, "files", false, cmd_submit},
+        {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
+         "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
+         "start "
+         "and end if all ran there, how many bytes would be moved (MOVED), what it would cost (ALL: of all "
+         "jobs), and what excludes the other places. WAIT, FETCH, RUN, SEND and TOTAL are times of one job, "
+         "and PRICE is its price; HELD is how much of its inputs and image the place has already, of how "
+         "much. "
+         "A question mark is a run time that nobody knows yet: the attribute ExpectedRunTime (seconds) says "
+         "what the author expects. Of each queue statement the first job stands for all.",
+         "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
+         json_only, 1, 1, "files", false, cmd_quote},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",
          "Waits until all jobs named are finished. Held jobs are not finished: it says so and goes on "
          "waiting. It also "
@@ -221,7 +239,7 @@ const struct command commands[] = {
 
         {"queue", LOOKING, "list requests, or jobs", "[OPTIONS] [ID...]",
          "Lists the requests that aren't finished; with ids, or with --jobs, --state or --constraint, their "
-         "jobs.",
+         "jobs. END is how long it is expected to take until the last job of the request has ended.",
          "drover queue\n  all requests\ndrover queue 7 --state held\n  held jobs of request 7\n"
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
@@ -234,7 +252,11 @@ const struct command commands[] = {
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
          "for a held "
-         "one why it is held.",
+         "one why it is held. Then when it is expected to start and to end, and what it would take at each "
+         "place that would have it: WAIT for room, FETCH inputs and images that are not there, RUN, SEND "
+         "outputs, their TOTAL, how much the place has HELD of what it needs, and the PRICE. A job goes "
+         "where "
+         "the total is least, unless its Rank says otherwise.",
          NULL, json_only, 1, 1, "jobs", false, cmd_why},
         {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",
          "Lists the pools of units that running jobs draw on: those of the server's settings and those that "
@@ -245,6 +267,22 @@ const struct command commands[] = {
          "jobs one "
          "user may have running, and in the queue. See drover-priority(7).",
          NULL, json_only, 0, 0, "", false, cmd_limits},
+        {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
+         "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "
+         "quality of "
+         "service, its size, its age and its owner's own priority, each as its weight counts it, and how "
+         "many idle "
+         "jobs go before it. See drover-priority(7); `drover prio` changes the owner's own.",
+         "drover priority 7.42", json_only, 1, 1, "jobs", false, cmd_priority},
+        {"shares", LOOKING, "list accounts, their shares and what they have had", "[OPTIONS]",
+         "Lists the accounts of the settings and the users that have used something or want to: their "
+         "shares, what "
+         "part of the pool these are worth among those that want something now, the processor-hours that "
+         "count "
+         "against them (halved with each half-life), the processors that they have had on average of late, "
+         "those "
+         "that they take now, and their running and waiting jobs. See drover-priority(7).",
+         NULL, json_only, 0, 0, "", false, cmd_shares},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
          "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
          cmd_history},

@@ -175,6 +175,19 @@ static int post(struct submit *s, const char *path, struct api_answer *answer)
         }
 }
 
+/* What the server will not do, though it has taken the request. */
+static void print_warnings(const struct api_answer *answer)
+{
+        struct view all = view_get(answer->root, "warnings"), one;
+
+        for (size_t at = 0; view_next(all, &at, &one);) {
+                BUF_CLEANUP struct buf text = {0};
+
+                view_text(one, &text);
+                cli_note("%s", buf_z(&text));
+        }
+}
+
 int submit_send(struct submit *s, struct api_answer *ret)
 {
         int code = send_files(s);
@@ -187,5 +200,8 @@ int submit_send(struct submit *s, struct api_answer *ret)
         if (s->body.n > SUBMIT_BODY_MAX)
                 return cli_error(CLI_FAILED, "%s: the request is %zu MiB, and the server takes %u", s->file,
                                  s->body.n >> 20, SUBMIT_BODY_MAX >> 20);
-        return post(s, "/v1/requests", ret);
+        code = post(s, "/v1/requests", ret);
+        if (code == 0 && !s->quiet)
+                print_warnings(ret);
+        return code;
 }

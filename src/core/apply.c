@@ -241,6 +241,7 @@ static void start(struct core *c, struct job *j, int64_t started_ms, int64_t at_
         if (!j->first_started_ms)
                 j->first_started_ms = j->started_ms;
         j->ended = false;
+        eta_started(c, j);
 }
 
 static void take_result(struct core *c, struct job *j, const struct event *e)
@@ -264,6 +265,12 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         if (e->outcome == CORE_EXITED && !c->config.shadow && j->ended_ms >= j->started_ms)
                 estimate_learn(c, request_part(j->request, j->member, NULL), j->queue,
                                j->ended_ms - j->started_ms, e->bytes_out);
+        j->bytes_in += e->bytes_in;
+        j->bytes_out += e->bytes_out;
+        if (!c->replaying) {
+                c->moved.bytes_in += e->bytes_in;
+                c->moved.bytes_out += e->bytes_out;
+        }
         j->cpu_user_ms += e->cpu_user_ms;
         j->cpu_system_ms += e->cpu_system_ms;
         if (e->memory_peak_bytes > j->memory_peak_bytes)

@@ -1,6 +1,5 @@
 #include "core/better.h"
 
-#include "classad/match.h"
 #include "core/busy.h"
 #include "core/state.h"
 
@@ -12,7 +11,7 @@
 
 static int64_t longest_wait(const struct core *c, const struct part *p)
 {
-        return p->better_wait_ms >= 0 ? p->better_wait_ms : c->config.better_wait_ms;
+        return p->template->better_wait_ms >= 0 ? p->template->better_wait_ms : c->config.better_wait_ms;
 }
 
 /* Since when it waits; 0: too many others do. */
@@ -54,11 +53,8 @@ static bool suits(struct core *c, const struct class *k, struct queue *q)
         struct ad *whole;
         bool yes;
 
-        if (!queue_allows_owner(q, k->owner) || k->leaks || (k->labels & ~q->agent->cleared))
-                return false;
         whole = queue_whole_ad(c, q);
-        yes = match_one_way(&c->eval, k->ad, whole) &&
-              (q->job_specific || match_one_way(&c->eval, whole, k->ad));
+        yes = eta_suits(c, k, q, whole);
         ad_free(whole);
         return yes;
 }

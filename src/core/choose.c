@@ -3,12 +3,17 @@
  * least cost (cost.h) to the job that goes first; then the one with more free processors. */
 #include "core/choose.h"
 
+#include "core/deferral.h"
+
 #include "classad/match.h"
+#include "core/estimate.h"
 
 /* So many places are compared for a class that names a Rank or reads data; for one to which they differ by
  * speed and price only. */
 #define PLACES_MAX   5000u
-#define PLACES_ALIKE 64u
+#define PLACES_ALIKE 16u
+/* A job without data that is over so soon does not care how fast a place is. */
+#define ALIKE_MS 2000
 
 static bool agree(struct core *c, const struct class *k, const struct queue *q)
 {
@@ -22,7 +27,7 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
         c->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
-        if (k->leaks || (k->labels & ~q->agent->cleared))
+        if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
         return need_fits(ret_need, q) && agree(c, k, q);
@@ -30,32 +35,41 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
 
 /* ---- of several places, for a class */
 
-bool choose_class_prefers(const struct core *c, const struct class *k)
+static const struct part *first_part(const struct class *k)
 {
-        return k->has_rank || c->config.placement != CORE_PLACE_BLIND;
+        const struct bucket *b = class_first_bucket(k);
+
+        return &b->request->parts[b->part];
+}
+
+bool choose_class_prefers(struct core *c, const struct class *k)
+{
+        const struct part *p;
+
+        if (k->has_rank || c->config.placement == CORE_PLACE_BLIND)
+                return k->has_rank;
+        p = first_part(k);
+        return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
 }
 
 size_t choose_places_max(const struct core *c, const struct class *k)
 {
-        const struct bucket *b = class_first_bucket(k);
-
-        if (k->has_rank || (data_counts(c) && b->request->parts[b->part].inputs))
-                return PLACES_MAX;
-        return PLACES_ALIKE;
+        return k->has_rank || (data_counts(c) && first_part(k)->inputs) ? PLACES_MAX : PLACES_ALIKE;
 }
 
 static double cost_to_first(struct core *c, const struct class *k, const struct queue *q)
 {
         const struct bucket *b = class_first_bucket(k);
-        const struct part *p = &b->request->parts[b->part];
         struct core_cost cost;
+        int64_t seconds;
 
         if (c->config.placement == CORE_PLACE_BLIND)
                 return 0;
-        cost_of(c, p, (uint32_t)set_first(&b->idle), q, &cost);
+        cost_of(c, first_part(k), (uint32_t)set_first(&b->idle), q, &cost);
         if (c->config.placement == CORE_PLACE_CACHED)
                 return -(double)cost.bytes_held;
-        return (double)(cost.total_ms / 1000);
+        seconds = cost.total_ms / 1000;
+        return (double)seconds;
 }
 
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)

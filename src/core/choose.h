@@ -14,7 +14,7 @@ struct candidate {
         double cost; /* lower is better; in whole seconds, so that what is about the same counts as that */
 };
 /* Does it matter to the class which of the places that it can use it gets? */
-bool choose_class_prefers(const struct core *c, const struct class *k);
+bool choose_class_prefers(struct core *c, const struct class *k);
 /* So many that it can use are compared, those with most room. It has idle members. */
 size_t choose_places_max(const struct core *c, const struct class *k);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */

@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/order.h"
+#include "core/qos.h"
 
 static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
 {
@@ -47,21 +49,49 @@ static bool varies(const struct ad *ad, symbol name)
         return ad_find(ad, name) && !ad_literal(ad, name, &v);
 }
 
-/* What stands in a job's ad. 0 and a reference, -EINVAL, -E2BIG. */
+/* The stores that the members read from, as limits. */
+static int add_stores(struct core *c, const struct class *k, struct draws **draws, struct err *err)
+{
+        BUF_CLEANUP struct buf all = {0};
+        struct draws *with;
+        int r;
+
+        if (k->stores == 0)
+                return 0;
+        if (*draws)
+                buf_addz(&all, (*draws)->text);
+        for (size_t i = 0; i < c->sites.store_count && i < 64; i++)
+                if (k->stores >> i & 1)
+                        buf_printf(&all, "%sstore/" STR_FMT, all.n ? "," : "",
+                                   STR_ARG(c->sites.stores[i].urls.name));
+        r = limits_parse(c->limits, buf_view(&all), true, &with, err);
+        if (r != 0)
+                return r;
+        draws_unref(c->limits, *draws);
+        *draws = with;
+        return 0;
+}
+
+/* What stands in a job's ad, and its quality of service. 0 and a reference, -EINVAL, -E2BIG. */
 static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
                        struct err *err)
 {
-        struct value v;
+        const struct qos *qos = qos_of(c, ad);
+        struct buf BUF_CLEANUP all = {0};
+        struct value v = {.type = VALUE_UNDEFINED};
+        int r;
 
         *ret = NULL;
-        if (!ad_find(ad, c->attr.ConcurrencyLimits))
-                return 0;
-        eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
-        if (v.type == VALUE_UNDEFINED)
-                return 0;
-        if (v.type != VALUE_STRING)
+        if (ad_find(ad, c->attr.ConcurrencyLimits))
+                eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
+        if (v.type != VALUE_UNDEFINED && v.type != VALUE_STRING)
                 return err_set(err, -EINVAL, "ConcurrencyLimits is no text");
-        return limits_parse(c->limits, v.string, false, ret, err);
+        r = v.type == VALUE_STRING ? limits_parse(c->limits, v.string, false, ret, err) : 0;
+        if (r || !qos)
+                return r;
+        buf_printf(&all, "qos/%s,%s", qos->name, *ret ? (*ret)->text : "");
+        draws_unref(c->limits, *ret);
+        return limits_parse(c->limits, buf_view(&all), true, ret, err);
 }
 
 void claim_class_init(struct core *c, struct class *k)
@@ -69,11 +99,13 @@ void claim_class_init(struct core *c, struct class *k)
         struct str owner = str_of(k->owner);
 
         k->user = owner_limit(c, "user", k->owner);
+        k->qos = qos_of(c, k->ad);
         k->draws_vary = varies(k->ad, c->attr.ConcurrencyLimits);
         /* Late attributes are looked at here first: a wrong one keeps the class waiting, and `why` says so.
          */
         if (!k->draws_vary)
-                k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0;
+                k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
+                               add_stores(c, k, &k->draws, NULL) != 0;
         if (shares_resolve(c->shares, owner, account_name(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);
@@ -112,6 +144,8 @@ int claim_draws(struct core *c, const struct class *k, const struct queue *q, st
                 return 0;
         }
         r = parse_draws(c, k->ad, q->ad, ret, err);
+        if (r == 0)
+                r = add_stores(c, k, ret, err);
         return r ? -EINVAL : 0;
 }
 
@@ -154,9 +188,11 @@ int claim_begin(struct core *c, struct job *j, struct str account, struct str dr
 {
         int r = take(c, j, account, draws, err);
 
-        if (!r && j->account)
-                account_begin(c->shares, j->account, j->rate, at_ms);
-        return r;
+        if (r || !j->account)
+                return r;
+        account_begin(c->shares, j->account, j->rate, at_ms);
+        order_account_changed(c, j->account);
+        return 0;
 }
 
 int claim_resume(struct core *c, struct job *j, struct str account, struct str draws, struct err *err)
@@ -180,8 +216,10 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms)
         j->draws = NULL;
         if (j->request->user)
                 limit_give_back(j->request->user, 1, on_woken, c);
-        if (j->account)
+        if (j->account) {
                 account_end(c->shares, j->account, j->rate, at_ms);
+                order_account_changed(c, j->account);
+        }
         j->account = NULL;
 }
 
@@ -218,6 +256,8 @@ static int check_part(struct core *c, struct str owner, const struct ad *ad, str
         draws_unref(c->limits, draws);
         if (!r)
                 r = shares_resolve(c->shares, owner, account_name(c, ad), &account, err);
+        if (!r)
+                r = qos_check(c, owner, ad, err);
         eval_reset(&c->eval);
         return r;
 }

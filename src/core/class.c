@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "classad/print.h"
 #include "core/claim.h"
+#include "core/deferral.h"
 #include "core/order.h"
 
 struct names {
@@ -65,8 +66,10 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->ConcurrencyLimits,
                                 a->AccountingGroup,
                                 a->AcctGroup,
-                                a->QOS};
-        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,
+                                a->QOS,
+                                a->DeferralTime,
+                                a->DeferralWindow};
+        const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
 
@@ -187,12 +190,15 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         const struct attributes *a = &c->attr;
         struct class *k;
         bool cpus, memory, disk, leaks;
-        uint64_t labels;
+        uint64_t labels, stores;
 
         make_key(c, r, p, member, ad, &key);
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
                 buf_printf(&key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
+        stores = inputs_limited_stores(c, p->inputs);
+        if (stores)
+                buf_printf(&key, "stores %llx\n", (unsigned long long)stores);
         k = map_get(c->classes, buf_view(&key));
         if (k) {
                 ad_free(ad);
@@ -208,6 +214,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->buckets.before = before;
         k->owner = mem_dupz(r->owner);
         k->labels = labels;
+        k->stores = stores;
         k->leaks = leaks;
         c->leaks_wanted |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
@@ -220,6 +227,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         else
                 k->lease_ms *= 1000;
         claim_class_init(c, k);
+        deferral_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         index_class_add(c, k);
         return k;
@@ -233,6 +241,7 @@ void class_unref(struct core *c, struct class *k)
         index_class_drop(c, k);
         map_take(c->classes, str_of(k->key));
         claim_class_deinit(c, k);
+        deferral_class_deinit(c, k);
         ad_free(k->ad);
         template_unref(c, k->template);
         heap_deinit(&k->buckets);
@@ -246,7 +255,7 @@ void class_bucket_moved(struct core *c, struct bucket *b)
         if (!b->class || b->node.place == 0)
                 return;
         heap_moved(&b->class->buckets, &b->node);
-        index_class_changed(c, b->class);
+        order_class_changed(c, b->class);
 }
 
 void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
@@ -258,9 +267,11 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
         if (b->node.place == 0)
                 heap_put(&k->buckets, &b->node);
         k->idle += more;
-        if (k->idle == more)
+        if (k->idle == more) {
                 class_look_again(c, k);
-        index_class_changed(c, k);
+                order_class_ready(c, k);
+        }
+        order_class_changed(c, k);
 }
 
 void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
@@ -274,9 +285,11 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
         if (set_count(&b->idle) > 0)
                 return;
         heap_take(&k->buckets, &b->node);
-        if (k->idle == 0)
+        if (k->idle == 0) {
                 class_look_no_more(c, k);
-        index_class_changed(c, k);
+                order_class_gone(c, k);
+        }
+        order_class_changed(c, k);
 }
 
 struct bucket *class_first_bucket(const struct class *k)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/qos.h"
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
@@ -16,6 +17,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->magic = CORE_MAGIC;
         c->config = *config;
         c->world = *world;
+        if (!c->config.weights.given)
+                c->config.weights = (struct order_weights){.fair_share = 1, .qos = 1};
         if (!c->config.lease_ms)
                 c->config.lease_ms = 300000;
         if (!c->config.lease_margin_ms)
@@ -40,6 +43,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->classes = map_new();
         c->agents = map_new();
         c->limits = limits_new();
+        c->qualities = map_new();
         c->some_limit = limits_get(c->limits, STR("any/limit"));
         c->shares = shares_new(&config->share);
         c->index = index_new();
@@ -55,6 +59,7 @@ void core_free(struct core *c)
         data_deinit(c);
         estimates_deinit(c);
         index_free(c->index);
+        eta_free(c->eta);
         agents_free(c);
         free(c->dirty);
         free(c->changed);
@@ -65,6 +70,7 @@ void core_free(struct core *c)
         map_free(c->uuids);
         idmap_free(c->requests);
         limits_free(c->limits);
+        qos_deinit(c);
         shares_free(c->shares);
         eval_deinit(&c->eval);
         symbols_free(c->symbols);

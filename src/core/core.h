@@ -16,6 +16,7 @@
 #include "classad/eval.h"
 #include "core/cost.h"
 #include "core/data.h"
+#include "core/eta.h"
 #include "core/event.h"
 #include "core/job.h"
 #include "core/share.h"
@@ -52,7 +53,10 @@ enum core_hold_code {
         CORE_HOLD_OUTPUT = 12,
         CORE_HOLD_INPUT = 13,
         CORE_HOLD_SUBMIT = 15,
+        CORE_HOLD_DEFERRAL_MISSED = 20,
         CORE_HOLD_LIMIT = 34,
+        CORE_HOLD_JOB_DURATION = 46,
+        CORE_HOLD_EXECUTE_DURATION = 47,
 };
 
 /* What is to be run where: one group of members of one part under one fence. Borrowed during the call. */
@@ -102,6 +106,16 @@ enum core_placement {
         CORE_PLACE_CACHED, /* the place that holds most of the job's bytes, whatever else it costs */
 };
 
+/* What a class's standing is made of, see order.h. */
+struct order_weights {
+        bool given;        /* false: fair_share and qos 1, the others 0 */
+        double fair_share; /* points for each processor of an account, and of the pool's share that is its */
+        double qos;        /* for each point of the quality of service */
+        double size;       /* for each processor that the job asks for */
+        double age;        /* for each hour since the submit */
+        double user;       /* for each point of JobPrio, among all users' jobs */
+};
+
 struct core_config {
         int64_t lease_ms;         /* default lease; 0: 5 min */
         int64_t lease_margin_ms;  /* the server waits so much longer than the agent; 0: 10 s */
@@ -112,6 +126,7 @@ struct core_config {
         bool shadow;              /* only replays, to make snapshots: no matching, no templates */
         uint64_t seed;            /* of random() in users' expressions */
         struct share_config share;
+        struct order_weights weights;
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
 };
@@ -123,6 +138,12 @@ struct symbols *core_symbols(struct core *c);
  * running jobs of a user, "queued/NAME@DOMAIN" his jobs in the queue, with a star for the name those of each.
  */
 void core_limit_set(struct core *c, struct str name, int64_t units);
+/* A group of accounts, see shares_set_group. 0, CORE_INVALID with err. */
+int core_account_set(struct core *c, struct str group, double shares, const struct str *users,
+                     size_t user_count, struct err *err);
+/* A quality of service, and who may ask for it (nobody named: everybody). */
+void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
+                  size_t user_count);
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms); /* before the calls of a turn */
 
 /* ---- users' commands */
@@ -316,6 +337,7 @@ enum core_verdict {
 struct core_why {
         const char *agent, *queue;
         enum core_verdict verdict;
+        struct core_cost cost;    /* with FITS and BUSY: what it would take to have the result from there */
         struct str clause, value; /* the first clause that is not true, and what it gave; OWNER_REFUSED: value
                                      is why, if the agent has said so */
 };
@@ -357,6 +379,33 @@ void core_limit_users(struct core *c, const char *name,
  * how many it draws. */
 int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct core_limit *ret,
                    int64_t *ret_units);
+
+/* The tree of accounts, and what each has had. */
+struct core_account {
+        const char *path;    /* "physics.cms", "physics.cms/ann@local", "/ann@local" */
+        bool user;           /* a leaf: one user */
+        double shares, part; /* part: of the pool, among those that want something now; 0: it wants nothing */
+        double usage_s;      /* processor-seconds, decayed */
+        double mean_cpus;    /* processors of late */
+        double cpus;         /* that its attempts take now */
+        uint64_t running, waiting; /* attempts; idle jobs */
+};
+void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_account *a),
+                   void *arg); /* by path */
+
+/* What a job's place in the order is made of: points by each, and their sum. */
+struct core_priority {
+        const char *account;
+        const char *qos; /* NULL: none */
+        int64_t job_prio;
+        double age_h; /* since the submit */
+        double cpus;  /* that it asks for */
+        double qos_points, size_points, age_points, user_points, fair_share_points, total;
+        double part, lately_cpus, now_cpus; /* of its account: what fair share looks at */
+        uint64_t ahead;                     /* idle jobs that go before those of its class */
+};
+int core_job_priority(struct core *c, uint64_t request, uint32_t member,
+                      struct core_priority *ret); /* 0; CORE_UNKNOWN: not idle */
 
 /* Invariants, for tests and `droverd --check`: NULL, or a sentence about the first that does not hold. */
 const char *core_check(struct core *c);

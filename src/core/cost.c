@@ -13,22 +13,16 @@ struct sum {
         struct core_cost *cost;
 };
 
-static struct link link_of(const struct agent_data *d, size_t store)
+static double transfer_us(const struct agent_data *d, size_t store, uint64_t bytes, bool out)
 {
         struct link l = {0};
+        uint64_t rate;
 
         if (d && store < d->link_count)
                 l = d->links[store];
-        if (!l.measured_ms || l.bytes_per_s == 0)
-                l = (struct link){COST_LATENCY_US, COST_BYTES_PER_S, 0};
-        return l;
-}
-
-static double transfer_us(const struct agent_data *d, size_t store, uint64_t bytes)
-{
-        struct link l = link_of(d, store);
-
-        return (double)l.latency_us + (double)bytes * 1e6 / (double)l.bytes_per_s;
+        rate = out && l.bytes_per_s_out ? l.bytes_per_s_out : l.bytes_per_s;
+        return (double)(l.measured_ms ? l.latency_us : COST_LATENCY_US) +
+               (double)bytes * 1e6 / (double)(rate ? rate : COST_BYTES_PER_S);
 }
 
 static bool add_input(void *arg, const struct input *f)
@@ -39,7 +33,7 @@ static bool add_input(void *arg, const struct input *f)
         if (agent_holds(s->agent, f->id))
                 s->cost->bytes_held += f->bytes;
         else
-                *(f->image ? &s->image_us : &s->fetch_us) += transfer_us(s->data, f->store, f->bytes);
+                *(f->image ? &s->image_us : &s->fetch_us) += transfer_us(s->data, f->store, f->bytes, false);
         return true;
 }
 
@@ -52,9 +46,9 @@ static void add_price(const struct part *p, const struct queue *q, struct core_c
 {
         if (!(q->price > 0))
                 return;
-        ret->price = q->price * (double)p->cpus * (double)ret->run_ms / HOUR_MS;
-        if (p->price_weight > 0)
-                ret->price_ms = to_ms(ret->price * p->price_weight * 1e6);
+        ret->price = q->price * (double)p->template->cpus * (double)ret->run_ms / HOUR_MS;
+        if (p->template->price_weight > 0)
+                ret->price_ms = to_ms(ret->price * p->template->price_weight * 1e6);
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
@@ -69,7 +63,7 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         ret->run_ms = estimate_run_ms(c, p, q, &ret->run_known);
         ret->bytes_out = estimate_bytes_out(p);
         if (ret->bytes_out)
-                ret->send_ms = to_ms(transfer_us(s.data, p->output_store, ret->bytes_out));
+                ret->send_ms = to_ms(transfer_us(s.data, p->output_store, ret->bytes_out, true));
         add_price(p, q, ret);
         ret->total_ms = ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
 }

@@ -140,6 +140,16 @@ static void agents_again(struct core *c)
         }
 }
 
+/* Jobs that read from it at once: a limit of Drover's own. */
+static void limit_store(struct core *c, const struct core_store *s)
+{
+        BUF_CLEANUP struct buf name = {0};
+
+        buf_printf(&name, "store/" STR_FMT, STR_ARG(s->urls.name));
+        if (s->concurrency)
+                limits_set(c->limits, buf_view(&name), s->concurrency);
+}
+
 int core_data_set(struct core *c, const struct core_data *data, struct err *err)
 {
         struct sites s = {0};
@@ -155,6 +165,8 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
         }
         sites_deinit(&c->sites);
         c->sites = s;
+        for (size_t i = 0; i < s.store_count; i++)
+                limit_store(c, &s.stores[i]);
         agents_again(c);
         for (struct request *q = c->first; q && !c->config.shadow; q = q->next)
                 if (!request_ended(q))
@@ -333,7 +345,8 @@ void core_links(struct core *c, const char *agent, const struct core_link *links
                         memset(d->links + d->link_count, 0, (at + 1 - d->link_count) * sizeof(*d->links));
                         d->link_count = at + 1;
                 }
-                d->links[at] = (struct link){links[i].latency_us, links[i].bytes_per_s, c->now_ms};
+                d->links[at] = (struct link){links[i].latency_us, links[i].bytes_per_s,
+                                             links[i].bytes_per_s_out, c->now_ms};
         }
 }
 
@@ -358,4 +371,9 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
         }
         free(links);
         free(all);
+}
+
+void core_bytes_moved(const struct core *c, struct core_moved *ret)
+{
+        *ret = c->moved;
 }

@@ -24,7 +24,7 @@ struct core_store {
         struct store_urls urls; /* prefixes as file_prefix makes them; the first one names the files */
         const struct str *labels;
         size_t label_count;
-        uint32_t concurrency;    /* transfers that it bears at once; 0: any number */
+        uint32_t concurrency;    /* jobs that may read from it at once; 0: any number */
         uint64_t capacity_bytes; /* 0: it is not said */
 };
 struct core_label {
@@ -53,8 +53,9 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                       const uint64_t *removed, size_t removed_count, bool full_reset);
 
 struct core_link {
-        struct str store; /* the name of one; empty: the server's spool. Others are ignored */
-        uint64_t latency_us, bytes_per_s;
+        struct str store;                 /* the name of one; empty: the server's spool. Others are ignored */
+        uint64_t latency_us, bytes_per_s; /* 0 bytes: not known yet */
+        uint64_t bytes_per_s_out;         /* to there; 0: not known, taken to be the same */
 };
 void core_links(struct core *c, const char *agent, const struct core_link *links, size_t count);
 
@@ -75,6 +76,11 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
 struct core_cache_view {
         uint64_t files, bytes;
 };
+struct core_moved { /* by jobs whose results were taken since the start */
+        uint64_t bytes_in, bytes_out;
+};
+void core_bytes_moved(const struct core *c, struct core_moved *ret);
+
 /* What the agent says it holds; false when there is no such agent. */
 bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret);
 /* Is an agent of this name cleared for the label; or, with an empty one, for any? */

@@ -18,7 +18,7 @@ struct sites {
 int sites_label(const struct sites *s, struct str name); /* its number, or -1 */
 
 struct link {
-        uint64_t latency_us, bytes_per_s;
+        uint64_t latency_us, bytes_per_s, bytes_per_s_out;
         int64_t measured_ms; /* 0: not measured */
 };
 struct agent_data {

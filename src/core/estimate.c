@@ -23,37 +23,43 @@ static struct estimate *find(struct core *c, struct str key)
         return e;
 }
 
-static int64_t number(struct core *c, const struct part *p, symbol name, int64_t otherwise)
+static int64_t number(struct core *c, const struct template *t, symbol name, int64_t otherwise)
 {
         int64_t v = 0;
 
-        if (!eval_integer(&c->eval, p->template->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
+        if (!eval_integer(&c->eval, t->ad, NULL, name, &v) || v < 0 || v > NUMBER_MAX)
                 return otherwise;
         return v;
+}
+
+void estimate_read(struct core *c, struct template *t)
+{
+        t->expected_ms = number(c, t, c->attr.ExpectedRunTime, 0) * 1000;
+        t->allowed_ms = number(c, t, c->attr.AllowedExecuteDuration, 0) * 1000;
+        t->bytes_out_said = number(c, t, c->attr.TransferOutputSizeMB, -1);
+        if (t->bytes_out_said > 0)
+                t->bytes_out_said <<= 20;
+        t->better_wait_ms = number(c, t, c->attr.BetterPlaceWait, -1);
+        if (t->better_wait_ms > 0)
+                t->better_wait_ms *= 1000;
+        t->cpus = number(c, t, c->attr.RequestCpus, 1);
+        eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
+        eval_reset(&c->eval);
 }
 
 void estimate_attach(struct core *c, const struct request *r, struct part *p)
 {
         BUF_CLEANUP struct buf key = {0};
+        struct estimate *owner;
         struct str program;
 
         buf_addz(&key, r->owner);
-        p->of_owner = find(c, buf_view(&key));
+        owner = find(c, buf_view(&key));
         buf_char(&key, '\0');
         if (eval_string(&c->eval, p->template->ad, NULL, c->attr.Cmd, &program))
                 buf_str(&key, program);
         p->of_program = find(c, buf_view(&key));
-        p->expected_ms = number(c, p, c->attr.ExpectedRunTime, 0) * 1000;
-        p->allowed_ms = number(c, p, c->attr.AllowedExecuteDuration, 0) * 1000;
-        p->bytes_out_said = number(c, p, c->attr.TransferOutputSizeMB, -1);
-        if (p->bytes_out_said > 0)
-                p->bytes_out_said <<= 20;
-        p->better_wait_ms = number(c, p, c->attr.BetterPlaceWait, -1);
-        if (p->better_wait_ms > 0)
-                p->better_wait_ms *= 1000;
-        p->cpus = number(c, p, c->attr.RequestCpus, 1);
-        p->price_weight = 0;
-        eval_real(&c->eval, p->template->ad, NULL, c->attr.PriceWeight, &p->price_weight);
+        p->of_program->owner = owner;
         eval_reset(&c->eval);
 }
 
@@ -98,7 +104,7 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
                 q->slowness = slow + (ratio - slow) / (2 * MEMORY);
         }
         add(p->of_program, (double)run_ms / slow, (double)bytes_out);
-        add_owner(p->of_owner, (double)run_ms / slow, (double)bytes_out);
+        add_owner(p->of_program->owner, (double)run_ms / slow, (double)bytes_out);
         if (p->of_program != &c->everybody)
                 add(&c->everybody, (double)run_ms / slow, (double)bytes_out);
 }
@@ -110,16 +116,16 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
 
         if (p->of_program && p->of_program->count)
                 ms = p->of_program->run_ms * slow;
-        else if (p->expected_ms)
-                ms = (double)p->expected_ms * slow;
-        else if (p->of_owner && p->of_owner->count)
-                ms = p->of_owner->run_ms * slow;
-        else if (p->allowed_ms)
-                ms = (double)p->allowed_ms;
+        else if (p->template->expected_ms)
+                ms = (double)p->template->expected_ms * slow;
+        else if (p->of_program && p->of_program->owner->count)
+                ms = p->of_program->owner->run_ms * slow;
+        else if (p->template->allowed_ms)
+                ms = (double)p->template->allowed_ms;
         else
                 known = false;
-        if (p->allowed_ms && ms > (double)p->allowed_ms)
-                ms = (double)p->allowed_ms;
+        if (p->template->allowed_ms && ms > (double)p->template->allowed_ms)
+                ms = (double)p->template->allowed_ms;
         if (ret_known)
                 *ret_known = known;
         return (int64_t)ms;
@@ -127,8 +133,8 @@ int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue
 
 uint64_t estimate_bytes_out(const struct part *p)
 {
-        if (p->bytes_out_said >= 0)
-                return (uint64_t)p->bytes_out_said;
+        if (p->template->bytes_out_said >= 0)
+                return (uint64_t)p->template->bytes_out_said;
         return p->of_program ? (uint64_t)p->of_program->bytes_out : 0;
 }
 
@@ -138,8 +144,8 @@ int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queu
 
         if (left < ran_ms / 4)
                 left = ran_ms / 4;
-        if (p->allowed_ms && left > p->allowed_ms - ran_ms)
-                left = p->allowed_ms - ran_ms;
+        if (p->template->allowed_ms && left > p->template->allowed_ms - ran_ms)
+                left = p->template->allowed_ms - ran_ms;
         return left > 0 ? left : 0;
 }
 

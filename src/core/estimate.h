@@ -17,8 +17,12 @@ struct estimate { /* of a program of an owner, or of an owner */
         uint32_t count;
         double run_ms, last_ms; /* the mean, newer ones weighing more; the last one */
         double bytes_out;
+        struct estimate *owner; /* of a program: its owner's */
 };
 
+struct template;
+/* What a template says of runs, outputs and waits: once, when it is made. */
+void estimate_read(struct core *c, struct template *t);
 /* What the part's members are: its program's and its owner's estimates. Called once when it is loaded. */
 void estimate_attach(struct core *c, const struct request *r, struct part *p);
 /* A member has run to its end at q. */

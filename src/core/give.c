@@ -24,6 +24,7 @@ struct group {
         struct bucket *bucket;
         struct queue *queue;
         struct set members;
+        uint64_t most;       /* so many at most */
         uint32_t fence;      /* of all of them */
         struct need need;    /* of each of them */
         struct draws *draws; /* likewise */
@@ -60,7 +61,8 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
 /* All that one more member takes, from the queue and elsewhere: is it there? */
 static bool may_take(struct core *c, const struct group *g, struct need *ret)
 {
-        return set_count(&g->members) < claim_room(g->class, g->draws, NULL) &&
+        return set_count(&g->members) < g->most &&
+               set_count(&g->members) < claim_room(g->class, g->draws, NULL) &&
                choose_fits(c, g->class, g->queue, ret);
 }
 
@@ -292,12 +294,15 @@ static struct bucket *next_bucket(struct core *c, struct class *k, struct queue 
 uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what)
 {
         struct passed passed = {.n = 0};
-        uint64_t given = 0;
+        uint64_t given = 0, most = order_quota(c, k);
         struct need need;
         bool full;
 
-        while (k->idle > 0 && passed.n < PASSED_MAX) {
-                struct group g = {.class = k, .bucket = next_bucket(c, k, q, &passed), .queue = q};
+        while (k->idle > 0 && passed.n < PASSED_MAX && given < most) {
+                struct group g = {.class = k,
+                                  .bucket = next_bucket(c, k, q, &passed),
+                                  .queue = q,
+                                  .most = most - given};
                 uint64_t n;
 
                 if (!g.bucket || claim_draws(c, k, q, &g.draws, NULL))

@@ -432,6 +432,21 @@ uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, c
         return h.bytes;
 }
 
+uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
+{
+        uint64_t all = 0, limited = 0;
+
+        for (size_t i = 0; in && i < in->shared_count && in->shared[i].store < 64; i++)
+                all |= 1ull << in->shared[i].store;
+        for (size_t i = 0; in && in->filled && i < in->width; i++) /* the first member stands for all */
+                if (in->ids[i] && in->stores[i] < 64)
+                        all |= 1ull << in->stores[i];
+        for (size_t i = 0; i < c->sites.store_count && i < 64; i++)
+                if (c->sites.stores[i].concurrency)
+                        limited |= 1ull << i;
+        return all & limited;
+}
+
 bool inputs_differ(const struct inputs *in)
 {
         return in && in->width;

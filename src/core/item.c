@@ -109,6 +109,8 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
                     (double)(j->wall_ms + (job_state_runs(j->state) ? c->now_ms - j->started_ms : 0)) / 1000);
         ad_set_integer(ad, a->CumulativeSuspensionTime,
                        (j->suspended_ms + (j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0)) / 1000);
+        ad_set_real(ad, a->BytesRecvd, (double)j->bytes_in); /* HTCondor's are reals */
+        ad_set_real(ad, a->BytesSent, (double)j->bytes_out);
         ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
         ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
         if (j->memory_peak_bytes)

@@ -110,6 +110,12 @@ int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct cor
         return 0;
 }
 
+int core_account_set(struct core *c, struct str group, double shares, const struct str *users,
+                     size_t user_count, struct err *err)
+{
+        return shares_set_group(c->shares, group, shares, users, user_count, err) ? CORE_INVALID : 0;
+}
+
 void core_limit_set(struct core *c, struct str name, int64_t units)
 {
         limits_set(c->limits, name, units);

@@ -107,7 +107,7 @@ static void class_meets_offers(struct core *c, struct class *k)
         struct need need;
 
         index_offers_begin(&w, k);
-        while (k->idle > 0 && (q = index_offers_next(&w)) != NULL)
+        while (k->idle > 0 && !order_turn_is_over(c, k) && (q = index_offers_next(&w)) != NULL)
                 if (choose_fits(c, k, q, &need))
                         give(c, k, q, GIVE_ANY);
         index_offers_end(&w);
@@ -134,10 +134,12 @@ static void class_chooses(struct core *c, struct class *k)
                 }
         index_offers_end(&w);
         choose_sort(found, n);
-        for (size_t i = 0; n > 1 && i < n && k->idle > 0; i++)
+        for (size_t i = 0; n > 1 && i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
                 give(c, k, found[i].queue, GIVE_NEAR);
-        for (size_t i = 0; i < n && k->idle > 0; i++)
+        for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
                 give(c, k, found[i].queue, GIVE_ANY);
+        if (order_turn_is_over(c, k))
+                k->met_at = 0; /* it has not seen the end of them */
         free(found);
 }
 
@@ -159,12 +161,42 @@ static void offer_meets_classes(struct core *c, struct queue *q)
         struct index_classes w;
         struct class *k;
         struct need need;
+        bool moved;
 
-        index_classes_begin(&w, c, q);
-        while (q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
-                if (choose_fits(c, k, q, &need))
-                        pair(c, k, q);
-        index_classes_end(&w);
+        do { /* from the front again, when it has become somebody else's turn */
+                moved = false;
+                index_classes_begin(&w, c, q);
+                while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
+                        if (choose_fits(c, k, q, &need)) {
+                                pair(c, k, q);
+                                moved = order_settle(c);
+                        }
+                index_classes_end(&w);
+        } while (moved && q->jobs_left > 0);
+}
+
+/* The best first of the classes between which the order does not decide, from `first` on. True: it has become
+ * somebody else's turn, and the walk is void. */
+static bool choose_among_level(struct core *c, struct queue *q, struct index_classes *w, struct class **first,
+                               struct liked *found)
+{
+        struct class *k = *first;
+        struct need need;
+        size_t n;
+
+        for (n = 0; k && n < CHOICE_MAX && order_class_level(*first, k); k = index_classes_next(w))
+                if (choose_fits(c, k, q, &need)) {
+                        found[n] = choose_liking(c, q, k, n);
+                        n++;
+                }
+        choose_sort_liked(found, n);
+        for (size_t i = 0; i < n && q->jobs_left > 0; i++) {
+                pair(c, found[i].class, q);
+                if (order_settle(c))
+                        return true;
+        }
+        *first = k;
+        return false;
 }
 
 /* An offer that prefers some jobs: it sees as many classes as the order leaves to it, and takes the best
@@ -174,24 +206,16 @@ static void offer_chooses(struct core *c, struct queue *q)
         struct liked *found = mem_array(NULL, CHOICE_MAX, sizeof(*found));
         struct index_classes w;
         struct class *k;
-        struct need need;
-        size_t n;
+        bool moved;
 
-        index_classes_begin(&w, c, q);
-        k = index_classes_next(&w);
-        while (k && q->jobs_left > 0) {
-                const struct class *first = k;
-
-                for (n = 0; k && n < CHOICE_MAX && order_class_level(first, k); k = index_classes_next(&w))
-                        if (choose_fits(c, k, q, &need)) {
-                                found[n] = choose_liking(c, q, k, n);
-                                n++;
-                        }
-                choose_sort_liked(found, n);
-                for (size_t i = 0; i < n && q->jobs_left > 0; i++)
-                        pair(c, found[i].class, q);
-        }
-        index_classes_end(&w);
+        do {
+                moved = false;
+                index_classes_begin(&w, c, q);
+                k = index_classes_next(&w);
+                while (k && q->jobs_left > 0 && !moved)
+                        moved = choose_among_level(c, q, &w, &k, found);
+                index_classes_end(&w);
+        } while (moved && q->jobs_left > 0);
         free(found);
 }
 
@@ -200,6 +224,7 @@ bool core_match(struct core *c)
         uint64_t until = c->looks + LOOKS_MAX;
 
         better_pass_begins(c);
+        order_refresh(c);
         while (c->changed_count && c->looks < until) {
                 struct queue *q = next_changed(c);
 
@@ -218,8 +243,9 @@ bool core_match(struct core *c)
                         class_chooses(c, k);
                 else
                         class_meets_offers(c, k);
-                if (k->idle > 0)
-                        claim_must_wait(c, k);
+                if (k->idle > 0 && !claim_must_wait(c, k) && order_turn_is_over(c, k))
+                        class_look_again(c, k);
+                order_settle(c);
                 eval_reset(&c->eval);
         }
         return c->changed_count || c->dirty_count;

@@ -120,6 +120,35 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
 
 /* ---- from time to time */
 
+/* AllowedExecuteDuration is the agent's to watch, unless it differs from job to job. */
+static bool duration_exceeded(struct core *c, const struct job *j, const struct ad *ad,
+                              struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        int64_t ran_ms, most;
+
+        if (!j || !j->queue || !job_state_runs(j->state) || j->state == JOB_VACATING)
+                return false;
+        ran_ms = c->now_ms - j->started_ms;
+        if (eval_integer(&c->eval, ad, NULL, a->AllowedJobDuration, &most) && most >= 0 &&
+            ran_ms / 1000 >= most) {
+                d->code = CORE_HOLD_JOB_DURATION;
+                snprintf(d->reason, sizeof(d->reason), "The job exceeded allowed job duration of %lld s",
+                         (long long)most);
+                return true;
+        }
+        ran_ms -= j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0;
+        if (ad_find_own(ad, a->AllowedExecuteDuration) &&
+            eval_integer(&c->eval, ad, NULL, a->AllowedExecuteDuration, &most) && most > 0 &&
+            ran_ms / 1000 >= most) {
+                d->code = CORE_HOLD_EXECUTE_DURATION;
+                snprintf(d->reason, sizeof(d->reason), "The job exceeded allowed execute duration of %lld s",
+                         (long long)most);
+                return true;
+        }
+        return false;
+}
+
 /* Emits what the policies of one member say. `members`: all those that they decide for. */
 static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)
 {
@@ -132,7 +161,9 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         struct value v;
 
         eval_attr(&c->eval, ad, NULL, a->PeriodicRemove, &v);
-        if (value_is_true(&v)) {
+        if (duration_exceeded(c, j, ad, &d)) {
+                d.next = JOB_HELD;
+        } else if (value_is_true(&v)) {
                 d.next = JOB_REMOVED;
                 say_policy(c, &d, ad, a->PeriodicRemove, a->PeriodicRemoveReason, 0, "true", 0);
         } else if (state == JOB_HELD) {
@@ -147,6 +178,12 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
                         d.next = JOB_HELD;
                         say_policy(c, &d, ad, a->PeriodicHold, a->PeriodicHoldReason, a->PeriodicHoldSubCode,
                                    "true", CORE_HOLD_POLICY);
+                } else if (job_state_runs(state) && state != JOB_VACATING) {
+                        eval_attr(&c->eval, ad, NULL, a->PeriodicVacate, &v);
+                        if (value_is_true(&v)) {
+                                d.next = JOB_IDLE;
+                                say_policy(c, &d, ad, a->PeriodicVacate, 0, 0, "true: it runs again", 0);
+                        }
                 }
         }
         eval_reset(&c->eval);
@@ -163,8 +200,10 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
                         e.next = d.next;
                         core_emit(c, &e, NULL);
                         c->world.control(c->world.arg, j->queue->agent->name,
-                                         d.next == JOB_REMOVED ? CORE_REMOVE : CORE_HOLD, r->id, j->fence,
-                                         members);
+                                         d.next == JOB_REMOVED ? CORE_REMOVE
+                                         : d.next == JOB_IDLE  ? CORE_VACATE
+                                                               : CORE_HOLD,
+                                         r->id, j->fence, members);
                 }
         } else {
                 e.type = d.next == JOB_REMOVED ? EVENT_REMOVED

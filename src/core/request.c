@@ -1,5 +1,6 @@
 /* Requests: members in sets, records only for those that were given to an agent. */
 #include "core/claim.h"
+#include "core/order.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -80,7 +81,7 @@ void request_data_load(struct core *c, struct request *r)
                 struct part *p = &r->parts[i];
 
                 estimate_attach(c, r, p);
-                p->output_store = inputs_output_store(c, r, p);
+                p->output_store = (uint16_t)inputs_output_store(c, r, p);
                 p->inputs = inputs_new(c, r, p);
         }
 }
@@ -345,7 +346,8 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
                 bucket_change(c, r, r->buckets[i], members, false);
 }
 
-static struct bucket *add_bucket(struct request *r, struct class *k, uint32_t part, int64_t priority)
+static struct bucket *add_bucket(struct core *c, struct request *r, struct class *k, uint32_t part,
+                                 int64_t priority)
 {
         struct bucket *b = mem_new(struct bucket);
 
@@ -353,6 +355,7 @@ static struct bucket *add_bucket(struct request *r, struct class *k, uint32_t pa
         b->class = k;
         b->part = part;
         b->priority = priority;
+        b->points = order_bucket_points(c, b);
         MEM_GROW(r->buckets, r->bucket_cap, r->bucket_count + 1);
         r->buckets[r->bucket_count++] = b;
         return b;
@@ -384,7 +387,7 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
         if (p->count == 0)
                 return;
         if (!p->template->late_class && !late_priority) {
-                struct bucket *b = add_bucket(r, class_get(c, r, p, p->first), index,
+                struct bucket *b = add_bucket(c, r, class_get(c, r, p, p->first), index,
                                               member_priority(c, r, p, p->first));
 
                 b->whole = r->part_count == 1;
@@ -406,7 +409,7 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 if (b)
                         class_unref(c, k);
                 else
-                        b = add_bucket(r, k, index, priority);
+                        b = add_bucket(c, r, k, index, priority);
                 set_add(&b->members, m);
         }
 }
@@ -419,7 +422,7 @@ void request_split(struct core *c, struct request *r)
         r->idle = 0;
         drop_buckets(c, r);
         if (c->config.shadow) {
-                add_bucket(r, NULL, 0, 0)->whole = true;
+                add_bucket(c, r, NULL, 0, 0)->whole = true;
         } else {
                 for (uint32_t i = 0; i < r->part_count; i++)
                         split_part(c, r, i);
@@ -448,13 +451,14 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 }
                 if (set_count(&mine) == all) {
                         b->priority = priority;
+                        b->points = order_bucket_points(c, b);
                         class_bucket_moved(c, b);
                         set_deinit(&mine);
                         continue;
                 }
                 if (b->class)
                         b->class->users++;
-                other = add_bucket(r, b->class, b->part, priority);
+                other = add_bucket(c, r, b->class, b->part, priority);
                 if (b->whole) {
                         set_add_range(&b->members, 0, r->count);
                         b->whole = false;

@@ -33,6 +33,7 @@ static struct account *make(struct shares *s, struct account *parent, struct str
         a->parent = parent;
         a->leaf = leaf;
         a->shares = 1;
+        a->serial = map_count(s->paths) + 1;
         a->next = parent->children;
         parent->children = a;
         map_put(s->paths, path, a);
@@ -68,7 +69,6 @@ static void drop_users(struct account *a)
 static void account_deinit(struct account *a)
 {
         drop_users(a);
-        heap_deinit(&a->ready);
         free(a->path);
 }
 
@@ -183,7 +183,7 @@ bool shares_has_groups(const struct shares *s)
         return s->group_count > 0;
 }
 
-static bool is_user(const char *pattern, struct str owner)
+bool share_is_user(const char *pattern, struct str owner)
 {
         if (pattern[0] == '*')
                 return pattern[1] == '\0' || str_ends(owner, str_of(pattern + 1));
@@ -195,7 +195,7 @@ static bool may_use(const struct account *a, struct str owner)
         while (a && a->user_count == 0)
                 a = a->parent;
         for (size_t i = 0; a && i < a->user_count; i++)
-                if (is_user(a->users[i], owner))
+                if (share_is_user(a->users[i], owner))
                         return true;
         return false;
 }
@@ -324,11 +324,6 @@ double account_usage(const struct shares *s, const struct account *a, int64_t no
 double account_mean(const struct shares *s, const struct account *a, int64_t now_ms)
 {
         return usage_at(s, a, now_ms) / s->mean_life_s;
-}
-
-double account_load(const struct shares *s, const struct account *a, int64_t now_ms)
-{
-        return (account_mean(s, a, now_ms) + (double)a->rate / 1000) / a->shares;
 }
 
 /* ---- all of them */

@@ -6,8 +6,7 @@
  * usage grows by itself; it is written down when one begins or ends, at the times that the events carry, so a
  * replay of the log gives the same numbers bit for bit. A group's usage is the sum of what is below it.
  *
- * account_load is what fair share goes by: processors that an account takes now, and on average has taken
- * lately, for each share it has. Sites that have no accounts in their settings have one leaf for each user,
+ * Sites that have no accounts in their settings have one leaf for each user,
  * all with one share. Times are Unix milliseconds.
  */
 #pragma once
@@ -15,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/heap.h"
 
 #define ACCOUNT_DEPTH_MAX 8u          /* of groups within groups */
 #define ACCOUNT_NICE      "nice-user" /* a group that is always there: its jobs go behind all others */
@@ -25,6 +23,7 @@ struct share_config {
         int64_t memory_per_cpu_mib; /* so much memory counts as one processor; 0: memory is not charged */
 };
 
+struct class;
 struct account {
         char *path;
         struct account *parent; /* NULL: the root */
@@ -37,10 +36,16 @@ struct account {
         int64_t at_ms; /* 0: nothing was ever charged */
         int64_t rate;  /* thousandths of a processor that its attempts take now */
         uint32_t attempts;
-        /* order.c's */
-        struct heap_node node; /* in its parent's `ready` while a class below it waits */
-        struct heap ready;     /* a leaf: its classes; else its accounts */
-        double standing;
+        uint64_t serial; /* in the order in which they were made */
+        /* order.c's: */
+        struct class *classes; /* of a leaf: those with idle members */
+        uint32_t ready;        /* how many these are; of a group: accounts below it that have any */
+        double part;           /* of the pool that its shares are worth among those that want something */
+        double lately;         /* processors that count against it: its own mean, and its part of others' */
+        double points;         /* that fair share gives its jobs: 0 or less */
+        uint32_t owed;         /* attempts that began or ended since its classes were last moved */
+        struct account *pending;
+        bool is_pending;
 };
 
 struct shares;
@@ -60,6 +65,7 @@ bool shares_has_groups(const struct shares *s);
  * settings any is taken for none, but ACCOUNT_NICE. */
 int shares_resolve(struct shares *s, struct str owner, struct str group, struct account **ret,
                    struct err *err);
+bool share_is_user(const char *pattern, struct str owner);      /* ann@local, *@local, * */
 struct account *shares_leaf(struct shares *s, struct str path); /* makes it, and the groups above */
 struct account *shares_find(struct shares *s, struct str path); /* NULL: not there */
 
@@ -70,7 +76,6 @@ void account_end(struct shares *s, struct account *leaf, int64_t rate, int64_t a
 
 double account_usage(const struct shares *s, const struct account *a, int64_t now_ms); /* processor-seconds */
 double account_mean(const struct shares *s, const struct account *a, int64_t now_ms); /* processors, lately */
-double account_load(const struct shares *s, const struct account *a, int64_t now_ms);
 
 /* For snapshots: leaves with a usage are packed, sorted by path; attempts are not: whoever has them says
  * account_resume for each, and then shares_restored. */

@@ -55,7 +55,7 @@ static void put_job(struct writer *w, const struct job *j)
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
                 pack_i64(w->out, times[i]);
         pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
-                                 (j->filled_n ? 8u : 0u));
+                                 (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -73,6 +73,10 @@ static void put_job(struct writer *w, const struct job *j)
                 put_entry(w, &j->log.entries[i]);
         if (j->filled_n)
                 pack_str(w->out, str_make(j->filled, j->filled_n));
+        if (j->bytes_in || j->bytes_out) {
+                pack_u64(w->out, j->bytes_in);
+                pack_u64(w->out, j->bytes_out);
+        }
 }
 
 static void put_request(struct writer *w, const struct request *r)
@@ -248,7 +252,7 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 15);
+        flags = unpack_max(u, 31);
         j->ended = flags & 1;
         j->signaled = flags & 2;
         j->accepted = flags & 4;
@@ -272,6 +276,10 @@ static void get_job(struct reader *r, struct request *req)
 
                 j->filled = mem_dup(filled.p, filled.n);
                 j->filled_n = filled.n;
+        }
+        if (flags & 16) {
+                j->bytes_in = unpack_u64(u);
+                j->bytes_out = unpack_u64(u);
         }
 }
 

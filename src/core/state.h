@@ -19,6 +19,7 @@
 #include "core/cost.h"
 #include "core/data_state.h"
 #include "core/estimate.h"
+#include "core/eta.h"
 #include "core/index.h"
 #include "core/inputs.h"
 #include "core/label.h"
@@ -58,6 +59,7 @@ struct job {
         int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
         int64_t suspended_ms, suspended_at_ms; /* in all; since when, 0: it is not */
         uint64_t memory_peak_bytes;
+        uint64_t bytes_in, bytes_out; /* copied to and from it, in all its runs */
         struct queue *last_queue;
         struct draws *draws;     /* of the attempt: units of limits; NULL: none */
         struct account *account; /* that the attempt is charged to; NULL: none */
@@ -80,9 +82,13 @@ struct bucket {
         struct request *request;
         struct class *class;
         int64_t priority;
+        double points; /* for it and for its age, see order.h */
         struct set idle;
         struct set members; /* empty when it has all of the request */
         uint32_t part;
+        uint32_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
+        float eta_step_ms, eta_run_ms;
+        int64_t eta_start_ms;
         bool whole; /* all members of the request */
 };
 
@@ -92,16 +98,11 @@ struct part {
         uint64_t rows;
         char *items; /* owned, rows of values */
         size_t items_n;
-        bool item_fills;                        /* $$() stands in an item */
-        uint32_t *row_at;                       /* byte offset of every ROW_STRIDEth row */
-        size_t output_store;                    /* its number; sites.store_count: the server's spool */
-        struct estimate *of_program, *of_owner; /* of the core; NULL in a shadow */
-        int64_t expected_ms, allowed_ms;        /* its run, by its author's word; 0: not said */
-        int64_t bytes_out_said;                 /* by its author; -1: not said */
-        int64_t better_wait_ms;                 /* -1: not said */
-        int64_t cpus;                           /* what it asks for, if that is a number; else 1 */
-        double price_weight;
-        struct inputs *inputs; /* files that its members read; NULL: none, or the request has ended */
+        bool item_fills;             /* $$() stands in an item */
+        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row */
+        struct estimate *of_program; /* of the core; NULL in a shadow */
+        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
+        struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
 
@@ -167,13 +168,19 @@ struct class
         int64_t cpus, memory_mib, disk_kib, lease_ms;
         char *owner;
         struct account *account;
-        struct draws *draws;       /* units of limits that each member draws */
-        bool draws_vary;           /* they depend on the place: not in `draws` */
-        bool draws_bad;            /* they are no list of limits */
-        struct limit *user;        /* the owner's attempts */
-        struct limit_waiter waits; /* for a unit of a limit */
+        struct class *account_next, *account_prev; /* of it, while this one has idle members */
+        const struct qos *qos;                     /* NULL: none */
+        double standing;                           /* see order.h */
+        struct draws *draws;                       /* units of limits that each member draws */
+        bool draws_vary;                           /* they depend on the place: not in `draws` */
+        bool draws_bad;                            /* they are no list of limits */
+        struct limit *user;                        /* the owner's attempts */
+        struct limit_waiter waits;                 /* for a unit of a limit */
+        uint64_t stores; /* of inputs_limited_stores: each member draws a unit of each */
         uint64_t labels; /* of its data: only agents that are cleared for all of them get its jobs */
-        bool leaks;      /* its outputs would go to where they may not: nobody gets its jobs */
+        int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
+        bool asleep;                      /* its time has not come yet */
+        bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
 };
 
 struct queue {
@@ -240,12 +247,19 @@ struct core {
         bool changed_sorted, dirty_sorted;
         uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
 
+        size_t deferred;     /* classes that start at a time */
         symbol *significant; /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
 
         struct limits *limits;
         struct limit *some_limit; /* in its line: classes whose limits depend on the place */
         struct shares *shares;
+        struct map *qualities;  /* of service, by name */
+        uint32_t ready_classes; /* with idle members */
+        uint32_t wanting;       /* accounts with idle jobs */
+        bool order_stale;       /* another account wants something, or one less does */
+        int64_t order_refreshed_ms;
+        struct account *order_pending; /* whose classes are to be moved */
 
         struct sites sites;
         bool leaks_wanted;      /* label_hold has something to look at */
@@ -254,7 +268,9 @@ struct core {
         uint32_t near_count;    /* see inputs.c */
         struct map *estimates;  /* see estimate.c; NULL: none yet */
         struct estimate everybody;
+        struct core_moved moved;
         uint64_t pass;         /* of matching; counts */
+        struct eta *eta;       /* NULL: not needed yet */
         int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
 
         int64_t periodic_due_ms;

@@ -58,7 +58,10 @@ static void look_at_policies(struct core *c, struct template *t)
         t->periodic_policy = !literal_is(t->ad, a->PeriodicHold, false) ||
                              !literal_is(t->ad, a->PeriodicRelease, false) ||
                              !literal_is(t->ad, a->PeriodicRemove, false) || is_late(t, a->PeriodicHold) ||
-                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove);
+                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove) ||
+                             !literal_is(t->ad, a->PeriodicVacate, false) || is_late(t, a->PeriodicVacate) ||
+                             ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
+                             is_late(t, a->AllowedExecuteDuration);
 }
 
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)
@@ -105,6 +108,7 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         for (; t->variable_count < p->variable_count; t->variable_count++)
                 t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
         look_at_policies(c, t);
+        estimate_read(c, t);
         t->key = str_make(mem_dup(key.p, key.n), key.n);
         map_put(c->templates, t->key, t);
         *ret = t;

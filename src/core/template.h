@@ -26,7 +26,13 @@ struct template
         bool fills_vary;      /* what is filled in may differ from member to member */
         bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
         bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
-        bool late_class;      /* a late attribute matters for matching: members are classed one by one */
+        /* What its author says of a run; see estimate.c. */
+        int64_t expected_ms, allowed_ms; /* 0: not said */
+        int64_t bytes_out_said;          /* -1: not said */
+        int64_t better_wait_ms;          /* -1: not said */
+        int64_t cpus;                    /* what it asks for, if that is a number; else 1 */
+        double price_weight;
+        bool late_class; /* a late attribute matters for matching: members are classed one by one */
 };
 
 /* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which

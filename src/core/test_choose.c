@@ -25,6 +25,16 @@ static const char *const big[] = {"TransferInput", "\"http://a/big\"", "Transfer
 static const char *const own[] = {"~TransferInput", "\"http://a/$(f)\"", "TransferInputSizes",
                                   "\"1000000000\"", NULL};
 
+static const char *const thrifty_reader[] = {"TransferInput",
+                                             "\"http://a/big\"",
+                                             "TransferInputSizes",
+                                             "\"1000000000\"",
+                                             "ExpectedRunTime",
+                                             "3600",
+                                             "PriceWeight",
+                                             "60",
+                                             NULL};
+
 static void test_job_finds_its_files(void **state)
 {
         struct core *c = *state;
@@ -115,6 +125,77 @@ static void test_places_leave_each_other_theirs(void **state)
         holds(c, "n1", "http://a/b", GB);
         holds(c, "n2", "http://a/a", GB);
         expect_assigned(c, "n2/default 1 0\nn1/default 1 1\n");
+}
+
+/* A store that bears so many readers, whoever they are. */
+static void test_store_concurrency(void **state)
+{
+        static const struct str prefix[] = {{"http://a/", 9}};
+        const struct core_store stores[] = {{.urls = {STR("a"), prefix, 1}, .concurrency = 2}};
+        const struct core_data data = {.stores = stores, .store_count = 1};
+        const char *const none[] = {"Cmd", "\"x\"", NULL};
+        struct core *c = *state;
+
+        assert_int_equal(core_data_set(c, &data, NULL), 0);
+        submit(c, "a\nb\nc\nd\n", 4, own);
+        submit(c, NULL, 1, none);
+        offer(c, "n1", "[Cpus=8; TotalCpus=8; Memory=100; Disk=100]");
+        expect_assigned(c, "n1/default 1 0-1\nn1/default 2 0\n");
+        started(c, "n1", 1, 0);
+        ended(c, "n1", 1, 0);
+        expect_assigned(c, "n1/default 1 2\n");
+}
+
+/* What `why` shows is what decides: the place of least total. */
+struct least {
+        int64_t total_ms;
+        char agent[8];
+};
+
+static void find_least(void *arg, const struct core_why *w)
+{
+        struct least *l = arg;
+
+        assert_int_equal(w->verdict, CORE_FITS);
+        if (w->cost.total_ms / 1000 >= l->total_ms)
+                return;
+        l->total_ms = w->cost.total_ms / 1000;
+        snprintf(l->agent, sizeof(l->agent), "%s", w->agent);
+}
+
+static void test_explanation_agrees(void **state)
+{
+        struct core *c = *state;
+        uint64_t random = 7;
+
+        for (int i = 0; i < 50; i++) {
+                struct least least = {.total_ms = INT64_MAX};
+                BUF_CLEANUP struct buf want = {0};
+
+                for (int k = 0; k < 6; k++) {
+                        char name[8], ad[80];
+                        struct core_link link = {STR(""), 1000, 0, 0};
+
+                        snprintf(name, sizeof(name), "n%d", k);
+                        random = random * 6364136223846793005u + 1442695040888963407u;
+                        link.bytes_per_s = 1000000 * (1 + (random >> 33) % 1000);
+                        core_links(c, name, &link, 1);
+                        snprintf(ad, sizeof(ad), "[Cpus=1; Memory=100; Disk=100; Price=%d]",
+                                 (int)(random >> 40) % 9);
+                        offer(c, name, ad);
+                        if (random >> 50 & 1)
+                                holds(c, name, "http://a/big", GB);
+                        else
+                                core_cache_delta(c, name, NULL, 0, NULL, 0, true);
+                }
+                submit(c, NULL, 1, thrifty_reader);
+                assert_int_equal(core_why(c, core_request_last(c), 0, find_least, &least), 0);
+                buf_printf(&want, "%s/default %llu 0\n", least.agent,
+                           (unsigned long long)core_request_last(c));
+                expect_assigned(c, buf_z(&want));
+                started(c, least.agent, core_request_last(c), 0);
+                ended(c, least.agent, core_request_last(c), 0);
+        }
 }
 
 /* The same between requests of one job each. */
@@ -261,6 +342,7 @@ int main(void)
                 TEST(test_job_finds_its_files),  TEST(test_bytes_not_files),
                 TEST(test_rank_goes_first),      TEST(test_faster_link_and_cheaper_place),
                 TEST(test_place_gets_its_jobs),  TEST(test_places_leave_each_other_theirs),
+                TEST(test_store_concurrency),    TEST(test_explanation_agrees),
                 TEST(test_requests_are_level),   TEST(test_waits_for_a_better_place),
                 TEST(test_waits_only_so_long),   TEST(test_goes_when_the_better_place_does),
                 TEST(test_author_does_not_wait), TEST(test_blind),

@@ -150,7 +150,7 @@ static void test_cost(void **state)
                                           "OutputDestination",
                                           "\"https://far.org/out/\"",
                                           NULL};
-        const struct core_link links[] = {{STR("lab"), 2000, 1000000}, {STR("far"), 100000, 500000}};
+        const struct core_link links[] = {{STR("lab"), 2000, 1000000}, {STR("far"), 100000, 500000, 250000}};
         struct core_cost cost;
         struct request *r;
         const struct queue *q;
@@ -168,10 +168,10 @@ static void test_cost(void **state)
         assert_int_equal(cost.bytes_out, 10 << 20);
         assert_int_equal(cost.fetch_ms, 10100);
         assert_int_equal(cost.run_ms, 3600000);
-        assert_int_equal(cost.send_ms, 100 + (10 << 20) / 500);
+        assert_int_equal(cost.send_ms, 100 + (10 << 20) / 250);
         assert_true(cost.price > 0.999 && cost.price < 1.001);
         assert_int_equal(cost.price_ms, 60000);
-        assert_int_equal(cost.total_ms, 10100 + 3600000 + 100 + (10 << 20) / 500 + 60000);
+        assert_int_equal(cost.total_ms, 10100 + 3600000 + 100 + (10 << 20) / 250 + 60000);
         core_cache_delta(c, "n1", &(struct core_file){id_of("https://far.org/b"), 5000000}, 1, NULL, 0,
                          false);
         cost_of(c, &r->parts[0], 0, q, &cost);

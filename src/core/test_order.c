@@ -95,7 +95,7 @@ static void test_a_limit_is_drawn_on_and_waited_for(void **state)
         submit_lines(c, "ann@local", 3, "ConcurrencyLimits = \"SW:2\"");
         submit_lines(c, "bob@local", 3, "ConcurrencyLimits = \"sw, db\"");
         offer_cpus(c, "n1", 10, "");
-        assert_string_equal(assigned(), "n1/q 1 0-1\nn1/q 2 0\n");
+        assert_string_equal(assigned(), "n1/q 1 0\nn1/q 2 0\nn1/q 1 1\n"); /* in turns */
         assert_int_equal(core_job_limit(c, 1, 2, &l, &units), 0);
         assert_string_equal(l.name, "sw");
         assert_int_equal(units, 2);
@@ -155,7 +155,7 @@ static void test_a_user_has_so_many_at_a_time(void **state)
         submit_lines(c, "ann@local", 4, "");
         submit_lines(c, "bob@local", 4, "");
         offer_cpus(c, "n1", 10, "");
-        assert_string_equal(assigned(), "n1/q 1 0-1\nn1/q 2 0-2\n");
+        assert_string_equal(assigned(), "n1/q 1 0\nn1/q 2 0\nn1/q 1 1\nn1/q 2 1\nn1/q 2 2\n");
         p->steps = 2;
         submission_add_attribute(p, STR("Cmd"), STR("\"/bin/true\""), false);
         assert_int_equal(core_submit(c, &s, false, &id, &existing, &err), CORE_INVALID);
@@ -167,6 +167,180 @@ static void test_a_user_has_so_many_at_a_time(void **state)
         submission_deinit(&s);
 }
 
+/* ---- fair share */
+
+/* How many jobs of each request were assigned since the last call: "60 40". */
+static const char *given(unsigned requests)
+{
+        static struct buf text;
+        unsigned long long count[64] = {0}, id;
+        struct str rest = buf_view(&bare_assigned), line;
+
+        assert_true(requests < 64);
+        while (rest.n && str_cut(&rest, '\n', &line)) {
+                struct set members = {0};
+                struct str word;
+                char number[24];
+
+                if (line.n == 0)
+                        continue;
+                str_word(&line, &word);
+                str_word(&line, &word);
+                snprintf(number, sizeof(number), STR_FMT, STR_ARG(word));
+                id = strtoull(number, NULL, 10);
+                assert_true(id > 0 && id <= requests);
+                assert_int_equal(set_parse(&members, str_trim(line), 1 << 20), 0);
+                count[id - 1] += set_count(&members);
+                set_deinit(&members);
+        }
+        buf_reset(&text);
+        for (unsigned i = 0; i < requests; i++)
+                buf_printf(&text, "%s%llu", i ? " " : "", count[i]);
+        buf_reset(&bare_assigned);
+        return buf_z(&text);
+}
+
+static void test_accounts_share_a_pass(void **state)
+{
+        struct core *c = *state;
+        const struct str ann[] = {STR("ann@local")}, bob[] = {STR("bob@local")};
+
+        assert_int_equal(core_account_set(c, STR("physics"), 60, ann, 1, NULL), 0);
+        assert_int_equal(core_account_set(c, STR("bio"), 40, bob, 1, NULL), 0);
+        submit_lines(c, "ann@local", 500, "");
+        submit_lines(c, "bob@local", 500, "");
+        offer_cpus(c, "n1", 100, "");
+        assert_string_equal(given(2), "60 40");
+        offer_cpus(c, "n2", 50, "");
+        assert_string_equal(given(2), "30 20");
+        sound(c);
+}
+
+static void test_a_group_is_one_however_many_come(void **state)
+{
+        struct core *c = *state;
+        const struct str ann[] = {STR("ann@local")}, all[] = {STR("*")};
+
+        assert_int_equal(core_account_set(c, STR("one"), 1, ann, 1, NULL), 0);
+        assert_int_equal(core_account_set(c, STR("many"), 1, all, 1, NULL), 0);
+        submit_lines(c, "ann@local", 500, "");
+        for (unsigned i = 0; i < 5; i++) {
+                char owner[16];
+
+                snprintf(owner, sizeof(owner), "u%u@local", i);
+                submit_lines(c, owner, 500, "");
+        }
+        offer_cpus(c, "n1", 100, "");
+        assert_string_equal(given(6), "50 10 10 10 10 10");
+        sound(c);
+}
+
+static void test_a_user_with_many_classes_has_no_more_turns(void **state)
+{
+        struct core *c = *state;
+        char line[40];
+        long bobs;
+
+        for (unsigned i = 0; i < 40; i++) {
+                snprintf(line, sizeof(line), "RequestMemory = %u", i + 1);
+                submit_lines(c, "ann@local", 100, line);
+        }
+        submit_lines(c, "bob@local", 500, "");
+        offer_cpus(c, "n1", 200, "");
+        bobs = strtol(strrchr(given(41), ' '), NULL, 10); /* she is given six at a time */
+        assert_true(bobs >= 94 && bobs <= 106);
+        sound(c);
+}
+
+static void test_what_was_used_counts(void **state)
+{
+        struct core *c = *state;
+        struct core_priority p;
+
+        submit_lines(c, "ann@local", 8, "");
+        offer_cpus(c, "n1", 8, "");
+        assert_string_equal(given(1), "8");
+        pass_time(c, 86400000); /* eight processors for a day, of a half-life of seven */
+        for (unsigned i = 0; i < 8; i++)
+                finish(c, "n1", 1, i);
+        submit_lines(c, "ann@local", 50, "");
+        submit_lines(c, "bob@local", 50, "");
+        offer_cpus(c, "n2", 10, "");
+        assert_string_equal(given(3), "0 5 5"); /* her mean of late is under one processor */
+        assert_int_equal(core_job_priority(c, 2, 49, &p), 0);
+        assert_true(p.lately_cpus > 0.7 && p.lately_cpus < 0.8 && p.part == 0.5 && p.now_cpus == 5);
+        assert_true(p.fair_share_points < -11 && p.fair_share_points > -12);
+        sound(c);
+}
+
+static void test_priority_is_among_ones_own_and_acts_at_once(void **state)
+{
+        struct core *c = *state;
+        struct core_command prio = {.action = CORE_ACT_PRIORITY, .request = 2, .value = 9};
+        uint64_t n;
+
+        submit_lines(c, "bob@local", 5, "");
+        submit_lines(c, "ann@local", 5, "");
+        submit_lines(c, "ann@local", 5, "JobPrio = 5");
+        offer_cpus(c, "n1", 4, "");
+        assert_string_equal(given(3), "2 0 2");
+        assert_int_equal(core_act(c, &prio, &n, NULL), 0);
+        offer_cpus(c, "n2", 4, "");
+        assert_string_equal(given(3), "2 2 0");
+        sound(c);
+}
+
+static void test_quality_of_service(void **state)
+{
+        struct core *c = *state;
+        const struct str ann[] = {STR("ann@local")};
+        struct submission s = {.owner = STR("bob@local"), .uuid = {99}};
+        struct submission_part *p = submission_add_part(&s);
+        struct err err;
+        uint64_t id;
+        bool existing;
+
+        core_qos_set(c, STR("urgent"), 1000, ann, 1);
+        core_limit_set(c, STR("qos/urgent"), 6);
+        submit_lines(c, "bob@local", 10, "");
+        submit_lines(c, "ann@local", 10, "");
+        submit_lines(c, "ann@local", 10, "QOS = \"urgent\"");
+        offer_cpus(c, "n1", 5, "");
+        assert_string_equal(given(3), "0 0 5");
+        offer_cpus(c, "n2", 5, "");
+        assert_string_equal(given(3), "4 0 1"); /* six at a time; ann has had hers */
+        submission_add_attribute(p, STR("QOS"), STR("\"urgent\""), false);
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, &err), CORE_INVALID);
+        assert_non_null(strstr(err.text, "this user is not listed there"));
+        submission_deinit(&s);
+        sound(c);
+}
+
+static void test_nice_users_are_last(void **state)
+{
+        struct core *c = *state;
+
+        submit_lines(c, "ann@local", 10, "AcctGroup = \"nice-user\"");
+        submit_lines(c, "bob@local", 6, "");
+        offer_cpus(c, "n1", 8, "");
+        assert_string_equal(given(2), "2 6");
+        sound(c);
+}
+
+static void test_parked_offers_are_shared_too(void **state)
+{
+        struct core *c = *state;
+
+        offer_cpus(c, "n1", 6, "");
+        offer_cpus(c, "n2", 6, "");
+        submit_lines(c, "ann@local", 50, "");
+        submit_lines(c, "bob@local", 50, "Rank = TARGET.Cpus");
+        submit_lines(c, "eve@local", 50, "");
+        core_match(c);
+        assert_string_equal(given(3), "4 4 4");
+        sound(c);
+}
+
 int main(void)
 {
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -175,6 +349,14 @@ int main(void)
                 STORY(test_a_limit_may_depend_on_the_place),
                 STORY(test_what_names_no_limit_is_refused),
                 STORY(test_a_user_has_so_many_at_a_time),
+                STORY(test_accounts_share_a_pass),
+                STORY(test_a_group_is_one_however_many_come),
+                STORY(test_a_user_with_many_classes_has_no_more_turns),
+                STORY(test_what_was_used_counts),
+                STORY(test_priority_is_among_ones_own_and_acts_at_once),
+                STORY(test_quality_of_service),
+                STORY(test_nice_users_are_last),
+                STORY(test_parked_offers_are_shared_too),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
 #include "core/better.h"
+#include "core/deferral.h"
 #include "core/state.h"
 
 #define FILE_SLICE     2000u /* history rows in one call */
@@ -49,11 +50,15 @@ static void forget_old(struct core *c)
 
 int64_t core_tick(struct core *c)
 {
-        int64_t wait = leases_end(c), better = better_tick(c);
+        int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c);
 
         if (better < wait)
                 wait = better;
+        if (eta < wait)
+                wait = eta;
 
+        if (deferred < wait)
+                wait = deferred;
         if (history_file_slice(c))
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))

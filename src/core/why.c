@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "classad/print.h"
+#include "core/busy.h"
 #include "core/state.h"
 
 /* The queue's ad with all that it has free. */
@@ -61,6 +62,13 @@ static enum core_verdict ask(struct core *c, const struct ad *job, const struct 
 {
         const struct attributes *a = &c->attr;
 
+        int64_t at;
+
+        if (eval_integer(&c->eval, job, NULL, a->DeferralTime, &at) && at > c->now_ms / 1000) {
+                buf_addz(clause, "time() >= DeferralTime");
+                buf_printf(value, "%lld >= %lld", (long long)(c->now_ms / 1000), (long long)at);
+                return CORE_JOB_REFUSES;
+        }
         if (refusal(c, job, place, clause, value))
                 return CORE_JOB_REFUSES;
         if (short_of(c, job, place, a->RequestCpus, a->Cpus, 1, clause, value) ||
@@ -79,9 +87,18 @@ bool queue_would_take(struct core *c, const struct ad *job, const struct ad *pla
         return ask(c, job, place, &clause, &value) == CORE_FITS;
 }
 
-static void ask_queue(struct core *c, const struct request *r, const struct ad *job, uint64_t labels,
-                      const struct queue *q, struct core_why *w, struct buf *clause, struct buf *value)
+struct asking {
+        const struct request *request;
+        uint32_t member;
+        uint64_t labels; /* of its data */
+        const struct ad *ad;
+};
+
+static void ask_queue(struct core *c, const struct asking *x, struct queue *q, struct core_why *w,
+                      struct buf *clause, struct buf *value)
 {
+        const struct request *r = x->request;
+        const struct ad *job = x->ad;
         struct ad *whole;
 
         w->verdict = CORE_AWAY;
@@ -94,8 +111,8 @@ static void ask_queue(struct core *c, const struct request *r, const struct ad *
                 return;
         }
         w->verdict = CORE_NOT_CLEARED;
-        if (labels & ~q->agent->cleared) {
-                label_print(c, labels & ~q->agent->cleared, value);
+        if (x->labels & ~q->agent->cleared) {
+                label_print(c, x->labels & ~q->agent->cleared, value);
                 return;
         }
         whole = queue_whole_ad(c, q);
@@ -107,28 +124,34 @@ static void ask_queue(struct core *c, const struct request *r, const struct ad *
                 w->verdict = CORE_NOT_OFFERING;
         else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)
                 w->verdict = CORE_BUSY;
+        cost_of(c, request_part(r, x->member, NULL), x->member, q, &w->cost);
+        if (w->verdict == CORE_BUSY) {
+                int64_t wait = busy_wait_ms(c, q, 0);
+
+                cost_add_wait(&w->cost, wait == BUSY_UNKNOWN ? 0 : wait);
+        }
 }
 
 int core_why(struct core *c, uint64_t request, uint32_t member,
              void (*fn)(void *arg, const struct core_why *w), void *arg)
 {
         struct request *r = request_find(c, request);
+        struct asking x = {.request = r, .member = member};
         struct core_agent **all;
         struct ad *job;
-        uint64_t labels;
         size_t n;
 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
-        label_of(c, r, request_part(r, member, NULL), member, &labels, NULL);
-        job = member_ad(c, r, member, request_job(r, member));
+        label_of(c, r, request_part(r, member, NULL), member, &x.labels, NULL);
+        x.ad = job = member_ad(c, r, member, request_job(r, member));
         all = agents_sorted(c, &n);
         for (size_t i = 0; i < n; i++)
                 for (struct queue *q = all[i]->queues; q; q = q->next) {
                         struct buf BUF_CLEANUP clause = {0}, text = {0};
                         struct core_why w = {.agent = all[i]->name, .queue = q->name};
 
-                        ask_queue(c, r, job, labels, q, &w, &clause, &text);
+                        ask_queue(c, &x, q, &w, &clause, &text);
                         w.clause = buf_view(&clause);
                         w.value = buf_view(&text);
                         fn(arg, &w);

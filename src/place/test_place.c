@@ -8,6 +8,7 @@
 
 #include "place/lease_clock.h"
 #include "place/offer.h"
+#include "place/probe_estimate.h"
 #include "place/pull_policy.h"
 
 static void lease_counts_from_sending(void **state)
@@ -151,6 +152,33 @@ static void offers_read_ahead(void **state)
         assert_non_null(strstr(buf_z(&b), "LoadAvg = 1.050;"));
 }
 
+static void links_are_smoothed(void **state)
+{
+        (void)state;
+        struct probe_estimate e = {0}, told;
+        probe_estimate_latency(&e, 20000, 1000);
+        assert_int_equal(e.latency_us, 20000);
+        probe_estimate_rate(&e, PROBE_IN, 1000, 100, 1000); /* too small to tell */
+        assert_true(e.bytes_per_s[PROBE_IN] == 0);
+        probe_estimate_rate(&e, PROBE_IN, 1000000, 1020000,
+                            1000); /* 1 MB in a second, and 20 ms on the way */
+        assert_true(e.bytes_per_s[PROBE_IN] == 1000000 && e.bytes_per_s[PROBE_OUT] == 0);
+        told = e;
+        assert_false(probe_estimate_differs(&e, &told));
+        /* small ones move it little, large ones much, and a long silence lets the next one count */
+        probe_estimate_rate(&e, PROBE_IN, 100000, 30000, 2000); /* 10 MB/s */
+        assert_in_range(e.bytes_per_s[PROBE_IN], 1800000, 2000000);
+        assert_true(probe_estimate_differs(&e, &told));
+        probe_estimate_rate(&e, PROBE_IN, 1ull << 30, 107 * 1000000ull, 3000); /* 10 MB/s */
+        assert_in_range(e.bytes_per_s[PROBE_IN], 9500000, 10100000);
+        probe_estimate_rate(&e, PROBE_IN, 100000, 120000, 3000 + 3700000); /* 1 MB/s, after an hour */
+        assert_in_range(e.bytes_per_s[PROBE_IN], 1500000, 2000000);
+        probe_estimate_latency(&e, 40000, 2000);
+        assert_int_equal(e.latency_us, 26000);
+        probe_estimate_rate(&e, PROBE_OUT, 1 << 20, 0, 2000); /* no division by nothing */
+        assert_true(e.bytes_per_s[PROBE_OUT] > 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -158,6 +186,7 @@ int main(void)
                 cmocka_unit_test(policy_parses),
                 cmocka_unit_test(policy_allows),
                 cmocka_unit_test(offers_read_ahead),
+                cmocka_unit_test(links_are_smoothed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

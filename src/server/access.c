@@ -164,6 +164,45 @@ int access_agent(struct server *s, struct str name, struct str serial, struct st
         return 0;
 }
 
+struct access_revoked access_revoke(struct server *s, struct str name)
+{
+        struct access *a = s->access;
+        struct access_revoked ret = {0};
+        const struct token *t;
+        size_t at = 0;
+
+        ret.certificates =
+                certificates_revoke_name(a->certificates, name, clock_wall_ms(), turn_batch(s->turn));
+        while (tokens_next(a->tokens, &at, &t)) {
+                char id[TOKEN_ID_TEXT];
+                bool good = !t->limited || t->uses_left > 0;
+
+                if (t->kind != TOKEN_AGENT || !str_eq(t->name, name))
+                        continue;
+                memcpy(id, t->id, sizeof(id));
+                tokens_remove(a->tokens, str_of(id), turn_batch(s->turn));
+                ret.tokens += good;
+                at = 0; /* the table has changed */
+        }
+        return ret;
+}
+
+bool access_is_revoked(const struct access *a, struct str name)
+{
+        struct certificate cert;
+        bool any = false;
+        size_t at = 0;
+
+        while (certificates_next(a->certificates, &at, &cert)) {
+                if (!str_eqz(name, cert.name))
+                        continue;
+                if (cert.revoked_ms == 0)
+                        return false;
+                any = true;
+        }
+        return any;
+}
+
 void access_prune(struct server *s)
 {
         struct access *a = s->access;

@@ -30,4 +30,11 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
  * 0; or -EACCES with err. */
 int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
                  struct buf *ret_cert, struct err *err);
+/* The agent of this name is believed no more: its certificates are revoked, and tokens made for its name are
+ * removed. How many of each were good; both 0 when there is none. */
+struct access_revoked {
+        size_t certificates, tokens;
+};
+struct access_revoked access_revoke(struct server *s, struct str name);
+bool access_is_revoked(const struct access *a, struct str name); /* it had certificates, and has none */
 void access_prune(struct server *s); /* forgets what is past its end; once a day */

@@ -71,13 +71,14 @@ static void set_text(char **at, const char *value)
         *at = mem_dupz(value ? value : "");
 }
 
-static void close_session(struct server *s, uint64_t session, const char *why)
+/* code: of the protocol's table of errors. */
+static void close_session(struct server *s, uint64_t session, uint32_t code, const char *why)
 {
         struct message *m = message_new(session, DROVER__TO_AGENT__KIND_ERROR);
         Drover__Error *e = message_alloc(m, sizeof(*e));
 
         drover__error__init(e);
-        e->code = 4;
+        e->code = code;
         e->text = message_text(m, str_of(why));
         m->to_agent.error = e;
         m->finish = true;
@@ -107,7 +108,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
                 map_put(s->agents->by_name, str_of(a->name), a);
         }
         if (a->session) {
-                close_session(s, a->session, "another session of this agent has taken over");
+                close_session(s, a->session, 4, "another session of this agent has taken over");
                 core_agent_away(s->core, a->name);
         }
         forget_session(a);
@@ -130,6 +131,19 @@ struct agent *agents_session(struct server *s, struct str name, uint64_t session
                 return NULL;
         a->seen_ms = clock_wall_ms();
         return a;
+}
+
+bool agents_expel(struct server *s, struct str name, const char *why)
+{
+        struct agent *a = agents_find(s, name);
+
+        if (!a || !a->session)
+                return false;
+        close_session(s, a->session, 2, why);
+        forget_session(a);
+        core_agent_away(s->core, a->name);
+        log_info("msg=\"agent expelled\" name=\"%s\" why=\"%s\"", LOG_TEXT(name), why);
+        return true;
 }
 
 void agents_gone(struct server *s, struct str name, uint64_t session)

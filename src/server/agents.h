@@ -34,6 +34,8 @@ struct agent_hello {
 };
 /* A second session of one name takes the place of the first, which is closed. */
 struct agent *agents_connected(struct server *s, const struct agent_hello *h);
+/* Ends its session, if it has one. True: it had. */
+bool agents_expel(struct server *s, struct str name, const char *why);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);

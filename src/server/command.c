@@ -174,6 +174,27 @@ static int set_spool_write(struct command *c, const Drover__SpoolWrite *w, struc
         return set_hash(c, w->sha256, err);
 }
 
+static void set_cache_delta(struct command *c, const Drover__CacheDelta *d)
+{
+        c->flag = d->full;
+        c->files = arena_alloc(&c->arena, (d->n_added + 1) * sizeof(*c->files));
+        for (size_t i = 0; i < d->n_added; i++)
+                c->files[c->file_count++] = (struct core_file){d->added[i]->file, d->added[i]->size};
+        c->gone_count = d->n_removed;
+        c->gone = arena_alloc(&c->arena, (d->n_removed + 1) * sizeof(*c->gone));
+        if (d->n_removed)
+                memcpy(c->gone, d->removed, d->n_removed * sizeof(*c->gone));
+}
+
+static void set_links(struct command *c, const Drover__Links *l)
+{
+        c->links = arena_alloc(&c->arena, (l->n_links + 1) * sizeof(*c->links));
+        for (size_t i = 0; i < l->n_links; i++)
+                c->links[c->link_count++] =
+                        (struct core_link){command_text(c, l->links[i]->store), l->links[i]->latency_us,
+                                           l->links[i]->bytes_per_s};
+}
+
 static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
 {
         int r;
@@ -214,6 +235,14 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         case DROVER__TO_SERVER__KIND_SPOOL_WRITE:
                 c->kind = COMMAND_SPOOL_WRITE;
                 return set_spool_write(c, m->spool_write, err);
+        case DROVER__TO_SERVER__KIND_CACHE_DELTA:
+                c->kind = COMMAND_CACHE_DELTA;
+                set_cache_delta(c, m->cache_delta);
+                return 0;
+        case DROVER__TO_SERVER__KIND_LINKS:
+                c->kind = COMMAND_LINKS;
+                set_links(c, m->links);
+                return 0;
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;
                 c->number[COMMAND_SERIAL] = m->user_log_written->serial;

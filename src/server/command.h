@@ -26,6 +26,8 @@ enum command_kind {
         COMMAND_SPOOL_READ,
         COMMAND_SPOOL_WRITE,
         COMMAND_USER_LOG_WRITTEN,
+        COMMAND_CACHE_DELTA,
+        COMMAND_LINKS,
 };
 
 struct command {
@@ -43,6 +45,12 @@ struct command {
         struct str text[6]; /* see the table in command.c */
         struct str *owners;
         size_t owner_count;
+        struct core_file *files; /* cache delta: added; flag: they are all */
+        size_t file_count;
+        uint64_t *gone;
+        size_t gone_count;
+        struct core_link *links;
+        size_t link_count;
         uint64_t number[4];
         bool flag;
         unsigned char sha256[32];

@@ -53,6 +53,31 @@ static void on_join(struct server *s, struct command *c)
         message_send(s, m, TURN_DURABLE);
 }
 
+/* Where files are, so that it can measure how far, and name them as we do. */
+static void send_stores(struct server *s, uint64_t session, enum turn_when when)
+{
+        const struct config_stores *c = &s->config.stores;
+        struct message *m = message_new(session, DROVER__TO_AGENT__KIND_STORES);
+        Drover__Stores *all = message_alloc(m, sizeof(*all));
+
+        drover__stores__init(all);
+        all->stores = message_alloc(m, (c->store_count + 1) * sizeof(*all->stores));
+        for (size_t i = 0; i < c->store_count; i++) {
+                const struct store_urls *urls = &c->stores[i].urls;
+                Drover__Store *one = message_alloc(m, sizeof(*one));
+
+                drover__store__init(one);
+                one->name = message_text(m, urls->name);
+                one->probe = message_text(m, c->probes[i]);
+                one->prefixes = message_alloc(m, (urls->prefix_count + 1) * sizeof(*one->prefixes));
+                for (size_t k = 0; k < urls->prefix_count; k++)
+                        one->prefixes[one->n_prefixes++] = message_text(m, urls->prefixes[k]);
+                all->stores[all->n_stores++] = one;
+        }
+        m->to_agent.stores = all;
+        message_send(s, m, when);
+}
+
 static void on_hello(struct server *s, struct command *c)
 {
         BUF_CLEANUP struct buf cert = {0};
@@ -87,6 +112,7 @@ static void on_hello(struct server *s, struct command *c)
         w->cert_pem = message_text(m, buf_view(&cert));
         m->to_agent.welcome = w;
         message_send(s, m, cert.n ? TURN_DURABLE : TURN_NOW);
+        send_stores(s, c->session, cert.n ? TURN_DURABLE : TURN_NOW);
 }
 
 static void on_offer(struct server *s, struct command *c, struct agent *a)
@@ -206,6 +232,10 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         case COMMAND_INVENTORY: on_inventory(s, c); break;
         case COMMAND_SPOOL_READ: objects_read(s, c, a); break;
         case COMMAND_SPOOL_WRITE: objects_write(s, c, a); break;
+        case COMMAND_CACHE_DELTA:
+                core_cache_delta(s->core, a->name, c->files, c->file_count, c->gone, c->gone_count, c->flag);
+                break;
+        case COMMAND_LINKS: core_links(s->core, a->name, c->links, c->link_count); break;
         case COMMAND_USER_LOG_WRITTEN:
                 userlog_written(s, a, c->number[COMMAND_SERIAL],
                                 &(struct userlog_answer){.error = c->text[COMMAND_REASON],

@@ -9,10 +9,14 @@
 
 #include "base/doc.h"
 #include "base/fs.h"
+#include "server/userlog_format.h"
 
 #define CONFIG_FILE_MAX (1u << 20)
 
 enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_NESTED };
+
+static int read_user_log(void *at, const struct doc *d, struct err *err);
+static int read_placement(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -32,9 +36,16 @@ static const struct setting {
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},
+        {"fair_share", KIND_NESTED, offsetof(struct config, order), config_order_read_share},
+        {"accounts", KIND_NESTED, offsetof(struct config, order), config_order_read_accounts},
+        {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
+        {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
         {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
+        {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
+        {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
+        {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -51,12 +62,15 @@ void config_deinit(struct config *c)
         free(c->file);
         free(c->domain);
         free(c->api_listen);
+        free(c->user_log);
         list_deinit(&c->listen);
         list_deinit(&c->names);
         list_deinit(&c->admins);
         list_deinit(&c->operators);
         config_limits_deinit(&c->limits);
+        config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
+        config_notify_deinit(&c->notify);
         *c = (struct config){0};
 }
 
@@ -93,6 +107,47 @@ static int set_level(enum log_level *at, const struct doc *d, struct err *err)
         if (d->kind == DOC_WORD && log_level_parse(d->text.p, at) == 0)
                 return 0;
         err_set(err, -EINVAL, "%s must be error, warn, info or debug", d->key.p);
+        return doc_where(err, -EINVAL, d);
+}
+
+static int add_user_log(void *arg, struct str word, struct err *err)
+{
+        struct str unknown = STR_NONE;
+        struct buf *words = arg;
+
+        userlog_options(word, 0, &unknown);
+        if (unknown.n)
+                return err_set(err, -EINVAL, "there is no form of a log '" STR_FMT "'",
+                               STR_ARG(str_head(unknown, 40)));
+        buf_str(words, word);
+        buf_char(words, ' ');
+        return 0;
+}
+
+static int read_user_log(void *at, const struct doc *d, struct err *err)
+{
+        BUF_CLEANUP struct buf words = {0};
+        char **text = at;
+        int r;
+
+        buf_char(&words, '"');
+        r = doc_words(d, add_user_log, &words, err);
+        buf_char(&words, '"');
+        free(*text);
+        *text = r == 0 ? buf_take(&words) : NULL;
+        return r;
+}
+
+static int read_placement(void *at, const struct doc *d, struct err *err)
+{
+        static const char *const names[] = {"cost", "blind", "fifo", "cached"};
+
+        for (unsigned i = 0; d->kind == DOC_WORD && i < sizeof(names) / sizeof(names[0]); i++)
+                if (str_eqz(d->text, names[i])) {
+                        *(enum core_placement *)at = (enum core_placement)i;
+                        return 0;
+                }
+        err_set(err, -EINVAL, "%s must be cost, blind, fifo or cached", d->key.p);
         return doc_where(err, -EINVAL, d);
 }
 
@@ -233,6 +288,7 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         char cwd[PATH_MAX];
 
         *c = (struct config){.log_level = LOG_INFO};
+        config_notify_default(&c->notify);
         opterr = 0;
         while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
                 r = read_option(c, option, &level, err);

@@ -6,7 +6,10 @@
 #pragma once
 #include "base/err.h"
 #include "base/log.h"
+#include "core/core.h"
 #include "server/config_limits.h"
+#include "server/config_notify.h"
+#include "server/config_order.h"
 #include "server/config_stores.h"
 
 #define CONFIG_LISTS_MAX 32
@@ -24,12 +27,16 @@ struct config {
         struct config_list names;             /* further names and addresses in the server's certificate */
         struct config_list admins, operators; /* principals */
         enum log_level log_level;
-        int64_t lease_ms;         /* 0: the core's default */
-        int64_t keep_finished_ms; /* 0: the core's default */
-        int64_t better_wait_ms;   /* 0: the core's default */
+        int64_t lease_ms;              /* 0: the core's default */
+        int64_t keep_finished_ms;      /* 0: the core's default */
+        int64_t better_wait_ms;        /* 0: the core's default */
+        enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
+        struct config_order order;
         struct config_stores stores; /* stores, and who is cleared for which label */
-        bool check;                  /* only open, replay, check */
+        char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
+        struct config_notify notify;
+        bool check; /* only open, replay, check */
 };
 
 void config_deinit(struct config *c);

@@ -50,9 +50,10 @@ static int bad(const struct doc *d, struct err *err, const char *what)
 
 static int read_store(struct config_stores *s, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"urls", "labels", "concurrency", "capacity", NULL};
+        static const char *const keys[] = {"urls", "labels", "concurrency", "capacity", "probe", NULL};
         const struct doc *concurrency = doc_get(d, "concurrency"), *capacity = doc_get(d, "capacity");
         struct core_store x = {.urls.name = arena_str(&s->arena, d->key)};
+        struct str probe = STR_NONE;
         uint64_t n = 0;
         int r = doc_only(d, keys, err);
 
@@ -64,6 +65,8 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
                 r = doc_count(concurrency, &n, err);
         if (r == 0 && capacity)
                 r = doc_size(capacity, &x.capacity_bytes, err);
+        if (r == 0 && doc_get(d, "probe"))
+                r = doc_text(doc_get(d, "probe"), &probe, err);
         if (r != 0)
                 return r;
         if (x.urls.prefix_count == 0)
@@ -71,6 +74,7 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
         if (n > UINT32_MAX)
                 return bad(d, err, "concurrency is too large");
         x.concurrency = (uint32_t)n;
+        s->probes[s->store_count] = arena_str(&s->arena, probe);
         s->stores[s->store_count++] = x;
         return 0;
 }
@@ -113,6 +117,8 @@ int config_stores_read(void *at, const struct doc *d, struct err *err)
 
         if (r == 0)
                 s->stores = arena_alloc(&s->arena, (d->count + 1) * sizeof(*s->stores));
+        if (r == 0)
+                s->probes = arena_alloc(&s->arena, (d->count + 1) * sizeof(*s->probes));
         for (const struct doc *x = d->first; x && r == 0; x = x->next)
                 r = read_store(s, x, err);
         return r;

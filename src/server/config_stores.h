@@ -6,6 +6,7 @@
  *       labels: [patient]
  *       concurrency: 8
  *       capacity: 10T
+ *       probe: https://se.lab/data/probe  # a file to read, to measure bandwidth
  *   clearance:
  *     patient:                          # a label
  *       agents: [n1, ward-*]
@@ -19,6 +20,7 @@
 
 struct config_stores {
         struct core_store *stores;
+        struct str *probes; /* of each; agents are told */
         size_t store_count;
         struct core_label *labels;
         size_t label_count;

@@ -19,9 +19,11 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
                 .lease_ms = s->config.lease_ms,
                 .keep_finished_ms = s->config.keep_finished_ms,
                 .better_wait_ms = s->config.better_wait_ms,
+                .placement = s->config.placement,
                 .shadow = shadow,
                 .seed = (uint64_t)clock_wall_ms(),
         };
+        config_order_config(&s->config.order, ret);
 }
 
 static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
@@ -86,6 +88,9 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         core_config_of(s, false, &config);
         s->core = core_new(&config, &world);
         config_limits_apply(&s->config.limits, s->core);
+        r = config_order_apply(&s->config.order, s->core, err);
+        if (r != 0)
+                return r;
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
         r = core_data_set(s->core, &data, err);
         if (r == 0)

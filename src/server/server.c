@@ -12,6 +12,7 @@
 #include "server/agents.h"
 #include "server/daemon.h"
 #include "server/front.h"
+#include "server/notices.h"
 #include "server/objects.h"
 #include "server/peers.h"
 #include "server/reader.h"
@@ -104,6 +105,7 @@ static void on_tick(void *arg)
         next = core_tick(s->core);
         access_prune(s);
         objects_tick(s);
+        notices_tick(s);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
@@ -162,6 +164,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->agents = agents_new();
         s->turn = turn_new(s);
         s->userlog = userlog_new();
+        s->notices = notices_new();
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
@@ -177,6 +180,7 @@ void server_close(struct server *s)
         if (s->front)
                 front_stop(s->front);
         reader_stop(s->reader);
+        notices_stop(s->notices);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
         store_close(s->store);
@@ -184,6 +188,7 @@ void server_close(struct server *s)
                 mailbox_free(s->mail, drop);
         waits_free(s->waits);
         userlog_free(s->userlog);
+        notices_free(s->notices);
         turn_free(s->turn);
         reader_free(s->reader);
         front_free(s->front);
@@ -224,6 +229,8 @@ static int start_parts(struct server *s, struct err *err)
                 r = access_open(s, &s->access, err);
         if (r == 0)
                 r = objects_open(s, &s->objects, err);
+        if (r == 0)
+                r = notices_open(s, err);
         if (r == 0)
                 r = reader_start(s, &s->reader, err);
         if (r == 0)

@@ -28,6 +28,7 @@ struct task {
 
 struct agents;
 struct front;
+struct notices;
 struct reader;
 struct objects;
 struct access;
@@ -54,6 +55,7 @@ struct server {
         struct agents *agents;
         struct waits *waits;
         struct userlog *userlog;
+        struct notices *notices;
         struct snapshots *snapshots;
         struct access *access;
         struct objects *objects; /* see objects.h */

@@ -109,6 +109,7 @@ static void set_files(struct maker *k, Drover__Template *t)
                 t->output_files = list(k, v, &t->n_output_files);
         else
                 t->all_outputs = true;
+        t->output_destination = text(k, k->attr.OutputDestination);
         if (!text_of(k, k->attr.TransferOutputRemaps, &v))
                 return;
         for (rest = v; cut_list(&rest, ';', &one);)

@@ -16,11 +16,11 @@ static void test_file(void **state)
 
         (void)state;
         assert_int_equal(
-                config_parse(
-                        &c, "f",
-                        STR("domain: example.org\nlisten: ['0.0.0.0:7331', '[::]:7331']\n"
-                            "admins: ann@example.org\nlease: 10m\nkeep_finished: 2d\nlog_level: debug\n"),
-                        &err),
+                config_parse(&c, "f",
+                             STR("domain: example.org\nlisten: ['0.0.0.0:7331', '[::]:7331']\n"
+                                 "admins: ann@example.org\nlease: 10m\nkeep_finished: 2d\nlog_level: debug\n"
+                                 "placement: blind\n"),
+                             &err),
                 0);
         assert_string_equal(c.domain, "example.org");
         assert_int_equal(c.listen.count, 2);
@@ -29,6 +29,10 @@ static void test_file(void **state)
         assert_int_equal(c.lease_ms, 600000);
         assert_int_equal(c.keep_finished_ms, 2 * 86400000);
         assert_int_equal(c.log_level, LOG_DEBUG);
+        assert_int_equal(c.placement, CORE_PLACE_BLIND);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f", STR("placement: near\n"), &err), -EINVAL);
+        assert_string_equal(err.text, "f:1: placement must be cost, blind, fifo or cached");
         config_deinit(&c);
 }
 

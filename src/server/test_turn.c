@@ -9,6 +9,7 @@
 
 #include "server/agents.h"
 #include "server/front.h"
+#include "server/notices.h"
 #include "server/recover.h"
 #include "server/snapshot.h"
 #include "server/turn.h"
@@ -91,6 +92,7 @@ static int setup(void **state)
         s->turn = turn_new(s);
         s->waits = waits_new(s);
         s->userlog = userlog_new();
+        s->notices = notices_new();
         s->snapshots = snapshots_new(s, 0);
         turn_begin(s->turn);
         return 0;
@@ -105,6 +107,7 @@ static int teardown(void **state)
         mailbox_free(s->mail, drop);
         waits_free(s->waits);
         userlog_free(s->userlog);
+        notices_free(s->notices);
         turn_free(s->turn);
         mailbox_free(bench->front.mail, drop);
         snapshots_free(s->snapshots);

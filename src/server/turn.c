@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/agents.h"
+#include "server/notices.h"
 #include "server/snapshot.h"
 #include "server/userlog.h"
 #include "server/waits.h"
@@ -329,6 +330,7 @@ void turn_end(struct turn *t)
         agents_flush(t->server);
         waits_flush(t->server);
         userlog_flush(t->server);
+        notices_flush(t->server);
         t->begun = false;
         if (t->broken)
                 return;

@@ -179,6 +179,24 @@ static void intern(struct server *s)
         u->user_notes = symbols_intern(symbols, STR("SubmitEventUserNotes"));
 }
 
+void userlog_set_format(struct server *s, struct submission *sub)
+{
+        if (!s->config.user_log)
+                return;
+        for (size_t i = 0; i < sub->part_count; i++) {
+                struct submission_part *p = &sub->parts[i];
+                bool has = false, says = false;
+
+                for (size_t k = 0; k < p->attribute_count; k++) {
+                        has |= str_ieqz(p->attributes[k].name, "UserLog");
+                        says |= str_ieqz(p->attributes[k].name, "UserLogFormat") ||
+                                str_ieqz(p->attributes[k].name, "UserLogUseXML");
+                }
+                if (has && !says)
+                        submission_add_attribute(p, STR("UserLogFormat"), str_of(s->config.user_log), false);
+        }
+}
+
 static struct logged *logged_new(struct server *s, uint64_t request)
 {
         struct userlog *u = s->userlog;

@@ -17,6 +17,7 @@
  */
 #pragma once
 #include "core/event.h"
+#include "core/submission.h"
 #include "server/agents.h"
 
 #define USERLOG_BYTES_MAX (64u << 20)
@@ -29,6 +30,10 @@ void userlog_free(struct userlog *u); /* NULL is fine */
 int userlog_restore(struct server *s, uint64_t snapshot_seq, struct err *err);
 void userlog_record(struct server *s, uint64_t seq);
 void userlog_recovered(struct server *s, uint64_t next_seq);
+
+/* A submission that has a log and says nothing of its form gets the form that the server is told to use: kept
+ * with the request, so that it does not change under a log that has been begun. */
+void userlog_set_format(struct server *s, struct submission *sub);
 
 /* The core has made an event, or replayed one. It has the number that was said, or the next. */
 void userlog_event(struct server *s, const struct event *e);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "server/agents.h"
+#include "server/notices.h"
 #include "server/turn.h"
 #include "server/userlog.h"
 #include "server/waits.h"
@@ -28,6 +29,7 @@ static void on_event(void *arg, const struct event *e)
                           buf_view(&record));
         waits_changed(s, e->request);
         userlog_event(s, e);
+        notices_event(s, e);
 }
 
 static void on_replayed(void *arg, const struct event *e)
@@ -50,6 +52,7 @@ static void on_history(void *arg, const struct core_finished *f)
         };
 
         store_batch_history(turn_batch(s->turn), &row);
+        notices_ended(s, f);
 }
 
 static void on_keep(void *arg, uint64_t request, struct str record)

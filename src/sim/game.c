@@ -28,10 +28,16 @@ static void on_leave(void *arg, struct sim_action *a)
 
 static void on_settings(void *arg, struct core *c)
 {
+        const struct str everybody = STR("*");
+
         (void)arg;
         core_limit_set(c, STR("sw"), 5);
         core_limit_set(c, STR("db.*"), 3);
         core_limit_set(c, STR("user/bob@local"), 20);
+        core_limit_set(c, STR("qos/urgent"), 4);
+        core_qos_set(c, STR("urgent"), 10, NULL, 0);
+        core_account_set(c, STR("lab"), 3, &everybody, 1, NULL);
+        core_account_set(c, STR("lab.night"), 1, NULL, 0, NULL);
 }
 
 static const struct sim_world_ops world_ops = {
@@ -142,7 +148,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .lease_margin_ms = 200,
                                                          .periodic_ms = 500,
                                                          .keep_finished_ms = 1000000000,
-                                                         .keep_finished = 1000000},
+                                                         .keep_finished = 1000000,
+                                                         .share = {.half_life_ms = 5000}},
                                                 .start_ms = 1000000,
                                                 .strict = true};
         struct game g = {.trace = o->trace};

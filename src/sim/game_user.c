@@ -35,6 +35,10 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add(p, "PeriodicRelease", "NumJobStarts < 5");
         if (game_chance(g, 5))
                 add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
+        if (game_chance(g, 10))
+                add(p, "QOS", "\"urgent\"");
+        if (game_chance(g, 40))
+                add(p, "AcctGroup", game_chance(g, 50) ? "\"lab.night\"" : "\"nice-user\"");
         if (game_chance(g, 30))
                 add(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
         if (game_chance(g, 20)) {

@@ -91,7 +91,7 @@ static void line(const char *name, double value, const char *unit, const char *b
 }
 
 /* One request: `rows` items of about 60 bytes, or none; classes are told apart by their memory. */
-static void submit(struct core *c, uint64_t count, bool items, unsigned class)
+static void submit_as(struct core *c, const char *owner, uint64_t count, bool items, unsigned class)
 {
         static const char *const attributes[][2] = {
                 {"Cmd", "\"/usr/bin/analyse\""},
@@ -105,7 +105,7 @@ static void submit(struct core *c, uint64_t count, bool items, unsigned class)
                 {"Out", "\"out.$(Process)\""},
                 {"Err", "\"err.$(Process)\""},
         };
-        struct submission s = {.owner = STR("ann@local"), .at_ms = 1700000000000};
+        struct submission s = {.owner = str_of(owner), .at_ms = 1700000000000};
         struct submission_part *p = submission_add_part(&s);
         static uint64_t number;
         struct buf text = {0};
@@ -137,6 +137,11 @@ static void submit(struct core *c, uint64_t count, bool items, unsigned class)
         }
         submission_deinit(&s);
         buf_deinit(&text);
+}
+
+static void submit(struct core *c, uint64_t count, bool items, unsigned class)
+{
+        submit_as(c, "ann@local", count, items, class);
 }
 
 static size_t used(void)
@@ -206,6 +211,29 @@ static void bench_match(uint64_t queued, unsigned classes, unsigned agents)
         core_free(c);
 }
 
+/* 1,000 accounts with 50,000 jobs in all, one turn after the other: assignments a second. */
+static void bench_accounts(unsigned accounts, uint64_t jobs)
+{
+        struct core *c = make();
+        int64_t start;
+
+        for (unsigned i = 0; i < accounts; i++) {
+                char owner[32];
+
+                snprintf(owner, sizeof(owner), "user%u@local", i);
+                submit_as(c, owner, jobs / accounts, false, 0);
+        }
+        given = 0;
+        start = clock_mono_ns();
+        for (unsigned i = 0; given < jobs && i < jobs; i++) {
+                offer(c, i);
+                core_match(c);
+        }
+        line("core_assignments_per_s_1000_accounts", (double)given * 1e9 / (double)(clock_mono_ns() - start),
+             "/s", "higher");
+        core_free(c);
+}
+
 /* One agent's worth of jobs again and again: match, accept, start, exit, history. */
 static void bench_life(void)
 {
@@ -255,6 +283,7 @@ int main(void)
         bench_memory();
         bench_match(2000, 1000, 2000);
         bench_match(1000000, 1000, 2000);
+        bench_accounts(1000, 50000);
         recording = true;
         bench_life();
         return 0;

@@ -29,13 +29,14 @@ class Server:
             self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                             cwd=folder, env={**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
-    def wait(self):
+    def wait(self, reached=None):
+        """Until it answers; `reached` asks it in another way than from here."""
         def there():
             """the server answers"""
             if self.process.poll() is not None:
                 with open(os.path.join(self.folder, "server.log"), encoding="utf-8", errors="replace") as f:
                     raise Failed(f"the server ended:\n{f.read()}")
-            return answers(self.host, self.port)
+            return reached() if reached else answers(self.host, self.port)
         wait_until(there, 20)
         return self
 

@@ -58,8 +58,8 @@ def test_submit_fails_with_a_reason(condor):
 
 
 def test_terse_prints_no_warnings(condor):
-    text = sh("exit 0", notification="always", hold="true")
-    assert "notification" in condor("submit", "-", stdin=text).err
+    text = sh("exit 0", image_size="10", hold="true")
+    assert "image_size" in condor("submit", "-", stdin=text).err
     assert condor("submit", "-terse", "-", stdin=text).err == ""
     condor("rm", "-constraint", "JobStatus == 5")
 

@@ -92,6 +92,7 @@ def test_every_operation(instance):
             "spooled": [{"name": "in.txt", "sha256": done["sha256"], "size": 8, "executable": False}], "hold": False}
     dry = call("POST", "/v1/requests?dry_run=1", body)
     assert dry["jobs"] == 5 and call("GET", "/v1/requests")["requests"] == []
+    assert call("POST", "/v1/quote", body)["jobs"] == 5 and call("GET", "/v1/requests")["requests"] == []
     made = call("POST", "/v1/requests", body, status=201)
     assert made["jobs"] == 5 and not made["existing"]
     again = call("POST", "/v1/requests", body, status=200)
@@ -111,10 +112,13 @@ def test_every_operation(instance):
     assert job["state"] == "idle" and job["ad"]["Cmd"] == "/bin/true"
     assert call("GET", f"/v1/jobs/{number}.4/log")["events"][0]["event"] == "submitted"
     assert call("GET", f"/v1/jobs/{number}.4/why")["text"]
+    assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 5
+    assert call("GET", "/v1/accounts")["accounts"][0]["waiting"] == 5
     assert call("GET", f"/v1/jobs/{number}.4/files")["files"] == []
 
     act = {"ids": [f"{number}.0-1"], "reason": "because"}
     assert call("POST", "/v1/actions", {"action": "hold", **act})["affected"] == 2
+    call("GET", f"/v1/jobs/{number}.0/priority", status=409)
     held = call("GET", f"/v1/jobs/{number}.0")
     assert held["state"] == "held" and held["status"] == 5 and held["hold_reason"] == "because"
     assert "because" in " ".join(call("GET", f"/v1/jobs/{number}.0/why")["text"])
@@ -138,6 +142,9 @@ def test_every_operation(instance):
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
+    call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
+    assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1
+    call("POST", "/v1/agents/n2/revoke", status=404)
     call("DELETE", f"/v1/tokens/{token['id']}")
     call("DELETE", f"/v1/tokens/{token['id']}", status=404)
 

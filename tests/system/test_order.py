@@ -1,4 +1,4 @@
-"""Limits: named pools of units, and how much one user may have."""
+"""Whose turn it is, and limits: named pools of units, and how much one user may have."""
 import os
 
 from drover import sh, wait_until
@@ -56,9 +56,61 @@ def test_what_one_user_may_have(instance):
     instance.wait(more)
 
 
+ACCOUNTS = """
+accounts:
+  physics: {shares: 3, users: ["*"], accounts: {cms: {shares: 2}}}
+  secret: {users: [nobody@local]}
+qos:
+  urgent: {priority: 1000, users: ["*"], max_running: 1}
+  admin: {priority: 1, users: [nobody@local]}
+fair_share: {half_life: 1d}
+priority: {age: 1, user: 10}
+"""
+
+
+def test_accounts_and_quality_of_service(instance):
+    settings(instance, ACCOUNTS)
+    instance.up("--cpus", "2")
+    full = instance.submit(sh("sleep 600", queue="queue 2", request_cpus=1))
+    wait_until(lambda: states(instance, full) == ["running", "running"])
+    me = instance.server_info()["you"]
+    plain = instance.submit(sh("exit 0", queue="queue 2", request_cpus=1))
+    cms = instance.submit(sh("exit 0", request_cpus=1, accounting_group="physics.cms", priority=3))
+    urgent = instance.submit(sh("exit 0", queue="queue 2", request_cpus=1, **{"+QOS": '"urgent"'}))
+    points = instance.json("priority", f"{urgent}.0")
+    assert points["account"] == f"physics/{me}" and points["qos"] == "urgent" and points["ahead"] == 0
+    assert {c["name"]: c["points"] for c in points["components"]}["qos"] == 1000
+    assert instance.json("priority", f"{plain}.0")["ahead"] == 3
+    other = instance.json("priority", f"{cms}.0")
+    assert other["account"] == f"physics.cms/{me}"
+    assert {c["name"]: c["points"] for c in other["components"]}["user"] == 30
+    assert "3 jobs before it" in instance.cli("priority", f"{plain}.0").out
+    instance.cli("priority", f"{full}.0", code=1)
+
+    accounts = {a["name"]: a for a in instance.json("shares")["accounts"]}
+    assert accounts["physics"]["cpus"] == 2 and accounts["physics"]["waiting"] == 5 and not accounts["physics"]["user"]
+    assert accounts[f"physics/{me}"]["running"] == 2
+    before = accounts["physics"]["usage_s"]
+    instance.stop()  # what was charged is charged
+    instance.up("--cpus", "2")
+    accounts = {a["name"]: a for a in instance.json("shares")["accounts"]}
+    assert accounts["physics"]["usage_s"] >= before
+    assert "physics.cms" in instance.cli("shares").out
+    instance.cli("rm", str(full))
+    instance.wait(plain, cms, urgent)
+
+    for wrong, word in (({"accounting_group": "secret"}, "physics"), ({"accounting_group": "none.such"}, "no such"),
+                        ({"+QOS": '"admin"'}, "urgent"), ({"+QOS": '"other"'}, "no such")):
+        refused = instance.cli("submit", "-", stdin=sh("exit 0", **wrong), code=None)
+        assert refused.code != 0 and word in refused.err, refused.err
+
+
 def test_settings_that_make_no_sense_are_refused(instance):
     for text, word in (("limits: {sw: -1}\n", "sw"), ("limits: {a b: 1}\n", "a b"), ("limits: 5\n", "limits"),
-                       ("users: {max_runing: 1}\n", "max_runing"), ("users: {ann@local: {max: 1}}\n", "max")):
+                       ("users: {max_runing: 1}\n", "max_runing"), ("users: {ann@local: {max: 1}}\n", "max"),
+                       ("accounts: {a: {shares: 0}}\n", "shares"), ("accounts: {a: {users: [ann]}}\n", "ann"),
+                       ("qos: {x: {prio: 1}}\n", "prio"), ("priority: {fair: 1}\n", "fair"),
+                       ("fair_share: {half_life: 0s}\n", "half_life")):
         settings(instance, text)
         daemon = instance.start("droverd", "--dir", instance.dir)
         assert daemon.process.wait(20) != 0

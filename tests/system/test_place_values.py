@@ -115,6 +115,17 @@ def test_a_container_waits_for_a_place_that_runs_it(places):
     assert places.job(f"{request}.0")["state"] == "idle"
 
 
+def test_a_random_choice_is_the_jobs_own(places):
+    """Server and agent, which expand for themselves, and a second look at it agree."""
+    request = places.run(sh("echo $RANDOM_INTEGER(1,1000000)", output="rand.$RANDOM_INTEGER(1,1000000)", queue="queue 4"))
+    outs = [value(places, f"{request}.{i}", "Out") for i in range(4)]
+    args = [value(places, f"{request}.{i}", "Arguments") for i in range(4)]
+    assert len(set(outs)) == 4 and len(set(args)) == 4
+    for out, arg in zip(outs, args):
+        number = places.read(out).strip()
+        assert f"echo {number}'" in arg and out != f"rand.{number}"
+
+
 def test_the_machine_of_the_submit(places):
     request = places.run("universe = local\nexecutable = /bin/pwd\ntransfer_executable = False\noutput = out\nqueue\n")
     assert places.read("out").strip() == os.path.realpath(places.work)

@@ -1,4 +1,4 @@
-/* How users are told of their jobs: the form of their log. */
+/* How users are told of their jobs: the form of their log, mail, web hooks. */
 #include "jdl/condor/reader.h"
 
 static int log_xml(struct reader *r)
@@ -51,9 +51,49 @@ static int log_format(struct reader *r)
         return attribute_string(r, "UserLogFormat", &e, entry_unquoted(&e));
 }
 
+/* JobNotification has HTCondor's numbers. */
+static int notification(struct reader *r, bool webhook)
+{
+        static const char *const words[] = {"never", "always", "complete", "error", "start"};
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, "notification", &e);
+        char number[2] = "0";
+
+        if (rc == 0 && webhook)
+                attribute_default(r, "JobNotification", "2");
+        if (rc <= 0)
+                return rc;
+        for (size_t i = 0; !e.late && i < sizeof(words) / sizeof(words[0]); i++) {
+                number[0] = (char)('0' + i);
+                if (str_ieqz(entry_unquoted(&e), words[i]) || str_eqz(entry_unquoted(&e), number))
+                        return attribute_expression(r, "JobNotification", &e, str_of(number));
+        }
+        return entry_fail(r, &e, "'" STR_FMT "' is none of Always, Complete, Error, Start and Never",
+                          STR_ARG(str_head(buf_view(&e.text), 60)));
+}
+
+/* What is an address is for the server to say, who will use it. */
+static int address(struct reader *r, const char *keyword, const char *attribute)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, keyword, &e);
+
+        if (rc > 0 && e.late)
+                return entry_fail(r, &e, "it must be the same for all jobs of a queue statement");
+        if (rc > 0)
+                rc = attribute_string(r, attribute, &e, entry_unquoted(&e));
+        return rc;
+}
+
 int notices_make(struct reader *r)
 {
         int rc = log_xml(r);
 
-        return rc ? rc : log_format(r);
+        if (!rc)
+                rc = log_format(r);
+        if (!rc)
+                rc = address(r, "notify_user", "NotifyUser");
+        if (!rc)
+                rc = address(r, "webhook", "DroverWebhook");
+        return rc ? rc : notification(r, form_get(r->part, STR("DroverWebhook")));
 }

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "classad/eval.h"
+
 static bool one_of(struct str name, const char *const *names)
 {
         for (; *names; names++)
@@ -143,6 +145,30 @@ static const char *environment(void *arg, const char *name)
         return r->world->getenv ? r->world->getenv(r->world->arg, name) : NULL;
 }
 
+/* As text: a string itself, anything else as a literal. */
+static int evaluate(void *arg, struct str expression, struct buf *out, struct err *err)
+{
+        struct reader *r = arg;
+        struct expr *x = NULL;
+        struct value v;
+        struct eval ev;
+        int rc = expr_parse(r->symbols, expression, &x, err);
+
+        if (rc)
+                return -EINVAL;
+        eval_init(&ev, r->world->now_s, r->random);
+        eval_expr(&ev, x, NULL, NULL, &v);
+        if (v.type == VALUE_STRING)
+                buf_str(out, v.string);
+        else
+                value_print(out, &v);
+        if (v.type == VALUE_ERROR)
+                rc = err_set(err, -EINVAL, "it evaluates to an error");
+        eval_deinit(&ev);
+        expr_free(x);
+        return rc;
+}
+
 int settings_expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late)
 {
         struct macro_world w = {.arg = r,
@@ -150,6 +176,8 @@ int settings_expand(struct reader *r, struct str text, struct place at, struct b
                                 .getenv = r->world->getenv ? environment : NULL,
                                 .random = &r->random,
                                 .missing = missing,
+                                .random_late = ret_late && r->part && r->part->rows * r->part->steps > 1,
+                                .evaluate = evaluate,
                                 .cwd = r->world->cwd};
         struct err err = {{0}};
         bool late = false;
@@ -166,7 +194,5 @@ int settings_expand(struct reader *r, struct str text, struct place at, struct b
                         r, at, "a value that differs from job to job, like $(Process), can't be used here");
         if (ret_late)
                 *ret_late = late;
-        if (r->part && r->part->rows * r->part->steps > 1 && str_search(text, STR("$RANDOM_")) >= 0)
-                reader_warn(r, at, "the random choice is made once, for all jobs of the request");
         return 0;
 }

@@ -18,6 +18,7 @@ struct request_row {
         struct str owner, cmd, batch;
         int64_t submitted_ms, finished_ms;
         struct core_counts n;
+        struct core_eta eta;
 };
 struct listing {
         struct request_row *rows;
@@ -51,6 +52,7 @@ static void make(struct server *s, struct row_maker *m, const struct core_reques
                 .n = r->counts,
         };
         memcpy(to->uuid, r->uuid, sizeof(to->uuid));
+        core_eta_request(s->core, r->id, &to->eta);
         if (row_make(m, r->id, 0, &first))
                 to->cmd = first.cmd;
         if (ad && ad_literal(ad, symbols_intern(core_symbols(s->core), STR("JobBatchName")), &v) &&
@@ -79,6 +81,16 @@ static void write_fields(struct json *j, const struct request_row *r)
         json_key(j, "finished_ms");
         if (r->finished_ms)
                 json_int(j, r->finished_ms);
+        else
+                json_null(j);
+        json_key(j, "eta_start_ms");
+        if (r->eta.start_ms)
+                json_int(j, r->eta.start_ms);
+        else
+                json_null(j);
+        json_key(j, "eta_end_ms");
+        if (r->eta.end_ms)
+                json_int(j, r->eta.end_ms);
         else
                 json_null(j);
         json_kint(j, "jobs", (int64_t)r->n.jobs);

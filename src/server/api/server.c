@@ -8,8 +8,10 @@ static void look(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
         struct core_counts n;
+        struct core_moved moved;
         bool full = turn_full(s->turn);
 
+        core_bytes_moved(s->core, &moved);
         core_totals(s->core, &n);
         json_open(&j, '{');
         json_kstrz(&j, "version", DROVER_VERSION);
@@ -19,6 +21,11 @@ static void look(struct server *s, struct call *c)
         json_kbool(&j, "remote_agents", s->remote_agents);
         json_kstrz(&j, "you", c->who);
         json_kbool(&j, "admin", c->role == ROLE_ADMIN);
+        json_key(&j, "moved");
+        json_open(&j, '{');
+        json_kint(&j, "bytes_in", (int64_t)moved.bytes_in);
+        json_kint(&j, "bytes_out", (int64_t)moved.bytes_out);
+        json_close(&j, '}');
         json_kbool(&j, "accepting", !full);
         json_kstrz(&j, "reason", full ? "the disk is full" : NULL);
         json_key(&j, "jobs");

@@ -1,11 +1,15 @@
-/* POST /v1/requests */
+/* POST /v1/requests; POST /v1/quote, which takes the same and keeps nothing */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "core/quote.h"
+#include "server/api/place.h"
 #include "server/api/route.h"
+#include "server/notices.h"
 #include "server/objects.h"
 #include "server/submit_json.h"
+#include "server/userlog.h"
 
 struct submit {
         json_t *doc;
@@ -13,6 +17,8 @@ struct submit {
         const char **uploads; /* of each part, or NULL */
         struct buf *items;    /* of each part that came as an upload */
         bool dry_run, existing;
+        struct buf warning;
+        bool quote; /* say what it would take, and keep nothing */
         uint64_t id, jobs;
 };
 
@@ -24,6 +30,7 @@ static void state_free(void *arg)
                 buf_deinit(&x->items[i]);
         free(x->items);
         free(x->uploads);
+        buf_deinit(&x->warning);
         submission_deinit(&x->s);
         json_decref(x->doc);
         free(x);
@@ -40,8 +47,68 @@ static void write_reply(struct server *s, struct call *c)
         json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
         json_kint(&j, "jobs", (int64_t)x->jobs);
         json_kbool(&j, "existing", x->existing);
+        json_key(&j, "warnings");
+        json_open(&j, '[');
+        if (x->warning.n)
+                json_str(&j, buf_view(&x->warning));
+        json_close(&j, ']');
         json_close(&j, '}');
         c->status = x->existing || x->dry_run ? 200 : 201;
+        call_reply(c);
+}
+
+static void on_place(void *arg, const struct core_quote_place *p)
+{
+        struct json *j = arg;
+
+        json_open(j, '{');
+        json_kint(j, "part", p->part);
+        place_write(j, &p->why);
+        if (p->quote.start_ms) {
+                json_kint(j, "start_ms", p->quote.start_ms);
+                json_kint(j, "end_ms", p->quote.end_ms);
+                json_kint(j, "bytes_moved", (int64_t)p->quote.bytes_moved);
+                json_key(j, "price");
+                json_double(j, p->quote.price);
+        }
+        json_close(j, '}');
+}
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+        json_key(j, key);
+        if (ms)
+                json_int(j, ms);
+        else
+                json_null(j);
+}
+
+static void quote(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct json j = {.out = &c->out};
+        struct core_quote q;
+        struct err err = {0};
+
+        json_open(&j, '{');
+        json_key(&j, "places");
+        json_open(&j, '[');
+        x->s.owner = str_of(c->who);
+        x->s.at_ms = clock_wall_ms();
+        if (core_quote(s->core, &x->s, on_place, &j, &q, &err) != 0) {
+                buf_reset(&c->out);
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return;
+        }
+        json_close(&j, ']');
+        json_kint(&j, "jobs", (int64_t)q.jobs);
+        write_time(&j, "start_ms", q.start_ms);
+        write_time(&j, "end_ms", q.end_ms);
+        json_kint(&j, "bytes_moved", (int64_t)q.bytes_moved);
+        json_key(&j, "price");
+        json_double(&j, q.price);
+        place_write_error(&j, s->core);
+        json_close(&j, '}');
         call_reply(c);
 }
 
@@ -59,6 +126,11 @@ static void submit(struct server *s, struct call *c)
         }
         x->s.owner = str_of(c->who);
         x->s.at_ms = clock_wall_ms();
+        if (notices_check(s, &x->s, &x->warning, &err) != 0) {
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return;
+        }
+        userlog_set_format(s, &x->s);
         r = x->dry_run ? 0 : objects_check_submit(s, c, &x->s, &err);
         if (r != 0) {
                 call_fail_err(c, 400, "bad_upload", &err);
@@ -83,7 +155,7 @@ static void check(struct call *c, struct submit *x)
         int r = submission_check(&x->s, &err);
 
         if (r == 0)
-                call_core(c, submit);
+                call_core(c, x->quote ? quote : submit);
         else
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
 }
@@ -128,18 +200,18 @@ static void find_items(struct server *s, struct call *c)
         call_reader(c, read_items);
 }
 
-void api_submit(struct server *s, struct call *c)
+static void start(struct call *c, bool only_quote)
 {
         json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
         struct submit *x;
         struct err err = {0};
         bool uploads = false;
 
-        (void)s;
         if (!doc)
                 return;
         x = call_state(c, sizeof(*x), state_free);
         x->doc = doc;
+        x->quote = only_quote;
         x->dry_run = call_flag(c, "dry_run");
         if (submit_json_read(x->doc, &x->s, &x->uploads, &err) != 0) {
                 call_fail_err(c, 400, "bad_request", &err);
@@ -153,4 +225,16 @@ void api_submit(struct server *s, struct call *c)
         }
         x->items = mem_zalloc(x->s.part_count * sizeof(*x->items));
         call_core(c, find_items);
+}
+
+void api_submit(struct server *s, struct call *c)
+{
+        (void)s;
+        start(c, false);
+}
+
+void api_quote(struct server *s, struct call *c)
+{
+        (void)s;
+        start(c, true);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "server/api/limits.h"
+#include "server/api/place.h"
 #include "server/api/route.h"
 #include "server/ids.h"
 
@@ -11,54 +12,15 @@ struct why {
         unsigned count[CORE_NOT_CLEARED + 1], all;
 };
 
-static const struct {
-        const char *verdict, *side, *text;
-} verdicts[] = {
-        [CORE_FITS] = {"fits", NULL, "it fits, and will be given the job"},
-        [CORE_BUSY] = {"busy", NULL, "it would take the job, but has no room now"},
-        [CORE_JOB_REFUSES] = {"refuses", "job", NULL},
-        [CORE_QUEUE_REFUSES] = {"refuses", "agent", NULL},
-        [CORE_OWNER_REFUSED] = {"refuses", "agent", "it does not run this owner's jobs"},
-        [CORE_AWAY] = {"refuses", "agent", "it is away"},
-        [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
-        [CORE_NOT_CLEARED] = {"refuses", "server", NULL},
-};
-
 static void on_queue(void *arg, const struct core_why *w)
 {
         struct why *x = arg;
-        struct json *j = &x->j;
 
         x->all++;
         x->count[w->verdict]++;
-        json_open(j, '{');
-        json_kstrz(j, "name", w->agent);
-        json_kstrz(j, "queue", w->queue);
-        json_kstrz(j, "verdict", verdicts[w->verdict].verdict);
-        if (verdicts[w->verdict].side)
-                json_kstrz(j, "side", verdicts[w->verdict].side);
-        if (w->clause.n) {
-                json_kstr(j, "clause", w->clause);
-                json_kstr(j, "value", w->value);
-        }
-        if (w->verdict == CORE_NOT_CLEARED) {
-                BUF_CLEANUP struct buf b = {0};
-
-                buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
-                json_kstr(j, "text", buf_view(&b));
-        } else if (w->verdict == CORE_OWNER_REFUSED && w->value.n) {
-                json_kstr(j, "text", w->value);
-        } else if (verdicts[w->verdict].text) {
-                json_kstrz(j, "text", verdicts[w->verdict].text);
-        } else {
-                BUF_CLEANUP struct buf b = {0};
-
-                buf_printf(&b, "%s requires " STR_FMT ", which is " STR_FMT,
-                           w->verdict == CORE_JOB_REFUSES ? "the job" : "the queue", STR_ARG(w->clause),
-                           STR_ARG(w->value));
-                json_kstr(j, "text", buf_view(&b));
-        }
-        json_close(j, '}');
+        json_open(&x->j, '{');
+        place_write(&x->j, w);
+        json_close(&x->j, '}');
 }
 
 static void say(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -180,6 +142,17 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 say(j, "It is %s.", job_state_name(job->state));
 }
 
+static void write_eta(struct json *j, struct core *c, uint64_t request, uint32_t member)
+{
+        struct core_eta e;
+
+        if (core_eta(c, request, member, &e) == 0 && e.end_ms) {
+                json_kint(j, "eta_start_ms", e.start_ms);
+                json_kint(j, "eta_end_ms", e.end_ms);
+        }
+        place_write_error(j, c);
+}
+
 static void look(struct server *s, struct call *c)
 {
         BUF_CLEANUP struct buf agents = {0}, changes = {0};
@@ -217,6 +190,7 @@ static void look(struct server *s, struct call *c)
                 core_why_changes(s->core, request, member, on_change, &hints);
         json_close(&hints.j, ']');
         json_close(&j, ']');
+        write_eta(&j, s->core, request, member);
         json_key(&j, "agents");
         json_raw(&j, buf_view(&agents));
         json_key(&j, "changes");

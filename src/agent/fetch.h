@@ -1,0 +1,33 @@
+/* fetch: one thing on its way into the cache, for the attempts that wait for it. inputs.c makes and ends it;
+ * spool.c brings what was shipped with a submit, movers what is at URLs. */
+#pragma once
+#include "agent/agent.h"
+
+struct move;
+struct fetch {
+        struct fetch *next;
+        struct agent *a;
+        struct waiter *waiters;
+        bool shipped, ended;
+        bool summed; /* sha256 is what it must have */
+        unsigned char sha256[32];
+        char part[32]; /* the file that it is written into; "": none yet */
+        int fd;
+        struct cached *held; /* pinned meanwhile: being checked, or perhaps unchanged */
+        struct move *move;
+        /* shipped */
+        uint64_t request, offset;
+        void *sum;
+        int64_t began_ns;
+        /* of a URL */
+        char *url, *key, *owner, *user;
+        uint64_t id;
+        size_t store, way; /* the way it is tried now; 0: as it was named */
+        bool made_room;
+        char *first_error;
+};
+
+/* It is in the cache, or (contents NULL) why not. Frees it. */
+void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why);
+struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32]);
+struct fetch *fetch_first(const struct agent *a);

@@ -1,0 +1,545 @@
+/* What an attempt needs from elsewhere: files that were shipped with its submit, and URLs. What is in the
+ * cache and good is pinned at once; for the rest the attempt waits for a fetch, which it may share with
+ * others.
+ *
+ * A copy of a URL is used without a question for `cache_fresh`. After that its store is asked whether it is
+ * still the same (by ETag, date and size); a store that does not answer makes the job wait, and then fail: an
+ * old copy is not used in silence. Contents that were here before the agent started are summed before their
+ * first use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/fetch.h"
+#include "agent/movers.h"
+#include "agent/shipped.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+struct waiter {
+        struct waiter *next;
+        struct attempt *at;
+        char *key; /* what the attempt calls it */
+};
+struct inputs {
+        struct fetch *first;
+};
+
+/* ---- names */
+
+bool inputs_is_url(struct str element, char **ret_path)
+{
+        if (ret_path)
+                *ret_path = NULL;
+        if (str_search(element, STR("://")) <= 0)
+                return false;
+        if (!str_istarts(element, STR("file://")))
+                return true;
+        struct str path = str_skip(element, 7);
+        ptrdiff_t slash = str_find(path, '/');
+        if (ret_path)
+                *ret_path = str_dupz(slash > 0 ? str_skip(path, (size_t)slash) : path);
+        return false;
+}
+
+struct str inputs_name(struct str element)
+{
+        if (str_search(element, STR("://")) > 0) {
+                struct str rest = element;
+                str_cut(&rest, '#', &element);
+                rest = element;
+                str_cut(&rest, '?', &element);
+        }
+        element = str_skip(element, (size_t)(str_rfind(element, '/') + 1));
+        return str_eqz(element, ".") || str_eqz(element, "..") ? STR_NONE : element;
+}
+
+int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
+                void *arg, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_input_files && r == 0; i++) {
+                BUF_CLEANUP struct buf b = {.max = 1 << 20};
+                r = expand_text(at, m->input_files[i], &b, err);
+                struct str rest = buf_view(&b), one;
+                while (r == 0 && rest.n && str_cut(&rest, ',', &one))
+                        if ((one = str_trim(one)).n)
+                                r = fn(arg, one, err);
+        }
+        return r;
+}
+
+static void shipped_key(const unsigned char sha256[32], char room[72])
+{
+        memcpy(room, "sha256:", 7);
+        for (int i = 0; i < 32; i++)
+                snprintf(room + 7 + 2 * i, 3, "%02x", sha256[i]);
+}
+
+/* The checksum that a URL asks for: #sha256=HEX */
+static bool asked_sum(struct str url, unsigned char ret[32])
+{
+        ptrdiff_t at = str_search(url, STR("#sha256="));
+        char room[65];
+        size_t n;
+        if (at < 0 || url.n - (size_t)at != 8 + 64)
+                return false;
+        snprintf(room, sizeof(room), STR_FMT, STR_ARG(str_skip(url, (size_t)at + 8)));
+        return OPENSSL_hexstr2buf_ex(ret, 32, &n, room, 0) == 1;
+}
+
+/* ---- pins and waiters */
+
+static void pin(struct attempt *at, const char *key, struct cached *contents)
+{
+        MEM_GROW(at->pins, at->pin_cap, at->pin_count + 1);
+        at->pins[at->pin_count++] = (struct input_pin){mem_dupz(key), contents};
+        cache_pin(contents);
+        cache_use(at->a->cache, contents, clock_wall_ms());
+}
+
+struct cached *inputs_find(const struct attempt *at, const char *key)
+{
+        for (size_t i = 0; i < at->pin_count; i++)
+                if (!strcmp(at->pins[i].key, key))
+                        return at->pins[i].contents;
+        return NULL;
+}
+
+struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref)
+{
+        char key[72];
+        if (ref->sha256.len != 32)
+                return NULL;
+        shipped_key(ref->sha256.data, key);
+        return inputs_find(at, key);
+}
+
+static void add_waiter(struct fetch *f, struct attempt *at, const char *key)
+{
+        struct waiter *w = mem_new(struct waiter);
+        w->at = at;
+        w->key = mem_dupz(key);
+        w->next = f->waiters;
+        f->waiters = w;
+        at->waits++;
+}
+
+static void waiter_free(struct waiter *w)
+{
+        free(w->key);
+        free(w);
+}
+
+void inputs_forget(struct attempt *at)
+{
+        struct agent *a = at->a;
+        for (struct fetch *f = a->inputs ? a->inputs->first : NULL; f && at->waits; f = f->next)
+                for (struct waiter **link = &f->waiters; *link;) {
+                        struct waiter *w = *link;
+                        if (w->at != at) {
+                                link = &w->next;
+                                continue;
+                        }
+                        *link = w->next;
+                        at->waits--;
+                        waiter_free(w);
+                }
+        for (size_t i = 0; i < at->pin_count; i++) {
+                if (a->cache)
+                        cache_unpin(a->cache, at->pins[i].contents);
+                free(at->pins[i].key);
+        }
+        free(at->pins);
+        at->pins = NULL;
+        at->pin_count = at->pin_cap = 0;
+        at->wanted = false;
+}
+
+/* ---- fetches */
+
+struct fetch *fetch_first(const struct agent *a)
+{
+        return a->inputs->first;
+}
+
+struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
+{
+        struct fetch *f = a->inputs->first;
+        while (f && !(f->shipped && !f->ended && memcmp(f->sha256, sha256, 32) == 0))
+                f = f->next;
+        return f;
+}
+
+static struct fetch *find_url(const struct agent *a, const char *key, const struct fetch *like)
+{
+        struct fetch *f = a->inputs->first;
+        while (f && (f->shipped || f->ended || strcmp(f->key, key) != 0 || f->summed != like->summed ||
+                     (f->summed && memcmp(f->sha256, like->sha256, 32) != 0)))
+                f = f->next;
+        return f;
+}
+
+static void fetch_free(struct fetch *f)
+{
+        if (f->move)
+                movers_cancel(f->move);
+        if (f->held)
+                cache_unpin(f->a->cache, f->held);
+        if (f->fd >= 0)
+                close(f->fd);
+        if (f->part[0])
+                cache_abandon(f->a->cache, f->part);
+        EVP_MD_CTX_free(f->sum);
+        free(f->url);
+        free(f->key);
+        free(f->owner);
+        free(f->user);
+        free(f->first_error);
+        while (f->waiters) {
+                struct waiter *w = f->waiters;
+                f->waiters = w->next;
+                waiter_free(w);
+        }
+        free(f);
+}
+
+void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why)
+{
+        struct agent *a = f->a;
+        f->ended = true;
+        if (contents)
+                cache_pin(contents); /* until all have it */
+        while (f->waiters) {
+                struct waiter *w = f->waiters;
+                struct attempt *at = w->at;
+                f->waiters = w->next;
+                at->waits--;
+                if (contents) {
+                        pin(at, w->key, contents);
+                        if (at->waits == 0)
+                                stage_in(at);
+                } else {
+                        inputs_forget(at);
+                        at->hold_subcode = error;
+                        attempt_staged(at, HOLD_INPUT, why ? why : "an input did not come");
+                }
+                waiter_free(w);
+        }
+        struct fetch **link = &a->inputs->first;
+        while (*link != f)
+                link = &(*link)->next;
+        *link = f->next;
+        fetch_free(f);
+        if (contents)
+                cache_unpin(a->cache, contents);
+        agent_turn_later(a);
+}
+
+/* What the cache has for it, good or not yet looked at. */
+static struct cached *present(const struct fetch *f)
+{
+        struct cache *c = f->a->cache;
+        if (f->summed)
+                return cache_find(c, f->sha256);
+        struct cached_name *n = cache_find_name(c, str_of(f->key));
+        return n ? n->contents : NULL;
+}
+
+/* May it be used without asking the store? */
+static bool fresh(const struct fetch *f)
+{
+        struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
+        int64_t age = n ? clock_wall_ms() - n->confirmed_ms : 0;
+        return f->summed || (n && age >= 0 && age < (int64_t)f->a->config.cache_fresh_ms);
+}
+
+static void fetch_start(struct fetch *f);
+static void get(struct fetch *f);
+
+static void on_checked(void *arg, const struct move_answer *answer)
+{
+        struct fetch *f = arg;
+        struct agent *a = f->a;
+        struct cached *e = f->held;
+        f->move = NULL;
+        f->held = NULL;
+        cache_unpin(a->cache, e);
+        if (answer->status == MOVE_DONE && memcmp(answer->sha256, e->sha256, 32) == 0) {
+                e->checked = true;
+        } else if (e->pins == 0) {
+                log_warn("msg=\"contents of the cache are not what they were\" why=\"%s\"",
+                         answer->status == MOVE_DONE ? "another checksum" : answer->text);
+                cache_drop(a->cache, e);
+        }
+        fetch_start(f);
+}
+
+static void check(struct fetch *f, struct cached *e)
+{
+        struct move_task t;
+        int fd = cache_open_contents(f->a->cache, e);
+        if (fd < 0) {
+                if (e->pins == 0)
+                        cache_drop(f->a->cache, e);
+                get(f);
+                return;
+        }
+        move_task_init(&t, MOVE_CHECK);
+        t.tries = 1;
+        f->held = e;
+        cache_pin(e);
+        f->move = movers_start(f->a, &t, fd, NULL, NULL, on_checked, f);
+        close(fd);
+}
+
+/* Takes the next step. */
+static void fetch_start(struct fetch *f)
+{
+        struct cached *e = present(f);
+        if (e && !e->checked)
+                check(f, e);
+        else if (e && fresh(f))
+                fetch_end(f, e, 0, NULL);
+        else
+                get(f);
+}
+
+/* ---- from URLs */
+
+static void url_failed(struct fetch *f, const struct move_answer *answer)
+{
+        struct agent *a = f->a;
+        BUF_CLEANUP struct buf other = {0};
+        if (answer->error == ENOSPC &&
+            !f->made_room) { /* what is kept for later gives way to what is needed now */
+                f->made_room = true;
+                cache_trim(a->cache, 0);
+                get(f);
+                return;
+        }
+        if (!f->first_error)
+                f->first_error = mem_dupz(answer->text);
+        if (stores_other_way(a, str_of(f->url), f->store, f->way, &other)) {
+                f->way++;
+                get(f);
+                return;
+        }
+        log_warn("msg=\"an input cannot be fetched\" error=%s", LOG_TEXT(str_of(answer->text)));
+        fetch_end(f, NULL, answer->error, f->first_error);
+}
+
+/* The answer as contents of the cache, with their name; NULL: there are none, and r says why. */
+static struct cached *take_answer(struct fetch *f, const struct move_answer *answer, struct cached *before,
+                                  int *ret_error)
+{
+        struct cache *c = f->a->cache;
+        struct cached *e = before;
+        struct cached_name *n = cache_find_name(c, str_of(f->key));
+        struct move_facts facts = answer->facts;
+        int64_t now = clock_wall_ms();
+        *ret_error = 0;
+        if (answer->status == MOVE_UNCHANGED && n && n->contents == before)
+                facts = n->facts;
+        else if (answer->status == MOVE_DONE)
+                *ret_error = cache_keep(c, f->part, answer->sha256, answer->size, now, &e);
+        else
+                e = NULL;
+        if (answer->status != MOVE_DONE || *ret_error < 0)
+                cache_abandon(c, f->part);
+        f->part[0] = 0;
+        if (*ret_error < 0 || !e)
+                return NULL;
+        cache_name(c, e, str_of(f->key), f->id, &facts, now);
+        return e;
+}
+
+static void on_got(void *arg, const struct move_answer *answer)
+{
+        struct fetch *f = arg;
+        struct agent *a = f->a;
+        struct cached *before = f->held;
+        int r;
+        f->move = NULL;
+        f->held = NULL;
+        close(f->fd);
+        f->fd = -1;
+        struct cached *e = take_answer(f, answer, before, &r);
+        if (e) {
+                if (answer->tries == 1)
+                        stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
+                log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(f->url)),
+                         (unsigned long long)e->size, (unsigned long long)answer->moved,
+                         (unsigned long long)answer->took_us / 1000);
+                fetch_end(f, e, 0, NULL);
+        } else if (r < 0) {
+                fetch_end(f, NULL, -r, "the agent cannot keep an input in its cache");
+        } else {
+                url_failed(f, answer);
+        }
+        if (before)
+                cache_unpin(a->cache, before);
+}
+
+/* The URL as it is asked for now: without what is only for us. */
+static char *url_now(const struct fetch *f)
+{
+        BUF_CLEANUP struct buf other = {0};
+        struct str url = str_of(f->url), whole;
+        if (f->way > 0 && stores_other_way(f->a, url, f->store, f->way - 1, &other))
+                url = buf_view(&other);
+        whole = url;
+        str_cut(&whole, '#', &url);
+        return str_dupz(url);
+}
+
+static void get_url(struct fetch *f)
+{
+        const struct config *c = &f->a->config;
+        struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
+        struct move_task t;
+        f->fd = cache_begin(f->a->cache, f->part);
+        if (f->fd < 0) {
+                f->part[0] = 0;
+                fetch_end(f, NULL, -f->fd, "the agent cannot write into its cache");
+                return;
+        }
+        move_task_init(&t, MOVE_GET);
+        t.url = url_now(f);
+        t.tries = (uint32_t)c->transfer_tries;
+        t.limit_ms = c->transfer_limit_ms;
+        t.summed = f->summed;
+        memcpy(t.sha256, f->sha256, 32);
+        if (n) {
+                f->held = n->contents;
+                cache_pin(f->held);
+                t.known = true;
+                t.facts = n->facts;
+        }
+        f->move = movers_start(f->a, &t, f->fd, f->owner, f->user, on_got, f);
+        move_task_deinit(&t);
+}
+
+static void get(struct fetch *f)
+{
+        if (f->shipped)
+                spool_fetch(f->a, f);
+        else
+                get_url(f);
+}
+
+/* ---- what an attempt wants */
+
+static struct fetch *fetch_add(struct attempt *at, struct fetch *like)
+{
+        struct fetch *f = mem_new(struct fetch);
+        *f = *like;
+        f->a = at->a;
+        f->fd = -1;
+        f->next = at->a->inputs->first;
+        at->a->inputs->first = f;
+        return f;
+}
+
+static void want_shipped(struct attempt *at, const Drover__SpoolRef *ref)
+{
+        char key[72];
+        shipped_key(ref->sha256.data, key);
+        if (inputs_find(at, key))
+                return;
+        struct cached *e = cache_find(at->a->cache, ref->sha256.data);
+        if (e && e->checked) {
+                pin(at, key, e);
+                return;
+        }
+        struct fetch *f = fetch_find_shipped(at->a, ref->sha256.data),
+                     like = {.shipped = true, .summed = true};
+        bool is_new = !f;
+        if (is_new) {
+                memcpy(like.sha256, ref->sha256.data, 32);
+                like.request = at->request;
+                f = fetch_add(at, &like);
+        }
+        add_waiter(f, at, key);
+        if (is_new)
+                fetch_start(f);
+}
+
+static int want_url(void *arg, struct str element, struct err *err)
+{
+        struct attempt *at = arg;
+        BUF_CLEANUP struct buf key = {0};
+        MEM_CLEANUP char *url = str_dupz(element);
+        struct fetch like = {.store = FILE_STORE_NONE};
+        if (!inputs_is_url(element, NULL) || inputs_find(at, url))
+                return 0;
+        if (element.n > MOVE_URL_MAX || !inputs_name(element).n ||
+            !stores_key(at->a, element, at->t->m->owner, &key, &like.id, &like.store))
+                return err_set(err, -EINVAL, "the input " STR_FMT " is no URL of a file", STR_ARG(element));
+        like.summed = asked_sum(element, like.sha256);
+        like.key = (char *)(uintptr_t)buf_z(&key);
+        like.a = at->a;
+        struct cached *e = present(&like);
+        if (e && e->checked && fresh(&like)) {
+                pin(at, url, e);
+                return 0;
+        }
+        struct fetch *f = find_url(at->a, like.key, &like);
+        bool is_new = !f;
+        if (is_new) {
+                f = fetch_add(at, &like);
+                f->key = mem_dupz(like.key);
+                f->url = mem_dupz(url);
+                f->owner = mem_dupz(at->t->m->owner);
+                f->user = at->a->users_path ? mem_dupz(at->t->user.name) : NULL;
+        }
+        add_waiter(f, at, url);
+        if (is_new)
+                fetch_start(f);
+        return 0;
+}
+
+int inputs_want(struct attempt *at, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        struct shipped shipped;
+        if (at->wanted)
+                return at->waits > 0;
+        at->wanted = true;
+        at->waits++; /* nothing that ends meanwhile goes on without us */
+        shipped_read(at, &shipped);
+        for (size_t i = 0; i < m->n_spooled; i++) {
+                const Drover__SpoolRef *ref = m->spooled[i];
+                if (ref->sha256.len == 32 && shipped_name_valid(ref->name) &&
+                    shipped_wants(&shipped, ref->name))
+                        want_shipped(at, ref); /* of the others move_in will say what is wrong */
+        }
+        shipped_deinit(&shipped);
+        int r = inputs_each(at, want_url, at, err);
+        at->waits--;
+        return r < 0 ? r : at->waits > 0;
+}
+
+void inputs_open(struct agent *a)
+{
+        a->inputs = mem_new(struct inputs);
+}
+
+void inputs_close(struct agent *a)
+{
+        struct inputs *in = a->inputs;
+        if (!in)
+                return;
+        while (in->first) {
+                struct fetch *f = in->first;
+                in->first = f->next;
+                f->move = NULL; /* the movers are gone */
+                fetch_free(f);
+        }
+        free(in);
+        a->inputs = NULL;
+}

@@ -1,0 +1,426 @@
+#include "agent/movers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ev/children.h"
+
+#define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
+#define SILENCE_MS 120000 /* it says something every second */
+#define LOOK_MS    5000
+#define LIVES      2           /* movers that one transfer may bring down */
+#define IDS        0xc0000000u /* marks a run_id as a mover's; see stage.c */
+
+struct mover {
+        struct agent *a;
+        struct mover *next;
+        char *user; /* NULL: as we are */
+        int socket;
+        struct watch *watch;
+        struct child *child; /* ours; else the shepherd's, by id */
+        struct run_id id;
+        struct move *move; /* that it does */
+        int64_t heard_ms;  /* or when it became idle */
+};
+struct move {
+        struct agent *a;
+        struct move *next;
+        struct move_task task;
+        int fd;
+        char *owner, *user;
+        unsigned lives;
+        struct mover *mover; /* that does it */
+        move_done_fn *done;
+        void *arg;
+};
+struct movers {
+        struct mover *list;
+        struct move *first, **last; /* those that wait */
+        unsigned busy;
+        uint32_t serial;
+        bool deferred;
+        char *program;
+        struct timer *look;
+};
+
+static void go_on(struct agent *a);
+
+static void move_free(struct move *m)
+{
+        move_task_deinit(&m->task);
+        if (m->fd >= 0)
+                close(m->fd);
+        free(m->owner);
+        free(m->user);
+        free(m);
+}
+
+static bool same_user(const char *a, const char *b)
+{
+        return a == b || (a && b && !strcmp(a, b));
+}
+
+/* ---- processes */
+
+static void mover_free(struct mover *v)
+{
+        struct mover **link = &v->a->movers->list;
+        while (*link != v)
+                link = &(*link)->next;
+        *link = v->next;
+        watch_free(v->watch);
+        close(v->socket); /* which ends it */
+        if (v->child) {
+                child_kill(v->child, SIGKILL);
+                child_forget(v->child);
+        } else if (v->id.step && v->a->runner) {
+                runner_kill(v->a->runner, v->id, 0);
+                agent_turn_later(v->a);
+        }
+        free(v->user);
+        free(v);
+}
+
+/* What it was doing is done by another one, or has failed. */
+static void mover_lost(struct mover *v, const char *how)
+{
+        struct agent *a = v->a;
+        struct movers *all = a->movers;
+        struct move *m = v->move;
+        mover_free(v);
+        if (!m)
+                return;
+        all->busy--;
+        m->mover = NULL;
+        log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=%s", how, move_op_names[m->task.op],
+                 LOG_TEXT(str_of(m->task.url)));
+        if (++m->lives < LIVES) {
+                m->next = all->first;
+                all->first = m;
+                if (!m->next)
+                        all->last = &m->next;
+        } else {
+                struct move_answer failed = {.status = MOVE_FAILED, .error = EIO, .tries = LIVES};
+                snprintf(failed.text, sizeof(failed.text), "cannot %s %s: what did it %s",
+                         move_op_names[m->task.op], m->task.url ? m->task.url : "it", how);
+                m->done(m->arg, &failed);
+                move_free(m);
+        }
+        go_on(a);
+}
+
+static void on_exit_of(void *arg, struct child *c, int status)
+{
+        struct mover *v = arg;
+        char how[64] = "ended";
+        (void)c;
+        v->child = NULL;
+        if (WIFSIGNALED(status))
+                snprintf(how, sizeof(how), "died of signal %d", WTERMSIG(status));
+        mover_lost(v, how);
+}
+
+static void on_packet(void *arg, int what)
+{
+        struct mover *v = arg;
+        struct agent *a = v->a;
+        struct move_answer answer;
+        int r;
+        (void)what;
+        while ((r = move_receive_answer(v->socket, MSG_DONTWAIT, &answer)) >= 0) {
+                v->heard_ms = clock_boot_ms();
+                if (r == 0 || !v->move)
+                        continue;
+                struct move *m = v->move;
+                v->move = NULL;
+                a->movers->busy--;
+                m->done(m->arg, &answer);
+                move_free(m);
+                go_on(a);
+                agent_turn_later(a);
+                return; /* v may be gone; the rest is told again */
+        }
+        if (r == -EAGAIN)
+                return;
+        if (!v->child || r == -EPROTO) { /* of our own we hear how they ended */
+                mover_lost(v, r == -EPROTO ? "talked nonsense" : "ended");
+                return;
+        }
+        watch_set(v->watch, 0);
+}
+
+static void arguments(const struct agent *a, char **argv, size_t max, struct buf *room)
+{
+        const struct config *c = &a->config;
+        size_t n = 0, at[CONFIG_LIST_MAX];
+        argv[n++] = a->movers->program;
+        if (c->ca_file) {
+                argv[n++] = (char *)(uintptr_t) "--ca";
+                argv[n++] = c->ca_file;
+        }
+        for (size_t i = 0; i < c->movers.n; i++) {
+                struct str program = str_of(c->movers.v[i]), scheme;
+                str_cut(&program, ' ', &scheme);
+                at[i] = room->n;
+                buf_printf(room, STR_FMT "=" STR_FMT, STR_ARG(scheme), STR_ARG(program));
+                buf_char(room, 0);
+        }
+        for (size_t i = 0; i < c->movers.n && n + 8 < max; i++) {
+                argv[n++] = (char *)(uintptr_t) "--exec";
+                argv[n++] = room->p + at[i];
+        }
+        static char retry_ms[24];
+        snprintf(retry_ms, sizeof(retry_ms), "%llu", (unsigned long long)c->transfer_retry_ms);
+        argv[n++] = (char *)(uintptr_t) "--retry";
+        argv[n++] = retry_ms;
+        argv[n++] = (char *)(uintptr_t) "serve";
+        argv[n] = NULL;
+}
+
+static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err *err)
+{
+        struct child_spec spec = {
+                .argv = argv, .stdin_fd = theirs, .stdout_fd = -1, .stderr_fd = -1, .die_with_parent = true};
+        return child_spawn(v->a->loop, &spec, on_exit_of, v, &v->child, err);
+}
+
+/* By the shepherd, which asks the map of users again. */
+static void start_as_user(struct mover *v, const struct move *m, char **argv, int theirs)
+{
+        char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL};
+        v->id = (struct run_id){0, 0, 0, IDS | ++v->a->movers->serial, 0};
+        struct run_spec spec = {.id = v->id,
+                                .owner = m->owner,
+                                .user = m->user,
+                                .cwd = "/",
+                                .flags = RUN_STDIN_FD,
+                                .stdin_fd = theirs,
+                                .path = argv[0],
+                                .argv = argv,
+                                .envp = envp,
+                                .slot = UINT32_MAX};
+        runner_submit(v->a->runner, &spec);
+        v->a->runner->kind->flush(v->a->runner);
+}
+
+static struct mover *mover_new(struct agent *a, const struct move *m, struct err *err)
+{
+        int pair[2];
+        char *argv[2 * CONFIG_LIST_MAX + 16];
+        BUF_CLEANUP struct buf room = {0};
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+                err_set(err, -errno, "no socket: %s", strerror(errno));
+                return NULL;
+        }
+        struct mover *v = mem_new(struct mover);
+        v->a = a;
+        v->socket = pair[0];
+        v->user = mem_dupz(m->user);
+        v->watch = watch_new(a->loop, v->socket, WATCH_READ, on_packet, v);
+        v->next = a->movers->list;
+        a->movers->list = v;
+        arguments(a, argv, sizeof(argv) / sizeof(*argv), &room);
+        int r = 0;
+        if (m->user)
+                start_as_user(v, m, argv, pair[1]);
+        else
+                r = start_as_we_are(v, argv, pair[1], err);
+        close(pair[1]);
+        if (r == 0)
+                return v;
+        mover_free(v);
+        return NULL;
+}
+
+/* ---- transfers */
+
+static struct mover *idle_mover(struct movers *all, const struct move *m)
+{
+        struct mover *v = all->list;
+        while (v && (v->move || !same_user(v->user, m->user)))
+                v = v->next;
+        return v;
+}
+
+static void begin(struct agent *a, struct move *m)
+{
+        struct err err = {""};
+        struct mover *v = idle_mover(a->movers, m);
+        if (!v)
+                v = mover_new(a, m, &err);
+        int r = v ? move_send_task(v->socket, &m->task, m->fd) : -EIO;
+        if (r < 0) {
+                struct move_answer failed = {.status = MOVE_FAILED, .error = EIO};
+                snprintf(failed.text, sizeof(failed.text), "cannot start a transfer of %s: %s", m->task.url,
+                         *err.text ? err.text : strerror(-r));
+                if (v)
+                        mover_free(v);
+                m->done(m->arg, &failed);
+                move_free(m);
+                return;
+        }
+        v->move = m;
+        v->heard_ms = clock_boot_ms();
+        m->mover = v;
+        a->movers->busy++;
+}
+
+static void go_on(struct agent *a)
+{
+        struct movers *all = a->movers;
+        uint64_t most = a->config.transfers ? a->config.transfers : 1;
+        while (all->first && all->busy < most) {
+                struct move *m = all->first;
+                if (m->user && !a->queues[0]->backend->ready)
+                        return; /* when the shepherd is there: movers_event */
+                if (!(all->first = m->next))
+                        all->last = &all->first;
+                begin(a, m);
+        }
+}
+
+static void on_defer(void *arg)
+{
+        struct agent *a = arg;
+        a->movers->deferred = false;
+        go_on(a);
+}
+
+struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
+                          const char *user, move_done_fn *done, void *arg)
+{
+        struct move *m = mem_new(struct move);
+        m->a = a;
+        move_task_copy(&m->task, task);
+        m->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        m->owner = mem_dupz(owner);
+        m->user = mem_dupz(user);
+        m->done = done;
+        m->arg = arg;
+        *a->movers->last = m;
+        a->movers->last = &m->next;
+        if (!a->movers->deferred) { /* not from within: done may be called at once */
+                a->movers->deferred = true;
+                loop_defer(a->loop, on_defer, a);
+        }
+        return m;
+}
+
+void movers_cancel(struct move *m)
+{
+        struct movers *all = m->a->movers;
+        if (m->mover) {
+                m->mover->move = NULL;
+                mover_free(m->mover);
+                all->busy--;
+        } else {
+                struct move **link = &all->first;
+                while (*link != m)
+                        link = &(*link)->next;
+                if (!(*link = m->next))
+                        all->last = link;
+        }
+        move_free(m);
+}
+
+bool movers_event(struct agent *a, const struct run_event *e)
+{
+        struct mover *v = a->movers->list;
+        if ((e->id.step & IDS) != IDS)
+                return false;
+        while (v && !run_id_eq(v->id, e->id))
+                v = v->next;
+        if (e->state == RUN_RUNNING && !v)
+                runner_kill(a->runner, e->id, 0); /* of an earlier life */
+        if (e->state == RUN_WAITING || e->state == RUN_RUNNING)
+                return true;
+        runner_forget(a->runner, e->id);
+        if (!v)
+                return true;
+        char how[128];
+        if (e->state == RUN_FAILED)
+                snprintf(how, sizeof(how), "could not be started as its user (%s): %s", e->what,
+                         strerror(e->error));
+        else
+                snprintf(how, sizeof(how), e->signaled ? "died of signal %d" : "ended with status %d",
+                         e->exit_code);
+        v->id.step = 0;
+        mover_lost(v, how);
+        return true;
+}
+
+/* Idle ones go; silent ones too. */
+static void on_look(void *arg)
+{
+        struct agent *a = arg;
+        int64_t now = clock_boot_ms();
+        timer_start(a->movers->look, LOOK_MS);
+        for (struct mover *v = a->movers->list, *next; v; v = next) {
+                next = v->next;
+                if (!v->move && now - v->heard_ms > IDLE_MS) {
+                        mover_free(v);
+                } else if (v->move && now - v->heard_ms > SILENCE_MS) {
+                        mover_lost(v, "said nothing any more");
+                        break; /* the list may be another one now */
+                }
+        }
+        go_on(a);
+}
+
+static char *find_program(struct agent *a)
+{
+        static const char *const places[] = {"drover-mover", "../move/drover-mover",
+                                             "../libexec/drover/drover-mover"};
+        char path[4096];
+        if (a->config.mover)
+                return mem_dupz(a->config.mover);
+        ssize_t n = *a->program ? snprintf(path, sizeof(path) - 40, "%s", a->program)
+                                : readlink("/proc/self/exe", path, sizeof(path) - 40);
+        char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
+        for (unsigned i = 0; slash && i < 3; i++) {
+                snprintf(slash + 1, sizeof(path) - (size_t)(slash + 1 - path), "%s", places[i]);
+                if (access(path, X_OK) == 0)
+                        return mem_dupz(path);
+        }
+        return mem_dupz("drover-mover"); /* in PATH */
+}
+
+void movers_open(struct agent *a)
+{
+        struct movers *all = a->movers = mem_new(struct movers);
+        all->last = &all->first;
+        all->serial = (uint32_t)clock_boot_ms() & 0xffffff; /* not the ids of an earlier life */
+        all->program = find_program(a);
+        all->look = timer_new(a->loop, on_look, a);
+        timer_start(all->look, LOOK_MS);
+}
+
+void movers_close(struct agent *a)
+{
+        struct movers *all = a->movers;
+        if (!all)
+                return;
+        while (all->first) {
+                struct move *m = all->first;
+                all->first = m->next;
+                move_free(m);
+        }
+        while (all->list) {
+                struct mover *v = all->list;
+                if (v->move)
+                        move_free(v->move);
+                mover_free(v);
+        }
+        loop_defer_cancel(a->loop, on_defer, a);
+        timer_free(all->look);
+        free(all->program);
+        free(all);
+        a->movers = NULL;
+}

@@ -1,0 +1,25 @@
+/* movers: the worker processes that copy between URLs and files (drover-mover(8)).
+ *
+ * A transfer waits until fewer than `transfers` are under way, then a mover does it: one that is idle, or a
+ * new one. Each is of one local user: with `users` in the agent's file transfers for a job are done by its
+ * user, in a process that the shepherd starts; what is the agent's own (checksums, probes) is done as the
+ * agent. A mover that dies, or says nothing for a while, takes its transfer with it; another one tries it
+ * once more.
+ */
+#pragma once
+#include "agent/agent.h"
+#include "move/task.h"
+
+struct move;
+/* Called once, from the loop; the move is gone then. */
+typedef void move_done_fn(void *arg, const struct move_answer *answer);
+
+void movers_open(struct agent *a);
+void movers_close(struct agent *a); /* callbacks are not called any more */
+/* The task is copied and the descriptor (-1: none) doubled. owner and user: whose it is, NULL for the agent's
+ * own. */
+struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
+                          const char *user, move_done_fn *done, void *arg);
+void movers_cancel(struct move *m); /* done is not called */
+/* True: the task was a mover's. */
+bool movers_event(struct agent *a, const struct run_event *e);

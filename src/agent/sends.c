@@ -1,0 +1,151 @@
+/* Outputs to URLs, one after the other, each tried as often as movers do. With `users` the contents are in a
+ * file that a process of the job's user made (stage_work.h), and a mover of the same user sends them from
+ * there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/movers.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+struct sends {
+        struct send_file *files;
+        size_t count, index;
+        char **paths; /* of what goes to the spool afterwards, or NULL */
+        int data;
+        struct move *move;
+};
+
+static void free_paths(char **paths)
+{
+        for (size_t i = 0; paths && paths[i]; i++)
+                free(paths[i]);
+        free(paths);
+}
+
+void sends_forget(struct attempt *at)
+{
+        struct sends *s = at->sends;
+        if (!s)
+                return;
+        at->sends = NULL;
+        if (s->move && at->a->movers)
+                movers_cancel(s->move);
+        for (size_t i = 0; i < s->count; i++) {
+                free(s->files[i].from);
+                free(s->files[i].url);
+        }
+        free(s->files);
+        free_paths(s->paths);
+        if (s->data >= 0)
+                close(s->data);
+        free(s);
+}
+
+static void all_sent(struct attempt *at)
+{
+        struct sends *s = at->sends;
+        char **paths = s->paths;
+        int data = s->data;
+        s->paths = NULL;
+        if (paths)
+                s->data = -1;
+        sends_forget(at);
+        if (paths)
+                spool_upload(at, paths, data);
+        else
+                attempt_delivered(at, 0, NULL);
+}
+
+static void failed(struct attempt *at, int error, const char *why)
+{
+        char text[512]; /* why may be of what is freed */
+        snprintf(text, sizeof(text), "%s", why);
+        log_warn("msg=\"an output cannot be sent\" error=%s", LOG_TEXT(str_of(text)));
+        sends_forget(at);
+        at->hold_subcode = error;
+        attempt_delivered(at, HOLD_OUTPUT, text);
+}
+
+static void next(struct attempt *at);
+
+static void on_sent(void *arg, const struct move_answer *answer)
+{
+        struct attempt *at = arg;
+        struct sends *s = at->sends;
+        s->move = NULL;
+        if (answer->status == MOVE_FAILED) {
+                failed(at, answer->error, answer->text);
+                return;
+        }
+        const char *url = s->files[s->index].url;
+        if (answer->tries == 1)
+                stores_measured(at->a, stores_of(at->a, str_of(url)), PROBE_OUT, answer->moved,
+                                answer->took_us);
+        log_info("msg=sent url=%s bytes=%llu ms=%llu", LOG_TEXT(str_of(url)),
+                 (unsigned long long)answer->size, (unsigned long long)answer->took_us / 1000);
+        at->bytes_out += answer->size;
+        s->index++;
+        next(at);
+}
+
+static int open_output(struct attempt *at, const struct send_file *f)
+{
+        struct sends *s = at->sends;
+        char name[64];
+        if (s->data >= 0)
+                return fcntl(s->data, F_DUPFD_CLOEXEC, 3);
+        sandbox_name(at, name);
+        int sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = sandbox < 0 ? -errno
+                             : fs_open_beneath(sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (sandbox >= 0)
+                close(sandbox);
+        return fd;
+}
+
+static void next(struct attempt *at)
+{
+        struct sends *s = at->sends;
+        struct agent *a = at->a;
+        struct move_task t;
+        if (s->index == s->count) {
+                all_sent(at);
+                return;
+        }
+        struct send_file *f = &s->files[s->index];
+        int fd = open_output(at, f);
+        if (fd < 0) {
+                BUF_CLEANUP struct buf why = {0};
+                buf_printf(&why, "the output %s went away before it was sent: %s", f->from, strerror(-fd));
+                failed(at, -fd, buf_z(&why));
+                return;
+        }
+        move_task_init(&t, MOVE_PUT);
+        t.url = f->url;
+        t.at = f->at;
+        t.size = f->size;
+        t.tries = (uint32_t)a->config.transfer_tries;
+        t.limit_ms = a->config.transfer_limit_ms;
+        snprintf(t.tag, sizeof(t.tag), "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
+        s->move = movers_start(a, &t, fd, at->t->m->owner, a->users_path ? at->t->user.name : NULL, on_sent,
+                               at);
+        close(fd);
+}
+
+void sends_start(struct attempt *at, struct send_file *files, size_t count, char **paths, int data)
+{
+        if (count == 0 && !paths && data < 0) { /* most often */
+                free(files);
+                attempt_delivered(at, 0, NULL);
+                return;
+        }
+        struct sends *s = at->sends = mem_new(struct sends);
+        s->files = files;
+        s->count = count;
+        s->paths = paths;
+        s->data = data;
+        next(at);
+}

@@ -1,0 +1,387 @@
+/* Places for files that the server has told us of: what their files are called, and how far they are. What
+ * the cache holds and what was measured goes to the server here, at the end of a turn in which it changed.
+ *
+ * A look at a store is one small request every `probe`; its bandwidth comes from the transfers of jobs. Only
+ * where there have been none, and the store's configuration names a file to read, that file is read once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/movers.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define STORES_MAX  255u
+#define SPREAD_MS   500     /* between the first looks at two stores */
+#define AGAIN_MS    30000   /* after one that failed */
+#define READ_MS     3600000 /* bandwidth from a file: at most so often */
+#define CHANGES_MAX 100000u /* in one message */
+#define WRITE_TICKS 5
+
+struct store {
+        char *name, *probe;
+        struct str *prefixes;
+        size_t prefix_count;
+        struct probe_estimate estimate, told;
+        int64_t look_ms, read_ms; /* next, at the earliest; boot clock */
+        struct move *move;
+        struct agent *a;
+        size_t way; /* the prefix that is looked at */
+};
+struct stores {
+        struct store **v; /* the last is the server's spool */
+        struct store_urls *urls;
+        size_t count; /* without the spool */
+        bool tell_all, changed;
+        unsigned ticks;
+};
+
+static void store_free(struct store *s)
+{
+        if (s->move && s->a->movers)
+                movers_cancel(s->move);
+        for (size_t i = 0; i < s->prefix_count; i++)
+                free((char *)(uintptr_t)s->prefixes[i].p);
+        free(s->prefixes);
+        free(s->name);
+        free(s->probe);
+        free(s);
+}
+
+static struct store *store_new(struct agent *a, const char *name)
+{
+        struct store *s = mem_new(struct store);
+        s->a = a;
+        s->name = mem_dupz(name);
+        return s;
+}
+
+void stores_open(struct agent *a)
+{
+        struct stores *all = a->stores = mem_new(struct stores);
+        all->v = mem_array(NULL, 1, sizeof(*all->v));
+        all->v[0] = store_new(a, "");
+}
+
+void stores_close(struct agent *a)
+{
+        struct stores *all = a->stores;
+        if (!all)
+                return;
+        for (size_t i = 0; i <= all->count; i++)
+                store_free(all->v[i]);
+        free(all->v);
+        free(all->urls);
+        free(all);
+        a->stores = NULL;
+}
+
+/* ---- names */
+
+static bool has_user(struct str url)
+{
+        ptrdiff_t at = str_search(url, STR("://"));
+        struct str rest = at < 0 ? STR_NONE : str_skip(url, (size_t)at + 3), authority = STR_NONE;
+        str_cut(&rest, '/', &authority);
+        return str_find(authority, '@') >= 0;
+}
+
+bool stores_key(const struct agent *a, struct str url, const char *owner, struct buf *ret_key,
+                uint64_t *ret_id, size_t *ret_store)
+{
+        BUF_CLEANUP struct buf canonical = {0};
+        if (!file_url(url, a->stores->urls, a->stores->count, &canonical, ret_store))
+                return false;
+        *ret_id = file_id(buf_view(&canonical));
+        /* what a store of the configuration has is the same for all; anything else may depend on who asks */
+        if (*ret_store == FILE_STORE_NONE || has_user(url))
+                buf_printf(ret_key, "%s\n", owner);
+        buf_str(ret_key, has_user(url) ? url : buf_view(&canonical));
+        return true;
+}
+
+size_t stores_of(const struct agent *a, struct str url)
+{
+        BUF_CLEANUP struct buf canonical = {0};
+        size_t store;
+        return file_url(url, a->stores->urls, a->stores->count, &canonical, &store) ? store : FILE_STORE_NONE;
+}
+
+bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret)
+{
+        BUF_CLEANUP struct buf canonical = {0}, own = {0};
+        if (store >= a->stores->count || has_user(url) ||
+            !file_url(url, a->stores->urls, a->stores->count, &canonical, NULL) ||
+            !file_url(url, NULL, 0, &own, NULL))
+                return false;
+        const struct store *s = a->stores->v[store];
+        struct str rest = str_skip(buf_view(&canonical), s->prefixes[0].n);
+        for (size_t i = 0; i < s->prefix_count; i++) {
+                if (str_starts(buf_view(&own), s->prefixes[i]))
+                        continue;
+                if (n-- == 0) {
+                        buf_str(ret, s->prefixes[i]);
+                        buf_str(ret, rest);
+                        return true;
+                }
+        }
+        return false;
+}
+
+static uint64_t number(void *arg, const struct cached_name *n)
+{
+        const struct agent *a = arg;
+        BUF_CLEANUP struct buf canonical = {0};
+        struct str owner, url = str_of(n->key);
+        if (str_find(url, '\n') >= 0)
+                str_cut(&url, '\n', &owner);
+        return file_url(url, a->stores->urls, a->stores->count, &canonical, NULL)
+                       ? file_id(buf_view(&canonical))
+                       : n->id;
+}
+
+static struct store *take_old(struct stores *old, const char *name)
+{
+        for (size_t i = 0; i < old->count; i++)
+                if (old->v[i] && !strcmp(old->v[i]->name, name)) {
+                        struct store *s = old->v[i];
+                        old->v[i] = NULL;
+                        return s;
+                }
+        return NULL;
+}
+
+static struct store *store_from(struct agent *a, const Drover__Store *m, struct store *old)
+{
+        struct store *s = store_new(a, m->name);
+        s->probe = mem_dupz(m->probe);
+        s->prefixes = mem_array(NULL, m->n_prefixes + 1, sizeof(*s->prefixes));
+        for (size_t i = 0; i < m->n_prefixes; i++)
+                s->prefixes[s->prefix_count++] = str_of(mem_dupz(m->prefixes[i]));
+        if (old) {
+                s->estimate = old->estimate;
+                s->look_ms = old->look_ms;
+                s->read_ms = old->read_ms;
+                store_free(old);
+        }
+        return s;
+}
+
+void stores_message(struct agent *a, const Drover__Stores *m)
+{
+        struct stores old = *a->stores, *all = a->stores;
+        size_t n = m->n_stores < STORES_MAX ? m->n_stores : STORES_MAX;
+        int64_t now = clock_boot_ms();
+        all->v = mem_array(NULL, n + 1, sizeof(*all->v));
+        all->urls = mem_array(NULL, n + 1, sizeof(*all->urls));
+        all->count = 0;
+        for (size_t i = 0; i < n; i++) {
+                if (m->stores[i]->n_prefixes == 0)
+                        continue;
+                struct store *s = store_from(a, m->stores[i], take_old(&old, m->stores[i]->name));
+                if (!s->look_ms)
+                        s->look_ms = now + (int64_t)i * SPREAD_MS;
+                all->urls[all->count] = (struct store_urls){str_of(s->name), s->prefixes, s->prefix_count};
+                all->v[all->count++] = s;
+        }
+        all->v[all->count] = old.v[old.count];
+        for (size_t i = 0; i < old.count; i++)
+                if (old.v[i])
+                        store_free(old.v[i]);
+        free(old.v);
+        free(old.urls);
+        cache_renumber(a->cache, number, a);
+        all->tell_all = true;
+}
+
+/* ---- how far they are */
+
+void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t bytes, uint64_t took_us)
+{
+        struct stores *all = a->stores;
+        size_t i = store == STORE_SPOOL ? all->count : store;
+        if (i > all->count || (i == all->count && store != STORE_SPOOL))
+                return;
+        probe_estimate_rate(&all->v[i]->estimate, way, bytes, took_us, clock_boot_ms());
+        all->changed = true;
+}
+
+static void on_read(void *arg, const struct move_answer *answer)
+{
+        struct store *s = arg;
+        s->move = NULL;
+        if (answer->status == MOVE_FAILED) {
+                log_info("msg=\"cannot read a store's probe\" store=%s error=%s", s->name,
+                         LOG_TEXT(str_of(answer->text)));
+                return;
+        }
+        probe_estimate_rate(&s->estimate, PROBE_IN, answer->moved, answer->took_us, clock_boot_ms());
+        s->a->stores->changed = true;
+        agent_turn_later(s->a);
+}
+
+/* Nobody has fetched anything from there: the file that is for this is read, and thrown away. */
+static void read_probe(struct store *s)
+{
+        struct move_task t;
+        int fd = openat(s->a->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        s->read_ms = clock_boot_ms() + READ_MS;
+        if (fd < 0)
+                return;
+        move_task_init(&t, MOVE_GET);
+        t.url = s->probe;
+        t.tries = 1;
+        t.limit_ms = AGAIN_MS;
+        s->move = movers_start(s->a, &t, fd, NULL, NULL, on_read, s);
+        close(fd);
+}
+
+static void on_looked(void *arg, const struct move_answer *answer)
+{
+        struct store *s = arg;
+        struct agent *a = s->a;
+        int64_t now = clock_boot_ms();
+        s->move = NULL;
+        if (answer->status == MOVE_FAILED) {
+                log_info("msg=\"a store does not answer\" store=%s error=%s", s->name,
+                         LOG_TEXT(str_of(answer->text)));
+                s->way = (s->way + 1) % s->prefix_count;
+                if (s->way != 0) /* another way to it, at once */
+                        s->look_ms = now;
+                else if ((int64_t)a->config.probe_ms > AGAIN_MS)
+                        s->look_ms = now + AGAIN_MS;
+                return;
+        }
+        probe_estimate_latency(&s->estimate, answer->latency_us, now);
+        a->stores->changed = true;
+        if (!s->estimate.rate_ms[PROBE_IN] && *s->probe && now >= s->read_ms)
+                read_probe(s);
+        agent_turn_later(a);
+}
+
+static void look(struct store *s, int64_t now)
+{
+        BUF_CLEANUP struct buf url = {0};
+        struct move_task t;
+        s->look_ms = now + (int64_t)s->a->config.probe_ms;
+        buf_str(&url, s->prefixes[s->way]);
+        move_task_init(&t, MOVE_PROBE);
+        t.url = (char *)(uintptr_t)buf_z(&url);
+        t.tries = 1;
+        t.limit_ms = AGAIN_MS;
+        s->move = movers_start(s->a, &t, -1, NULL, NULL, on_looked, s);
+}
+
+void stores_tick(struct agent *a)
+{
+        struct stores *all = a->stores;
+        int64_t now = clock_boot_ms();
+        for (size_t i = 0; i < all->count && a->config.probe_ms && a->greeted; i++)
+                if (!all->v[i]->move && now >= all->v[i]->look_ms)
+                        look(all->v[i], now);
+        if (++all->ticks % WRITE_TICKS == 0)
+                cache_write(a->cache);
+}
+
+/* ---- what the server is told */
+
+struct delta {
+        struct arena room;
+        Drover__Cached **added;
+        uint64_t *removed;
+        size_t added_count, added_cap, removed_count, removed_cap;
+};
+
+static void on_change(void *arg, uint64_t id, uint64_t size)
+{
+        struct delta *d = arg;
+        if (size == UINT64_MAX) {
+                MEM_GROW(d->removed, d->removed_cap, d->removed_count + 1);
+                d->removed[d->removed_count++] = id;
+                return;
+        }
+        Drover__Cached *c = arena_alloc(&d->room, sizeof(*c));
+        drover__cached__init(c);
+        c->file = id;
+        c->size = size;
+        MEM_GROW(d->added, d->added_cap, d->added_count + 1);
+        d->added[d->added_count++] = c;
+}
+
+static void tell_cache(struct agent *a, bool all)
+{
+        struct delta d = {0};
+        bool first = true;
+        if (!all && !cache_changed(a->cache))
+                return;
+        cache_changes(a->cache, all, on_change, &d);
+        for (size_t added = 0, removed = 0; first || added < d.added_count || removed < d.removed_count;) {
+                Drover__CacheDelta m = DROVER__CACHE_DELTA__INIT;
+                Drover__ToServer to = DROVER__TO_SERVER__INIT;
+                m.full = all && first;
+                m.n_removed =
+                        d.removed_count - removed < CHANGES_MAX ? d.removed_count - removed : CHANGES_MAX;
+                m.removed = d.removed + removed;
+                m.n_added = d.added_count - added < CHANGES_MAX ? d.added_count - added : CHANGES_MAX;
+                m.added = d.added + added;
+                removed += m.n_removed;
+                added += m.n_added;
+                first = false;
+                to.kind_case = DROVER__TO_SERVER__KIND_CACHE_DELTA;
+                to.cache_delta = &m;
+                connect_send(a, &to);
+        }
+        free(d.added);
+        free(d.removed);
+        arena_deinit(&d.room);
+}
+
+static void tell_links(struct agent *a, bool all)
+{
+        struct stores *s = a->stores;
+        MEM_CLEANUP Drover__Link *links = mem_array(NULL, s->count + 1, sizeof(*links));
+        MEM_CLEANUP Drover__Link **list = mem_array(NULL, s->count + 1, sizeof(*list));
+        Drover__Links m = DROVER__LINKS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        for (size_t i = 0; i <= s->count; i++) {
+                struct store *one = s->v[i];
+                const struct probe_estimate *e = &one->estimate;
+                if ((!e->latency_us && !e->bytes_per_s[PROBE_IN] && !e->bytes_per_s[PROBE_OUT]) ||
+                    (!all && !probe_estimate_differs(e, &one->told)))
+                        continue;
+                Drover__Link *l = &links[m.n_links];
+                drover__link__init(l);
+                l->store = one->name;
+                l->latency_us = e->latency_us;
+                l->bytes_per_s = e->bytes_per_s[PROBE_IN];
+                l->bytes_per_s_out = e->bytes_per_s[PROBE_OUT];
+                list[m.n_links++] = l;
+                one->told = *e;
+        }
+        m.links = list;
+        if (m.n_links == 0)
+                return;
+        to.kind_case = DROVER__TO_SERVER__KIND_LINKS;
+        to.links = &m;
+        connect_send(a, &to);
+}
+
+void stores_greeted(struct agent *a)
+{
+        tell_cache(a, true);
+        a->stores->tell_all = true;
+}
+
+void stores_turn(struct agent *a)
+{
+        struct stores *s = a->stores;
+        if (!a->greeted)
+                return;
+        tell_cache(a, false);
+        if (s->tell_all || s->changed)
+                tell_links(a, s->tell_all);
+        s->tell_all = s->changed = false;
+}

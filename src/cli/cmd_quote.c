@@ -1,0 +1,105 @@
+#include "cli/cost.h"
+#include "cli/human.h"
+#include "cli/submit.h"
+
+static const struct table_column columns[] = {
+        {"AGENT", false, true}, {"QUEUE", false, false}, {"START", true, false}, {"END", true, false},
+        COST_COLUMNS,           {"MOVED", true, false},  {"ALL", true, false},   {"REASON", false, true}};
+
+static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        if (at_ms)
+                human_duration(&text, at_ms - now_ms);
+        table_text(t, at_ms ? buf_view(&text) : STR("-"));
+}
+
+static void add_place(struct cli *cli, struct table *t, struct view place)
+{
+        int64_t start_ms = view_integer(view_get(place, "start_ms"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        table_view(t, view_get(place, "name"));
+        table_view(t, view_get(place, "queue"));
+        after_cell(t, start_ms, cli->now_ms);
+        after_cell(t, view_integer(view_get(place, "end_ms"), 0), cli->now_ms);
+        cost_cells(t, view_get(place, "cost"));
+        if (start_ms)
+                human_bytes(&text, view_integer(view_get(place, "bytes_moved"), 0));
+        table_text(t, start_ms ? buf_view(&text) : STR("-"));
+        if (start_ms)
+                table_view(t, view_get(place, "price"));
+        else
+                table_text(t, STR("-"));
+        table_view(t, view_get(place, "text"));
+        table_paint(t, start_ms ? TABLE_GREEN : TABLE_RED);
+}
+
+static void show(struct cli *cli, struct view quote)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view places = view_get(quote, "places"), place;
+        size_t at = 0;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
+        if (view_integer(view_get(quote, "end_ms"), 0) == 0) {
+                buf_addz(&out, ": no place would take all of them\n");
+        } else {
+                buf_addz(&out, ": the first would start ");
+                cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
+                buf_addz(&out, ", the last would end ");
+                cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
+                buf_addz(&out, "; ");
+                human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
+                buf_addz(&out, " would be moved, at a price of ");
+                view_text(view_get(quote, "price"), &out);
+                buf_char(&out, '\n');
+        }
+        cost_error_line(&out, view_get(quote, "eta_error"));
+        while (view_next(places, &at, &place))
+                add_place(cli, &t, place);
+        if (table_rows(&t) > 0)
+                buf_char(&out, '\n');
+        cli_print(&out);
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+}
+
+static int ask(struct submit *s)
+{
+        struct api_answer about API_ANSWER_CLEANUP = {0}, answer API_ANSWER_CLEANUP = {0};
+        struct err err = {""};
+        int code = api_get(s->cli, "/v1/server", &about);
+
+        if (code != 0)
+                return code;
+        if (ship_collect(&s->ship, &s->form, view_true(view_get(about.root, "remote_agents")), &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        submit_write_body(s);
+        if (s->body.n > SUBMIT_BODY_MAX)
+                return cli_error(CLI_FAILED, "the description is over %u MiB: ask for fewer jobs",
+                                 SUBMIT_BODY_MAX >> 20);
+        if (api_call(s->cli,
+                     &(struct api_request){.method = "POST", .path = "/v1/quote", .body = buf_view(&s->body)},
+                     &answer, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
+        if (!api_print_json(s->cli, &answer))
+                show(s->cli, answer.root);
+        return CLI_OK;
+}
+
+int cmd_quote(struct cli *cli, const struct options *o)
+{
+        struct submit s;
+        int code;
+
+        submit_init(&s, cli, o->words[0]);
+        code = submit_read(&s);
+        if (code == 0)
+                code = ask(&s);
+        submit_deinit(&s);
+        return code;
+}

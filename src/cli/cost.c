@@ -1,0 +1,63 @@
+#include "cli/cost.h"
+
+#include "cli/human.h"
+
+static void time_cell(struct table *t, int64_t ms)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        human_duration(&text, ms);
+        table_text(t, buf_view(&text));
+}
+
+void cost_cells(struct table *t, struct view cost)
+{
+        int64_t in = view_integer(view_get(cost, "bytes_in"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        if (!view_there(cost)) {
+                for (int i = 0; i < 7; i++)
+                        table_text(t, STR("-"));
+                return;
+        }
+        time_cell(t, view_integer(view_get(cost, "wait_ms"), 0));
+        time_cell(t,
+                  view_integer(view_get(cost, "fetch_ms"), 0) + view_integer(view_get(cost, "image_ms"), 0));
+        if (view_true(view_get(cost, "run_known")))
+                time_cell(t, view_integer(view_get(cost, "run_ms"), 0));
+        else
+                table_text(t, STR("?"));
+        time_cell(t, view_integer(view_get(cost, "send_ms"), 0));
+        time_cell(t, view_integer(view_get(cost, "total_ms"), 0));
+        if (in) {
+                human_bytes(&text, view_integer(view_get(cost, "bytes_held"), 0));
+                buf_char(&text, '/');
+                human_bytes(&text, in);
+        }
+        table_text(t, in ? buf_view(&text) : STR("-"));
+        table_view(t, view_get(cost, "price"));
+}
+
+void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms)
+{
+        if (at_ms == 0) {
+                buf_char(out, '-');
+        } else if (at_ms <= now_ms + 1000) {
+                buf_addz(out, "now");
+        } else {
+                buf_addz(out, "in ");
+                human_duration(out, at_ms - now_ms);
+                buf_addz(out, " (");
+                human_time(out, at_ms, now_ms);
+                buf_char(out, ')');
+        }
+}
+
+void cost_error_line(struct buf *out, struct view eta_error)
+{
+        if (view_integer(view_get(eta_error, "count"), 0) == 0)
+                return;
+        buf_addz(out, "Half of the last guesses of a start were off by less than ");
+        human_duration(out, view_integer(view_get(eta_error, "median_ms"), 0));
+        buf_addz(out, ".\n");
+}

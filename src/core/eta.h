@@ -1,0 +1,50 @@
+/* eta: when each queued job is expected to start and to end.
+ *
+ * Now and then, when somebody asks and what is known is older than a few seconds, the queue is played
+ * forward: running jobs end when they are expected to (estimate.h), and the idle ones take the free
+ * processors in the order in which they wait, a job that fits earlier going earlier. The first few jobs of
+ * each of the first buckets are placed one by one; the rest of a bucket, and buckets far behind, follow at
+ * the rate at which places of that size become free. A job's time is that of the first of its bucket and its
+ * place behind it, so asking is cheap.
+ *
+ * Of some jobs of each bucket the first guess is remembered; when they start it is compared, and the median
+ * of the differences is told with every guess.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct eta;
+
+struct core_eta {                 /* Unix milliseconds */
+        int64_t start_ms, end_ms; /* 0: nobody knows; no place there is would take it */
+};
+struct core_eta_error { /* of jobs that have started, the last few hundred */
+        uint64_t count;
+        int64_t median_ms; /* of the differences, without regard to their sign */
+};
+/* Of an idle job, or of one that has an attempt. 0; CORE_UNKNOWN. Other jobs have no times. */
+int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret);
+/* Of a request: when the first of its idle jobs starts, and when the last of its jobs has ended. */
+int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret);
+void core_eta_error(struct core *c, struct core_eta_error *ret);
+
+/* ---- for the files of core/ only */
+struct job;
+struct queue;
+struct class;
+struct part;
+void eta_free(struct eta *e); /* NULL is fine */
+void eta_started(struct core *c, const struct job *j);
+int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
+/* When q would have room for a job of so many processors for so long, behind all that is queued now. 0:
+ * never.
+ */
+int64_t eta_at(struct core *c, const struct queue *q, int64_t cpus, int64_t run_ms);
+/* How many such jobs fit there at once. */
+uint64_t eta_slots(const struct queue *q, int64_t cpus);
+/* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */
+struct ad;
+bool eta_suits(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole);

@@ -1,0 +1,219 @@
+/* When jobs start and end: guesses, how good they were, and quotes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "core/quote.h"
+#include "core/test_help.h"
+
+#define AD "[Cpus=2; TotalCpus=2; Memory=100; Disk=100]"
+
+static const char *const minute[] = {"ExpectedRunTime", "60", NULL};
+static const char *const wide[] = {"ExpectedRunTime", "100", "RequestCpus", "2", NULL};
+
+/* Seconds from now; -1: unknown. */
+static void expect_eta(struct core *c, uint64_t request, uint32_t member, int64_t start_s, int64_t end_s)
+{
+        struct core_eta e;
+
+        assert_int_equal(core_eta(c, request, member, &e), 0);
+        assert_int_equal(e.start_ms ? (e.start_ms - c->now_ms) / 1000 : -1, start_s);
+        assert_int_equal(e.end_ms ? (e.end_ms - c->now_ms) / 1000 : -1, end_s);
+}
+
+static void test_waits_for_what_runs(void **state)
+{
+        struct core *c = *state;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 2, minute);
+        expect_assigned(c, "n1/default 1 0-1\n");
+        started(c, "n1", 1, 0);
+        started(c, "n1", 1, 1);
+        pass_time(c, 20000);
+        expect_eta(c, 1, 0, -20, 40);
+        submit(c, NULL, 1, minute);
+        pass_time(c, 1000);
+        expect_eta(c, 2, 0, 39, 99);
+        submit(c, NULL, 1, wide); /* needs both */
+        pass_time(c, 9000);
+        expect_eta(c, 3, 0, 90, 190);
+        expect_eta(c, 2, 0, 30, 90);
+        pass_time(c, 50000); /* they should have ended, and have not: a quarter of their age more */
+        expect_eta(c, 1, 0, -80, 20);
+}
+
+static void test_goes_around_a_wide_job(void **state)
+{
+        const char *const quick[] = {"ExpectedRunTime", "30", NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 1, minute);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        submit(c, NULL, 1, wide);
+        submit(c, NULL, 1, quick);
+        submit(c, NULL, 1, minute);
+        expect_eta(c, 2, 0, 60, 160);
+        expect_eta(c, 3, 0, 0, 30);
+        expect_eta(c, 4, 0, 160, 220); /* not 30: it would end with the other one, at 90 */
+}
+
+static void test_a_long_queue(void **state)
+{
+        struct core *c = *state;
+        struct core_eta e;
+
+        offer(c, "n1", "[Cpus=0; TotalCpus=10; Memory=100; Disk=100]");
+        offer(c, "n2", AD);
+        core_agent_away(c, "n2");
+        submit(c, NULL, 1000, minute);
+        submit(c, NULL, 1, minute);
+        expect_eta(c, 1, 0, -1, -1); /* nothing runs that could end, and nothing is free */
+        offer(c, "n1", "[Cpus=10; TotalCpus=10; Memory=100; Disk=100]");
+        pass_time(c, 6000);
+        expect_eta(c, 1, 0, 0, 60);
+        assert_int_equal(core_eta(c, 1, 999, &e), 0);
+        assert_in_range((e.start_ms - c->now_ms) / 1000, 5900, 6100); /* 1000 minutes on ten processors */
+        expect_eta(c, 2, 0, (e.start_ms - c->now_ms) / 1000 - 18, (e.start_ms - c->now_ms) / 1000 + 42);
+        assert_int_equal(core_eta_request(c, 1, &e), 0);
+        assert_in_range((e.end_ms - c->now_ms) / 1000, 5960, 6160);
+}
+
+static void test_nowhere(void **state)
+{
+        const char *const huge[] = {"RequestCpus", "64", NULL};
+        struct core *c = *state;
+
+        submit(c, NULL, 1, huge);
+        expect_eta(c, 1, 0, -1, -1);
+        offer(c, "n1", AD);
+        pass_time(c, 10000);
+        expect_eta(c, 1, 0, -1, -1);
+        assert_int_equal(core_eta(c, 1, 1, &(struct core_eta){0}), CORE_UNKNOWN);
+}
+
+static void test_errors_are_kept(void **state)
+{
+        struct core *c = *state;
+        struct core_eta_error e;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 1, wide);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        submit(c, NULL, 1, wide);
+        pass_time(c, 30000); /* the guess is made: in 70 s */
+        core_eta_error(c, &e);
+        assert_int_equal(e.count, 0);
+        pass_time(c, 50000);
+        ended(c, "n1", 1, 0); /* 20 s early */
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 0\n");
+        started(c, "n1", 2, 0);
+        core_eta_error(c, &e);
+        assert_int_equal(e.count, 1);
+        assert_int_equal(e.median_ms, 20000);
+}
+
+static void on_place(void *arg, const struct core_quote_place *p)
+{
+        struct core *c = arg;
+        bool takes = p->why.verdict == CORE_FITS || p->why.verdict == CORE_BUSY;
+
+        buf_printf(&bare_assigned, "%u %s %s", p->part, p->why.agent, takes ? "" : "no");
+        if (takes)
+                buf_printf(&bare_assigned, "%lld-%lld %llu %.1f",
+                           (long long)(p->quote.start_ms - c->now_ms) / 1000,
+                           (long long)(p->quote.end_ms - c->now_ms) / 1000,
+                           (unsigned long long)p->quote.bytes_moved, p->quote.price);
+        buf_char(&bare_assigned, '\n');
+}
+
+static void quote(struct core *c, const char *items, uint64_t rows, const char *const *attributes,
+                  struct core_quote *ret)
+{
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000};
+        struct submission_part *p = submission_add_part(&s);
+
+        for (; *attributes; attributes += 2) {
+                bool late = attributes[0][0] == '~';
+
+                submission_add_attribute(p, str_of(attributes[0] + late), str_of(attributes[1]), late);
+        }
+        if (items)
+                submission_add_variable(p, STR("f"));
+        p->items = str_of(items);
+        p->rows = items ? rows : 1;
+        p->steps = items ? 1 : rows;
+        assert_int_equal(core_quote(c, &s, on_place, c, ret, NULL), 0);
+        submission_deinit(&s);
+}
+
+static void test_quote(void **state)
+{
+        const char *const attributes[] = {"~TransferInput",
+                                          "\"http://a/db,http://a/$(f)\"",
+                                          "TransferInputSizes",
+                                          "\"125000000,12500000\"",
+                                          "ExpectedRunTime",
+                                          "3600",
+                                          "TransferOutputSizeMB",
+                                          "0",
+                                          "Requirements",
+                                          "TARGET.Cpus > 1",
+                                          NULL};
+        struct core *c = *state;
+        size_t bytes = core_bytes(c);
+        struct core_quote q;
+
+        offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; Price=0.5]");
+        offer(c, "n2", "[Cpus=4; TotalCpus=4; Memory=100; Disk=100]");
+        offer(c, "n3", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]");
+        core_cache_delta(c, "n1", &(struct core_file){id_of("http://a/db"), 125000000}, 1, NULL, 0, false);
+        quote(c, "a\nb\nc\n", 3, attributes, &q);
+        /* n1: two rounds, 1 s for the file of its own; n2: one, and 10 s for the common one */
+        assert_string_equal(buf_z(&bare_assigned),
+                            "0 n1 1-7202 37500000 1.5\n0 n2 11-3611 162500000 0.0\n0 n3 no\n");
+        assert_int_equal(q.jobs, 3);
+        assert_int_equal((q.start_ms - c->now_ms) / 1000, 1);
+        assert_int_equal((q.end_ms - c->now_ms) / 1000, 3602);
+        assert_int_equal(core_request_next(c, 0), 0); /* nothing is left of it */
+        assert_int_equal(core_bytes(c), bytes);
+        assert_null(core_check(c));
+}
+
+/* What is queued goes first. */
+static void test_quote_waits_its_turn(void **state)
+{
+        struct core *c = *state;
+        struct core_quote q;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 1, wide);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        submit(c, NULL, 2, wide);
+        quote(c, NULL, 1, minute, &q);
+        assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(test_waits_for_what_runs),  TEST(test_goes_around_a_wide_job),
+                TEST(test_a_long_queue),         TEST(test_nowhere),
+                TEST(test_errors_are_kept),      TEST(test_quote),
+                TEST(test_quote_waits_its_turn),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+#include "server/api/place.h"
+
+static const struct {
+        const char *verdict, *side, *text;
+} verdicts[] = {
+        [CORE_FITS] = {"fits", NULL, "it fits, and will be given the job"},
+        [CORE_BUSY] = {"busy", NULL, "it would take the job, but has no room now"},
+        [CORE_JOB_REFUSES] = {"refuses", "job", NULL},
+        [CORE_QUEUE_REFUSES] = {"refuses", "agent", NULL},
+        [CORE_OWNER_REFUSED] = {"refuses", "agent", "it does not run this owner's jobs"},
+        [CORE_AWAY] = {"refuses", "agent", "it is away"},
+        [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
+        [CORE_NOT_CLEARED] = {"refuses", "server", NULL},
+};
+
+static void write_words(struct json *j, const struct core_why *w)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        if (w->verdict == CORE_OWNER_REFUSED && w->value.n)
+                buf_str(&b, w->value);
+        else if (w->verdict == CORE_NOT_CLEARED)
+                buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
+        else if (verdicts[w->verdict].text)
+                buf_addz(&b, verdicts[w->verdict].text);
+        else
+                buf_printf(&b, "%s requires " STR_FMT ", which is " STR_FMT,
+                           w->verdict == CORE_JOB_REFUSES ? "the job" : "the queue", STR_ARG(w->clause),
+                           STR_ARG(w->value));
+        json_kstr(j, "text", buf_view(&b));
+}
+
+static void write_cost(struct json *j, const struct core_cost *c)
+{
+        json_key(j, "cost");
+        json_open(j, '{');
+        json_kint(j, "wait_ms", c->wait_ms);
+        json_kint(j, "fetch_ms", c->fetch_ms);
+        json_kint(j, "image_ms", c->image_ms);
+        json_kint(j, "run_ms", c->run_ms);
+        json_kbool(j, "run_known", c->run_known);
+        json_kint(j, "send_ms", c->send_ms);
+        json_kint(j, "price_ms", c->price_ms);
+        json_kint(j, "total_ms", c->total_ms);
+        json_kint(j, "bytes_in", (int64_t)c->bytes_in);
+        json_kint(j, "bytes_held", (int64_t)c->bytes_held);
+        json_kint(j, "bytes_out", (int64_t)c->bytes_out);
+        json_key(j, "price");
+        json_double(j, c->price);
+        json_close(j, '}');
+}
+
+void place_write(struct json *j, const struct core_why *w)
+{
+        json_kstrz(j, "name", w->agent);
+        json_kstrz(j, "queue", w->queue);
+        json_kstrz(j, "verdict", verdicts[w->verdict].verdict);
+        if (verdicts[w->verdict].side)
+                json_kstrz(j, "side", verdicts[w->verdict].side);
+        if (w->clause.n) {
+                json_kstr(j, "clause", w->clause);
+                json_kstr(j, "value", w->value);
+        }
+        write_words(j, w);
+        if (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)
+                write_cost(j, &w->cost);
+}
+
+void place_write_error(struct json *j, struct core *c)
+{
+        struct core_eta_error e;
+
+        core_eta_error(c, &e);
+        json_key(j, "eta_error");
+        json_open(j, '{');
+        json_kint(j, "count", (int64_t)e.count);
+        json_kint(j, "median_ms", e.median_ms);
+        json_close(j, '}');
+}

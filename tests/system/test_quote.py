@@ -1,0 +1,53 @@
+"""What a job would take and when, before it is submitted and while it waits."""
+from drover import sh, wait_until
+
+
+def test_quote_keeps_nothing(drover):
+    text = sh("true", **{"+ExpectedRunTime": "60", "queue": "queue 3"})
+    drover.write("job.sub", text)
+    quote = drover.json("quote", "job.sub")
+    assert quote["jobs"] == 3
+    place = quote["places"][0]
+    assert place["verdict"] in ("fits", "busy") and place["cost"]["run_ms"] == 60000 and place["cost"]["run_known"]
+    assert place["end_ms"] - place["start_ms"] >= 60000
+    assert quote["end_ms"] - quote["start_ms"] >= 60000
+    assert "3 jobs: the first would start" in drover.cli("quote", "job.sub")
+    assert drover.api("GET", "/v1/requests?all=1")["requests"] == []
+    assert drover.submit(text) == 1, "no number was used up"
+
+
+def test_quote_tells_what_excludes_a_place(drover):
+    drover.write("huge.sub", sh("true", request_cpus="5000"))
+    quote = drover.json("quote", "huge.sub")
+    assert quote["start_ms"] is None and quote["end_ms"] is None
+    assert "RequestCpus" in quote["places"][0]["text"]
+    assert "no place would take all of them" in drover.cli("quote", "huge.sub")
+
+
+def test_quote_refuses_what_a_submit_would(drover):
+    drover.write("bad.sub", sh("true", **{"+DataLabels": '"secret"'}))
+    assert "no label 'secret'" in drover.cli("quote", "bad.sub", code=1).err
+
+
+def test_a_queued_job_knows_its_time(instance):
+    instance.up("--cpus", "1")
+    text = sh("sleep 600", **{"+ExpectedRunTime": "600"})
+    first = instance.submit(text)
+    instance.wait_state(f"{first}.0", "running")
+    second = instance.submit(text)
+
+    def why():
+        """the time of the second job is known"""
+        w = instance.json("why", f"{second}.0")
+        return w if "eta_start_ms" in w else None
+
+    answer = wait_until(why)
+    running = instance.json("why", f"{first}.0")
+    assert abs(answer["eta_start_ms"] - running["eta_end_ms"]) < 60000, "it starts when the other one ends"
+    assert answer["eta_end_ms"] - answer["eta_start_ms"] >= 590000
+    assert answer["agents"][0]["cost"]["run_ms"] == 600000
+    assert answer["agents"][0]["cost"]["wait_ms"] > 500000
+    assert "It is expected to start in" in instance.cli("why", f"{second}.0")
+    rows = {r["id"]: r for r in instance.api("GET", "/v1/requests")["requests"]}
+    assert rows[second]["eta_end_ms"] > rows[first]["eta_end_ms"] > 0
+    instance.cli("rm", str(first), str(second))

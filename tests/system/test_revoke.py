@@ -1,0 +1,84 @@
+"""An agent whose certificate was revoked is refused at once, also while it is connected."""
+import os
+
+import pytest
+
+from drover import sh, wait_until
+
+
+@pytest.fixture
+def joined(instance):
+    """A server with agent a1, whose lease is short."""
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("lease: 3s\n")
+    server = instance.server()
+    start(instance, "a1", instance.cli("token", "agent", "--name", "a1").split()[-1])
+    instance.first_server = server
+    return instance
+
+
+def start(instance, name, token=None):
+    args = ["--token", token] if token else []
+    one = instance.start("drover-agent", "--server", instance.server_json()["agents"][0], "--dir",
+                         os.path.join(instance.base, name), "--name", name, "--cpus", "4", *args)
+    if token:
+        wait_until(lambda: state(instance, name) == "connected", 20)
+    return one
+
+
+def state(instance, name):
+    for a in instance.agents():
+        if a["name"] == name:
+            return "revoked" if a["revoked"] else a["state"]
+    return None
+
+
+def test_it_is_refused_at_once(joined):
+    r = joined.submit(sh("sleep 600"))
+    joined.wait_state(f"{r}.0", "running")
+    out = joined.cli("agents", "revoke", "a1")
+    assert "a1 is refused from now on, and was disconnected" in out.err
+    wait_until(lambda: state(joined, "a1") == "revoked", 10)
+    assert "revoked" in joined.cli("agents")
+    # what it ran goes to others when the lease has ended
+    wait_until(lambda: joined.job(f"{r}.0")["state"] == "idle", 30)
+    start(joined, "a2", joined.cli("token", "agent", "--name", "a2").split()[-1])
+    joined.wait_state(f"{r}.0", "running")
+    assert joined.job(f"{r}.0")["agent"] == "a2"
+    assert state(joined, "a1") == "revoked"
+    joined.cli("rm", str(r))
+
+
+def test_also_after_a_restart(joined):
+    joined.cli("agents", "revoke", "a1")
+    joined.first_server.kill()
+    joined.server()
+    one = start(joined, "a1")
+    wait_until(lambda: not one.running() or "revoked" in one.output(), 20)
+    assert not joined.agents("connected")
+    if not one.running():
+        joined.daemons.remove(one)
+
+
+def test_it_can_join_again_with_a_new_token(joined):
+    left = joined.cli("token", "agent", "--name", "a1", "--uses", "5").split()[-1]
+    answer = joined.api("POST", "/v1/agents/a1/revoke")
+    assert answer == {"name": "a1", "certificates": 1, "tokens": 1, "was_connected": True}
+    joined.daemons[-1].stop()
+    refused = joined.start("drover-agent", "--server", joined.server_json()["agents"][0], "--dir",
+                           os.path.join(joined.base, "other"), "--name", "a1", "--token", left)
+    wait_until(lambda: not refused.running(), 20)
+    joined.daemons.remove(refused)
+    again = joined.api("POST", "/v1/agents/a1/revoke")
+    assert (again["certificates"], again["was_connected"]) == (0, False)
+    start(joined, "a1", joined.cli("token", "agent", "--name", "a1").split()[-1])
+    joined.run(sh("exit 0"))
+
+
+def test_who_is_not_there(joined):
+    p = joined.cli("agents", "revoke", "nobody", code=None)
+    assert p.code != 0 and "there is no agent nobody" in p.err
+    assert joined.cli("agents", "revoke", code=2).err
+    token = joined.cli("token", "user", "--name", "ann").split()[-1]
+    assert token  # a user's token does not make an admin; see test_openapi.py for the roles

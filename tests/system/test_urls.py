@@ -1,0 +1,225 @@
+"""Inputs and outputs named by URLs: fetched into the agent's cache, sent to stores, on a real nginx."""
+import hashlib
+import os
+import signal
+
+import agents
+import pytest
+from drover import wait_until
+from stores import Faulty, Nginx
+
+QUICK = "transfer_retry: 10ms\n"
+
+
+@pytest.fixture
+def store(instance):
+    server = Nginx(os.path.join(instance.base, "nginx"))
+    try:
+        yield server.wait()
+    finally:
+        server.stop()
+
+
+def start(instance, store, config=QUICK, more=""):
+    os.makedirs(instance.dir, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(f"stores:\n  lab:\n    urls: {store.url}\n{more}")
+    instance.server()
+    return agents.start(instance, config)
+
+
+def gets(store, name):
+    return len([r for r in store.requests("GET") if r[2] == "/dav/" + name and r[3] == 200])
+
+
+def cat(*urls, more=""):
+    names = " ".join(u.rsplit("/", 1)[1].split("#")[0] for u in urls)
+    return f"""executable = /bin/cat
+arguments = {names}
+transfer_input_files = {", ".join(urls)}
+output = out.$(Process)
+{more}
+queue
+"""
+
+
+def held(instance, request):
+    """Its job, once it is held."""
+    return wait_until(lambda: (j := instance.job(f"{request}.0"))["state"] == "held" and j)
+
+
+def cached(agent_dir, least=0):
+    cache = os.path.join(agent_dir, "cache")
+    return sorted(n for n in os.listdir(cache) if len(n) == 64 and os.stat(os.path.join(cache, n)).st_size >= least)
+
+
+def test_an_input_is_fetched_once(instance, store):
+    one, two = store.put("one", b"first file\n"), store.put("in/two", b"second file\n" * 20000)
+    start(instance, store)
+    instance.run(cat(one, two))
+    assert instance.read("out.0") == "first file\n" + "second file\n" * 20000
+    instance.run(cat(one, two, more="output = again"))
+    assert instance.read("again") == instance.read("out.0")
+    assert gets(store, "one") == 1 and gets(store, "in/two") == 1
+    # the server knows how far the store is
+    link = wait_until(lambda: (s := instance.json("stores")["stores"][0])["links"] and s["links"][0])
+    assert link["agent"] == "n1" and link["latency_us"] < 1000000 and link["bytes_per_s"] > 0
+
+
+def test_a_changed_file_is_fetched_again(instance, store):
+    url = store.put("f", b"old")
+    start(instance, store, QUICK + "cache_fresh: 0s\n")
+    instance.run(cat(url))
+    instance.run(cat(url))
+    assert instance.read("out.0") == "old" and gets(store, "f") == 1  # the second time: 304
+    assert 304 in [r[3] for r in store.requests("GET")]
+    store.put("f", b"newer and longer")
+    instance.run(cat(url))
+    assert instance.read("out.0") == "newer and longer" and gets(store, "f") == 2
+
+
+def test_jobs_share_one_fetch(instance, store):
+    url = store.put("shared", os.urandom(3000000).hex().encode())
+    start(instance, store)
+    request = instance.run(f"""executable = /bin/sh
+arguments = "-c 'cmp shared shared && echo mine >>shared'"
+transfer_output_files = ""
+transfer_input_files = {url}
+queue 8
+""")
+    assert len(instance.history(request)) == 8 and gets(store, "shared") == 1
+    # what jobs did to their copies is not in the cache
+    instance.run(cat(url))
+    assert "mine" not in instance.read("out.0")
+
+
+def test_what_cannot_be_fetched_holds_the_job(instance, store):
+    start(instance, store, QUICK + "transfer_tries: 2\n")
+    gone = instance.submit(cat(store.url + "nothing-here"))
+    busy = instance.submit(cat(store.base + "busy/x"))
+    wrong = instance.submit(cat(store.put("f", b"x") + "#sha256=" + "0" * 64))
+    for request, words in ((gone, "it is not there (HTTP 404)"), (busy, "HTTP 503"), (wrong, "checksum")):
+        job = held(instance, request)
+        assert job["hold_code"] == 13 and words in job["hold_reason"], job
+    assert "tried 2 times" in held(instance, busy)["hold_reason"]
+    # it is there now, and may go on
+    store.put("nothing-here", b"at last")
+    instance.cli("release", str(gone))
+    instance.wait(gone)
+    assert instance.read("out.0") == "at last"
+
+
+def test_a_checksum_names_the_contents(instance, store):
+    data = b"known contents"
+    url = store.put("f", data) + "#sha256=" + hashlib.sha256(data).hexdigest()
+    start(instance, store, QUICK + "cache_fresh: 0s\n")
+    instance.run(cat(url))
+    instance.run(cat(url))
+    assert instance.read("out.0") == data.decode()
+    assert len(store.requests("GET")) == 1  # the store is not even asked
+
+
+@pytest.mark.parametrize("should", ["IF_NEEDED", "YES"])
+def test_outputs_go_to_urls(instance, store, should):
+    start(instance, store)
+    request = instance.run(f"""executable = /bin/sh
+arguments = "-c 'echo a >a; echo b >b; echo c >c; echo out'"
+should_transfer_files = {should}
+transfer_output_files = a, b, c
+transfer_output_remaps = "a={store.url}remapped/$(Process); b=$(Process).local"
+output = out.txt
+queue
+""")
+    assert store.read("remapped/0") == b"a\n"
+    if should == "YES":  # the rest is in the server's spool
+        assert not instance.exists("c")
+        instance.cli("get", str(request))
+    assert instance.read("0.local") == "b\n" and instance.read("c") == "c\n" and instance.read("out.txt") == "out\n"
+    request = instance.run(f"""executable = /bin/sh
+arguments = "-c 'echo new >made; echo err >&2'"
+should_transfer_files = {should}
+output_destination = {store.url}dest/$(Cluster)
+error = err.txt
+queue
+""")
+    assert store.read(f"dest/{request}/made") == b"new\n" and store.read(f"dest/{request}/err.txt") == b"err\n"
+    assert not instance.exists("made") and not instance.exists("err.txt")
+
+
+def test_an_output_that_is_refused_holds_the_job(instance, store):
+    start(instance, store, QUICK + "transfer_tries: 2\n")
+    request = instance.submit(f"""executable = /bin/touch
+arguments = a
+transfer_output_files = a
+transfer_output_remaps = "a={store.base}forbidden/a"
+queue
+""")
+    job = held(instance, request)
+    assert job["hold_code"] == 12 and "HTTP 403" in job["hold_reason"]
+
+
+def test_the_cache_survives_a_crash(instance, store):
+    urls = [store.put(f"f{i}", f"file {i}\n".encode() * 1000) for i in range(3)]
+    agent = start(instance, store)
+    instance.run(cat(*urls))
+    folder = os.path.join(instance.base, "n1")
+    wait_until(lambda: os.path.exists(os.path.join(folder, "cache", "index")), 20)
+    agent.stop(signal.SIGKILL)
+    # a file that was torn, and one that has changed behind our back
+    names = cached(folder)
+    with open(os.path.join(folder, "cache", names[0]), "r+b") as f:
+        f.truncate(10)
+    with open(os.path.join(folder, "cache", names[1]), "r+b") as f:
+        f.write(b"F")
+    with open(os.path.join(folder, "cache", "7.part"), "wb") as f:
+        f.write(b"half of something")
+    agents.start(instance, QUICK)
+    instance.run(cat(*urls, more="output = after"))
+    assert instance.read("after") == instance.read("out.0")
+    assert sorted(gets(store, f"f{i}") for i in range(3)) == [1, 2, 2]
+    for name in cached(folder):
+        with open(os.path.join(folder, "cache", name), "rb") as f:
+            assert hashlib.sha256(f.read()).hexdigest() == name
+    assert not os.path.exists(os.path.join(folder, "cache", "7.part"))
+
+
+def test_what_was_used_longest_ago_goes(instance, store):
+    urls = [store.put(f"f{i}", bytes([65 + i]) * 400000) for i in range(4)]
+    start(instance, store, QUICK + "cache: 1M\n")
+    for url in (urls[0], urls[1], urls[0], urls[2], urls[0], urls[1]):
+        instance.run(cat(url))
+    assert [gets(store, f"f{i}") for i in range(3)] == [1, 2, 1]
+    assert len(cached(os.path.join(instance.base, "n1"), 400000)) == 2
+    instance.run(cat(*urls))  # more than fits: for as long as it is needed
+    assert len(instance.read("out.0")) == 1600000
+
+
+def test_a_mover_may_die(instance, store):
+    """A program for a scheme, which brings the mover down once."""
+    helper = instance.write("helper", f"""#!/bin/sh
+read request
+if [ ! -e {instance.work}/died ]; then touch {instance.work}/died; kill -9 $PPID; sleep 1; exit; fi
+echo contents >&3
+echo '{{"event":"done"}}'
+""", 0o755)
+    start(instance, store, QUICK + f"movers:\n  odd: {helper}\n")
+    instance.run(cat("odd://somewhere/file"))
+    assert instance.read("out.0") == "contents\n"
+
+
+def test_another_way_to_the_same_file(instance, store):
+    store.put("f", b"by another way")
+    start(instance, store, more="    \n  far:\n    urls: [rfio://tape/x/, " + store.url + "]\n")
+    instance.run(cat("rfio://tape/x/f"))
+    assert instance.read("out.0") == "by another way"
+
+
+def test_a_cut_transfer_goes_on(instance, store):
+    faulty = Faulty(b"0123456789" * 100000)
+    try:
+        start(instance, store)
+        faulty.faults = ["cut", "503", "cut"]
+        instance.run(cat(faulty.url))
+        assert instance.read("out.0").encode() == faulty.data
+    finally:
+        faulty.stop()
