@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/need.h"
 
 struct core_agent *agent_find(const struct core *c, const char *name)
 {
@@ -66,6 +66,7 @@ static void count_taken(struct queue *q, const struct job *j, int sign)
         q->taken_memory_mib += sign * (int64_t)j->memory_mib;
         q->taken_disk_kib += sign * (int64_t)j->disk_kib;
         q->taken_jobs += (uint32_t)sign;
+        need_count_taken(q, j, sign);
 }
 
 void queue_attach(struct queue *q, struct job *j)
@@ -140,6 +141,7 @@ static void queue_free(struct queue *q)
         for (size_t i = 0; i < q->owner_count; i++)
                 free(q->owners[i]);
         free(q->owners);
+        free(q->resources);
         free(q->ends);
         free(q);
 }

@@ -189,6 +189,19 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
         return result;
 }
 
+int job_set_more(struct core *c, struct job *j, struct str text)
+{
+        free(j->more);
+        free(j->more_text);
+        j->more = NULL;
+        j->more_text = NULL;
+        if (text.n == 0)
+                return 0;
+        j->more = mem_new(struct amounts);
+        j->more_text = str_dupz(text);
+        return amounts_parse(c->symbols, text, j->more);
+}
+
 static int apply_matched(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         struct queue *q = queue_get(c, agent_get(c, e->agent), e->queue);
@@ -209,6 +222,8 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 j->memory_mib = e->memory_mib;
                 j->disk_kib = e->disk_kib;
                 j->lease_ms = e->lease_ms;
+                if (job_set_more(c, j, e->more))
+                        return damaged(err, e, "the resources that it takes");
                 move(c, j, JOB_MATCHED, e->at_ms);
                 j->accepted = false;
                 queue_attach(q, j);

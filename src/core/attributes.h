@@ -32,7 +32,7 @@
         /* a place */                                                                                       \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
-        X(Activity) X(RequestGPUs)                                                                          \
+        X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
         X(QueueName) X(MyType) X(Price) X(Speed)
 /* clang-format on */
 

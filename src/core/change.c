@@ -98,15 +98,20 @@ static void ask(struct changes *all, struct ad *job, const struct ad *place)
 {
         struct core *c = all->core;
         const struct attributes *a = &c->attr;
-        const struct resource resources[] = {
+        struct resource resources[3 + AMOUNTS_MAX] = {
                 {a->RequestCpus, a->Cpus, 1}, {a->RequestMemory, a->Memory, 0}, {a->RequestDisk, a->Disk, 0}};
+        unsigned count = 3;
+        struct amounts more;
         size_t last = 0;
         unsigned bad = 0;
         bool short_of_any = false;
 
         bad += false_clauses(all, CORE_CHANGE_JOB_CLAUSE, job, place, &last);
         bad += false_clauses(all, CORE_CHANGE_QUEUE_CLAUSE, place, job, &last);
-        for (int i = 0; i < 3; i++) {
+        amounts_names(c->symbols, job, &more);
+        for (unsigned i = 0; i < more.count; i++)
+                resources[count++] = (struct resource){more.v[i].request, more.v[i].name, 0};
+        for (unsigned i = 0; i < count; i++) {
                 short_of_any |= number(c, job, place, resources[i].request, resources[i].missing) >
                                 number(c, place, job, resources[i].has, 0);
                 try_smaller(all, &resources[i], job, place);

@@ -78,6 +78,23 @@ static const char *check_request(const struct core *c, const struct request *r)
         return NULL;
 }
 
+/* What attempts that are not accepted take of countable resources is what the queue counts. */
+static const char *check_resources(const struct queue *q)
+{
+        for (unsigned i = 0; i < q->resource_count; i++) {
+                int64_t taken = 0;
+
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        for (unsigned k = 0; !j->accepted && j->more && k < j->more->count; k++)
+                                if (j->more->v[k].name == q->resources[i].name)
+                                        taken += j->more->v[k].n;
+                if (taken != q->resources[i].taken)
+                        FAIL("queue %s of %s counts %lld of a resource as taken, and it is %lld", q->name,
+                             q->agent->name, (long long)q->resources[i].taken, (long long)taken);
+        }
+        return NULL;
+}
+
 static const char *check_queue(const struct queue *q)
 {
         uint32_t n = 0, taken = 0, running = 0;
@@ -98,7 +115,7 @@ static const char *check_queue(const struct queue *q)
         if (n != q->attempt_count || running != q->running || taken != q->taken_jobs || cpus != q->taken_cpus)
                 FAIL("queue %s of %s counts %u attempts (%u not accepted) and has %u (%u)", q->name,
                      q->agent->name, q->attempt_count, q->taken_jobs, n, taken);
-        return NULL;
+        return check_resources(q);
 }
 
 static const char *check_classes(const struct core *c)

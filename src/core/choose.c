@@ -30,7 +30,7 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
         if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
-        return need_fits(ret_need, q) && agree(c, k, q);
+        return need_fits(c, ret_need, q) && agree(c, k, q);
 }
 
 /* ---- of several places, for a class */

@@ -50,6 +50,19 @@ static const struct template_late *find_late(const struct template *t, symbol na
         return NULL;
 }
 
+/* What it asks for of countable resources, and what that depends on. */
+static void add_requests(struct names *s, const struct ad *ad)
+{
+        struct expr_uses uses;
+        struct amounts more;
+
+        amounts_names(s->core->symbols, ad, &more);
+        for (unsigned i = 0; i < more.count; i++) {
+                names_add(s, more.v[i].request);
+                expr_references(ad_find(ad, more.v[i].request), ad, on_reference, s, &uses);
+        }
+}
+
 /* The names that matter for a member of a template; `ad` is the template's, or a member's own. */
 static void collect(struct names *s, const struct ad *ad)
 {
@@ -77,6 +90,7 @@ static void collect(struct names *s, const struct ad *ad)
                 names_add(s, fixed[i]);
         for (size_t i = 0; i < s->core->significant_count; i++)
                 names_add(s, s->core->significant[i]);
+        add_requests(s, ad);
         for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
                 const struct expr *e = ad_find(ad, conditions[i]);
                 if (e)
@@ -93,6 +107,8 @@ bool class_is_per_member(struct core *c, const struct template *t)
         per_member = s.proc;
         for (size_t i = 0; i < s.n && !per_member; i++)
                 per_member = find_late(t, s.v[i]) != NULL;
+        for (size_t i = 0; i < t->late_count && !per_member; i++)
+                per_member = amounts_requested(symbols_name(c->symbols, t->late[i].name)).n > 0;
         free(s.v);
         return per_member;
 }
@@ -222,6 +238,9 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         memory = literal_integer(ad, a->RequestMemory, 0, &k->memory_mib);
         disk = literal_integer(ad, a->RequestDisk, 0, &k->disk_kib);
         k->fixed = cpus && memory && disk;
+        amounts_names(c->symbols, ad, &k->more);
+        for (unsigned i = 0; i < k->more.count; i++)
+                k->fixed &= literal_integer(ad, k->more.v[i].request, 0, &k->more.v[i].n);
         if (!literal_integer(ad, a->JobLeaseDuration, 0, &k->lease_ms) || k->lease_ms <= 0)
                 k->lease_ms = c->config.lease_ms;
         else

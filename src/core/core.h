@@ -273,6 +273,7 @@ struct core_job {
         int64_t cpu_user_ms, cpu_system_ms; /* of the attempts that have ended */
         uint32_t cpus;                      /* what the last attempt takes or took */
         uint64_t memory_mib, disk_kib;
+        const char *more; /* countable resources, "GPUs=2 Licence=1"; NULL: none */
 };
 /* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest
  * is in history. Strings are borrowed until the core changes. */

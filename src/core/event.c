@@ -97,6 +97,7 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_u64(out, e->lease_ms);
                 pack_str(out, e->account);
                 pack_str(out, e->draws);
+                pack_str(out, e->more);
         }
         if (fields & F_VALUES)
                 pack_str(out, e->values);
@@ -145,6 +146,8 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                         e->account = unpack_str(u);
                         e->draws = unpack_str(u);
                 }
+                if (!u->bad && u->p < u->end)
+                        e->more = unpack_str(u);
         }
         if (fields & F_VALUES)
                 e->values = unpack_str(u);

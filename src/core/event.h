@@ -54,6 +54,7 @@ struct event {
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;
+        struct str more;           /* countable resources for each of them: "GPUs=2 Licence=1" */
         struct str account, draws; /* what it claims elsewhere, see claim.h; empty in records of before */
 };
 

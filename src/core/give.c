@@ -207,6 +207,7 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .lease_ms = (uint64_t)g->class->lease_ms,
                 .values = buf_view(&g->values),
         };
+        struct buf BUF_CLEANUP more = {0};
         struct event e = {
                 .type = EVENT_MATCHED,
                 .request = a.request,
@@ -222,6 +223,8 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .draws = str_of(g->draws ? g->draws->text : NULL),
         };
 
+        amounts_print(&more, c->symbols, &g->need.more);
+        e.more = buf_view(&more);
         better_given(g->bucket->request, &g->members);
         core_emit(c, &e, NULL);
         if (g->values.n) {

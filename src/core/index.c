@@ -195,7 +195,8 @@ static struct index_group *group_get(struct core *c, const struct class *class)
                                            .other = &c->index->kinds.names,
                                            .other_moves = queue_moves,
                                            .demands = true,
-                                           .labels = class->labels};
+                                           .labels = class->labels,
+                                           .asks = class->fixed ? &class->more : NULL};
         struct index_side side;
         struct index_party *p;
         struct index_group *g;
@@ -410,7 +411,7 @@ static void count_changes(struct index *x, const struct index_kind *was, const s
                                   *b = ad_find(is->party.side.ad, name->name);
                 struct buf BUF_CLEANUP s = {0}, t = {0};
 
-                if (!(was->party.side.known & is->party.side.known & 1ull << i))
+                if (name->counted || !(was->party.side.known & is->party.side.known & 1ull << i))
                         continue;
                 if (a)
                         expr_print(&s, a, ad_symbols(was->party.side.ad));

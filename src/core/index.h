@@ -27,8 +27,9 @@ struct index_kind;
 
 #define INDEX_NAMES_MAX 64u
 
-#define ROOM_KINDS                                                                                           \
-        3 /* cpus, memory, disk: what trees leave out by; the rest is seen when a pair is looked at */
+/* What trees leave out by: processors, memory, disk. How much there is of other resources is seen when a pair
+ * is looked at; that there is none at all, by the index. */
+#define ROOM_KINDS 3
 struct room {
         int64_t v[ROOM_KINDS];
 };

@@ -17,7 +17,7 @@ bool index_names_use(struct index_names *s, symbol name)
         int i = index_names_find(s, name);
 
         if (i >= 0)
-                return !s->v[i].moving;
+                return !s->v[i].moving && !s->v[i].counted;
         if (s->n == INDEX_NAMES_MAX)
                 return false;
         s->v[s->n++] = (struct index_name){.name = name};
@@ -137,10 +137,33 @@ static void add_shown(const struct ad *ad, const struct index_side_how *how, str
 
                 if (name->moving)
                         continue;
+                if (name->counted) {
+                        s->known |= 1ull << i;
+                        s->counted |= e ? 1ull << i : 0;
+                        continue;
+                }
                 if (e && !ad_literal(ad, name->name, &v) && !constant(e, ad))
                         continue;
                 copy_attribute(ad, name->name, s->ad);
                 s->known |= 1ull << i;
+        }
+}
+
+/* Resources that a place must have some of. A name that a clause looks at, too, is so for good. */
+static void add_asked(const struct index_side_how *how, struct index_side *s)
+{
+        for (unsigned i = 0; how->asks && i < how->asks->count; i++) {
+                symbol name = how->asks->v[i].name;
+                int at = index_names_find(how->other, name);
+
+                if (how->asks->v[i].n <= 0 || (at < 0 && !index_names_use(how->other, name)))
+                        continue;
+                if (at < 0) {
+                        at = index_names_find(how->other, name);
+                        how->other->v[at].counted = true;
+                }
+                if (how->other->v[at].counted)
+                        s->counted |= 1ull << at;
         }
 }
 
@@ -152,8 +175,9 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
         if (how->demands)
                 add_demands(c, ad, how, &s);
         add_shown(ad, how, &s);
-        buf_printf(&s.text, "%llx %llx %u ", (unsigned long long)s.labels, (unsigned long long)s.known,
-                   s.clause_count);
+        add_asked(how, &s);
+        buf_printf(&s.text, "%llx %llx %llx %u ", (unsigned long long)s.labels, (unsigned long long)s.counted,
+                   (unsigned long long)s.known, s.clause_count);
         ad_print(&s.text, s.ad, CLASSAD_NEW, false);
         *ret = s;
 }
@@ -176,7 +200,8 @@ static bool agrees(struct core *c, const struct index_side *a, const struct inde
 
 bool index_sides_meet(struct core *c, const struct index_side *class, const struct index_side *queue)
 {
-        bool yes = !(class->labels & ~queue->labels) && agrees(c, class, queue) && agrees(c, queue, class);
+        bool yes = !(class->labels & ~queue->labels) && !(class->counted & queue->known & ~queue->counted) &&
+                   agrees(c, class, queue) && agrees(c, queue, class);
 
         eval_reset(&c->eval);
         return yes;

@@ -8,6 +8,7 @@
 #pragma once
 #include "base/buf.h"
 #include "classad/eval.h"
+#include "core/amounts.h"
 #include "core/index.h"
 
 /* Attributes that one side shows, in the order in which they were learnt. */
@@ -15,6 +16,7 @@ struct index_name {
         symbol name;
         uint32_t changes; /* how often it was another than before */
         bool moving;      /* too often: shown no longer */
+        bool counted;     /* a countable resource: shown is whether there is any, not how many */
 };
 struct index_names {
         struct index_name v[INDEX_NAMES_MAX];
@@ -31,9 +33,10 @@ struct index_side {
         struct ad *ad;
         struct index_clause *clauses;
         unsigned clause_count;
-        uint64_t labels; /* of the data of a class; those that a queue's agent is cleared for */
-        uint64_t known;  /* names that it shows, a bit each: constant, or not there */
-        struct buf text; /* what makes two the same */
+        uint64_t counted; /* names, a bit each: resources that a class must have, or that a queue has */
+        uint64_t labels;  /* of the data of a class; those that a queue's agent is cleared for */
+        uint64_t known;   /* names that it shows, a bit each: constant, or not there */
+        struct buf text;  /* what makes two the same */
 };
 void index_side_deinit(struct index_side *s);
 
@@ -46,6 +49,7 @@ struct index_side_how {
         index_moving_fn *own_moves, *other_moves;
         bool demands, own_is_shown;
         uint64_t labels;
+        const struct amounts *asks; /* of a class; NULL: nothing that is known */
 };
 void index_side_make(struct core *c, const struct ad *ad, const struct index_side_how *how,
                      struct index_side *ret);

@@ -93,6 +93,21 @@ static void set_queue(struct ad *ad, symbol name, const struct queue *q)
         ad_set_string(ad, name, buf_view(&b));
 }
 
+/* CpusProvisioned, …, GPUsProvisioned: what the attempt takes. */
+static void set_provisioned(struct core *c, struct ad *ad, const struct job *j)
+{
+        ad_set_integer(ad, c->attr.CpusProvisioned, j->cpus);
+        ad_set_integer(ad, c->attr.MemoryProvisioned, (int64_t)j->memory_mib);
+        ad_set_integer(ad, c->attr.DiskProvisioned, (int64_t)j->disk_kib);
+        for (unsigned i = 0; j->more && i < j->more->count; i++) {
+                struct buf BUF_CLEANUP name = {0};
+
+                buf_str(&name, symbols_name(c->symbols, j->more->v[i].name));
+                buf_addz(&name, "Provisioned");
+                ad_set_integer(ad, symbols_intern(c->symbols, buf_view(&name)), j->more->v[i].n);
+        }
+}
+
 static void set_record(struct core *c, struct ad *ad, const struct job *j)
 {
         const struct attributes *a = &c->attr;
@@ -102,8 +117,10 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         ad_set_integer(ad, a->DroverFence, j->fence);
         set_seconds(ad, a->JobStartDate, j->first_started_ms);
         set_seconds(ad, a->JobCurrentStartDate, j->started_ms);
-        if (j->queue)
+        if (j->queue) {
                 set_queue(ad, a->RemoteHost, j->queue);
+                set_provisioned(c, ad, j);
+        }
         set_queue(ad, a->LastRemoteHost, j->last_queue);
         ad_set_real(ad, a->RemoteWallClockTime,
                     (double)(j->wall_ms + (job_state_runs(j->state) ? c->now_ms - j->started_ms : 0)) / 1000);

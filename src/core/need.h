@@ -8,12 +8,19 @@
 
 struct need {
         int64_t cpus, memory_mib, disk_kib;
+        struct amounts more; /* only the first `count` of it are set */
 };
 
 /* What a job of this class needs at this place; `job` is the class's ad, or a member's own. */
 void need_of(struct core *c, const struct class *k, const struct ad *job, const struct ad *place,
              struct need *ret);
 bool need_same(const struct need *a, const struct need *b);
-bool need_fits(const struct need *n, const struct queue *q);
+bool need_fits(struct core *c, const struct need *n, const struct queue *q);
 /* One job's worth less in the queue; its ad says so. */
 void need_take(struct core *c, const struct need *n, struct queue *q);
+
+/* After an offer: countable resources are what its ad says, less what was taken and is not accepted. */
+void need_read_resources(struct core *c, struct queue *q);
+/* What the attempt of a job takes of countable resources is taken (1), or is the agent's to count (-1). */
+void need_count_taken(struct queue *q, const struct job *j, int sign);
+struct queue_resource *need_resource(const struct queue *q, symbol name); /* NULL: none was ever given */

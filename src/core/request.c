@@ -125,6 +125,8 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
 static void job_free(struct job *j)
 {
         free(j->hold_reason);
+        free(j->more);
+        free(j->more_text);
         free(j->outputs);
         free(j->filled);
         joblog_deinit(&j->log);

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/need.h"
 
 void core_agent_connected(struct core *c, const char *agent)
 {
@@ -250,6 +250,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->price = q->speed = 0;
         eval_real(&c->eval, ad, NULL, at->Price, &q->price);
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
+        need_read_resources(c, q);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
                 queue_show_free(c, q);
         eval_reset(&c->eval);

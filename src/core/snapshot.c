@@ -55,11 +55,14 @@ static void put_job(struct writer *w, const struct job *j)
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
                 pack_i64(w->out, times[i]);
         pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
-                                 (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u));
+                                 (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u) |
+                                 (j->more ? 32u : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
         put_text(w, j->hold_reason);
+        if (j->more)
+                pack_str(w->out, str_of(j->more_text));
         put_queue(w, j->queue);
         put_queue(w, j->last_queue);
         pack_str(w->out, str_make(j->outputs, j->outputs_n));
@@ -252,7 +255,7 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 31);
+        flags = unpack_max(u, 63);
         j->ended = flags & 1;
         j->signaled = flags & 2;
         j->accepted = flags & 4;
@@ -260,6 +263,8 @@ static void get_job(struct reader *r, struct request *req)
         j->hold_code = (int32_t)unpack_i64(u);
         j->hold_subcode = (int32_t)unpack_i64(u);
         j->hold_reason = get_text(r);
+        if (flags & 32)
+                u->bad |= job_set_more(r->core, j, unpack_str(u)) != 0;
         get_attempt(r, j);
         j->last_queue = get_queue(r);
         outputs = unpack_str(u);

@@ -14,6 +14,7 @@
 #pragma once
 #include "base/heap.h"
 #include "base/map.h"
+#include "core/amounts.h"
 #include "core/attributes.h"
 #include "core/core.h"
 #include "core/cost.h"
@@ -56,6 +57,8 @@ struct job {
         struct job *next, *prev; /* attempts of the queue */
         uint32_t cpus;           /* what the attempt takes */
         uint64_t memory_mib, disk_kib, lease_ms;
+        struct amounts *more; /* countable resources; owned; NULL: none */
+        char *more_text;      /* the same, as in the event */
         int64_t entered_ms, started_ms, first_started_ms, ended_ms, wall_ms, cpu_user_ms, cpu_system_ms;
         int64_t suspended_ms, suspended_at_ms; /* in all; since when, 0: it is not */
         uint64_t memory_peak_bytes;
@@ -164,7 +167,8 @@ struct class
         size_t dirty_at;     /* 1-based place in core.dirty: it is to meet every offer; 0: not there */
         struct index_class index;
         bool has_rank;
-        bool fixed; /* cpus, memory_mib and disk_kib are literals */
+        bool fixed; /* cpus, memory_mib, disk_kib and `more` are literals */
+        struct amounts more;
         int64_t cpus, memory_mib, disk_kib, lease_ms;
         char *owner;
         struct account *account;
@@ -183,6 +187,12 @@ struct class
         bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
 };
 
+/* A countable resource of which a job was given some; of others the queue's ad says how many it has. */
+struct queue_resource {
+        symbol name;
+        int64_t free, taken; /* taken: by attempts that the agent has not accepted yet */
+};
+
 struct queue {
         char *name;
         struct core_agent *agent;
@@ -197,6 +207,8 @@ struct queue {
         int64_t taken_cpus, taken_memory_mib,
                 taken_disk_kib; /* by attempts that the agent has not accepted yet */
         uint32_t taken_jobs;
+        struct queue_resource *resources;
+        unsigned resource_count;
         char **owners;
         size_t owner_count;
         struct job *attempts;
@@ -282,6 +294,9 @@ struct core {
 
 /* apply.c: the only way to change what events change. Emits to the world unless replaying. */
 int core_emit(struct core *c, struct event *e, struct err *err);
+
+/* What its attempt takes of countable resources, as in the event. 0, -EBADMSG. */
+int job_set_more(struct core *c, struct job *j, struct str text);
 
 /* request.c */
 struct request *request_find(const struct core *c, uint64_t id);

@@ -67,6 +67,7 @@ static void look_at_policies(struct core *c, struct template *t)
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)
 {
         struct buf BUF_CLEANUP key = {0};
+        struct amounts more;
         struct template *t;
 
         make_key(&key, p);
@@ -99,6 +100,13 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                         template_unref(c, t);
                         return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
                 }
+        }
+        if (!amounts_names(c->symbols, t->ad, &more)) {
+                template_unref(c, t);
+                return err_set(
+                        err, -EINVAL,
+                        "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
+                        AMOUNTS_MAX);
         }
         /* A job that says nothing goes wherever there is room for it. */
         if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))

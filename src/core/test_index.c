@@ -211,7 +211,7 @@ static void check_queue(struct core *c, const struct queue *q, uint64_t *agreed,
                 }
                 need_of(c, k, k->ad, q->ad, &need);
                 expected += index_meets(k, q) && queue_allows_owner(q, k->owner) &&
-                            (!k->fixed || need_fits(&need, q));
+                            (!k->fixed || need_fits(c, &need, q));
         }
         index_classes_begin(&w, c, q);
         while ((k = index_classes_next(&w)) != NULL) {
@@ -248,7 +248,7 @@ static void count_offer(void *arg, const struct queue *q)
 
         need_of(x->core, k, k->ad, q->ad, &need);
         x->offers += index_meets(k, q) && q->offers && q->jobs_left && queue_allows_owner(q, k->owner) &&
-                     (!k->fixed || need_fits(&need, q));
+                     (!k->fixed || need_fits(x->core, &need, q));
 }
 
 static void check_class(struct core *c, const struct class *k)
@@ -475,6 +475,23 @@ static void test_owners_are_looked_up(void **state)
         assert_true(c->looks < 40);
 }
 
+/* Who has none of a resource is left out; how many are left is looked at later. */
+static void test_what_is_not_there(void **state)
+{
+        static const char *const job[] = {"Requirements", "TARGET.GPUs >= RequestGPUs", "RequestGPUs", "2",
+                                          NULL};
+        struct core *c = *state;
+        void *value = NULL;
+        size_t at = 0;
+
+        test_submit(c, "ann@local", 1, job);
+        offer_ad(c, "none", "[ Cpus = 1; Memory = 1; Disk = 1 ]");
+        offer_ad(c, "some", "[ Cpus = 1; Memory = 1; Disk = 1; GPUs = 1; TotalGPUs = 4 ]");
+        assert_true(map_next(c->classes, &at, NULL, &value));
+        assert_false(index_meets(value, queue_named(c, "none")));
+        assert_true(index_meets(value, queue_named(c, "some")));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -483,6 +500,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_new_names_come_in_slices, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_a_name_that_moves_is_dropped, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_owners_are_looked_up, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_what_is_not_there, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,14 +9,21 @@
 /* The queue's ad with all that it has free. */
 struct ad *queue_whole_ad(struct core *c, const struct queue *q)
 {
-        const symbol free_names[] = {c->attr.Cpus, c->attr.Memory, c->attr.Disk};
-        const symbol total_names[] = {c->attr.TotalCpus, c->attr.TotalMemory, c->attr.TotalDisk};
+        const struct str total = STR("Total");
         struct ad *ad = ad_dup(q->ad);
+        const struct expr *e;
+        uint32_t at = 0;
+        symbol name;
 
-        for (int i = 0; i < 3; i++) {
-                int64_t v;
-                if (eval_integer(&c->eval, ad, NULL, total_names[i], &v))
-                        ad_set_integer(ad, free_names[i], v);
+        while (ad_next(q->ad, &at, &name, &e)) {
+                struct str text = symbols_name(c->symbols, name);
+                symbol free_name =
+                        str_istarts(text, total) ? symbols_find(c->symbols, str_skip(text, total.n)) : 0;
+                struct value v, is;
+
+                if (free_name && ad_literal(q->ad, name, &v) && v.type == VALUE_INTEGER &&
+                    ad_literal(q->ad, free_name, &is) && is.type == VALUE_INTEGER)
+                        ad_set_integer(ad, free_name, v.integer);
         }
         return ad;
 }
@@ -61,6 +68,7 @@ static enum core_verdict ask(struct core *c, const struct ad *job, const struct 
                              struct buf *value)
 {
         const struct attributes *a = &c->attr;
+        struct amounts more;
 
         int64_t at;
 
@@ -75,6 +83,10 @@ static enum core_verdict ask(struct core *c, const struct ad *job, const struct 
             short_of(c, job, place, a->RequestMemory, a->Memory, 0, clause, value) ||
             short_of(c, job, place, a->RequestDisk, a->Disk, 0, clause, value))
                 return CORE_JOB_REFUSES;
+        amounts_names(c->symbols, job, &more);
+        for (unsigned i = 0; i < more.count; i++)
+                if (short_of(c, job, place, more.v[i].request, more.v[i].name, 0, clause, value))
+                        return CORE_JOB_REFUSES;
         if (refusal(c, place, job, clause, value))
                 return CORE_QUEUE_REFUSES;
         return CORE_FITS;
