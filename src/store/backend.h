@@ -25,12 +25,19 @@ struct store_batch {
         void *arg;
 };
 
-enum store_op_kind { STORE_OP_EVENT = 1, STORE_OP_HISTORY, STORE_OP_BLOB_PUT, STORE_OP_BLOB_DELETE };
+enum store_op_kind {
+        STORE_OP_EVENT = 1,
+        STORE_OP_HISTORY,
+        STORE_OP_BLOB_PUT,
+        STORE_OP_BLOB_DELETE,
+        STORE_OP_HISTORY_CUT
+};
 
 struct store_op {
         enum store_op_kind kind;
         struct str name, data; /* event: data; blob: both */
         struct store_history history;
+        uint64_t row; /* history cut */
 };
 
 /* Reads the next operation; what it points to is borrowed from the batch. Begin with u = store_batch_ops(b).

@@ -46,6 +46,12 @@ void store_batch_history(struct store_batch *b, const struct store_history *h)
         store_history_pack(&b->ops, h);
 }
 
+void store_batch_history_cut(struct store_batch *b, uint64_t row)
+{
+        pack_u64(&b->ops, STORE_OP_HISTORY_CUT);
+        pack_u64(&b->ops, row);
+}
+
 void store_batch_blob_put(struct store_batch *b, struct str name, struct str data)
 {
         pack_u64(&b->ops, STORE_OP_BLOB_PUT);
@@ -87,6 +93,7 @@ bool store_batch_next(struct unpack *u, struct store_op *ret)
                 ret->data = unpack_str(u);
                 break;
         case STORE_OP_BLOB_DELETE: ret->name = unpack_str(u); break;
+        case STORE_OP_HISTORY_CUT: ret->row = unpack_u64(u); break;
         }
         assert(!u->bad);
         return true;

@@ -62,6 +62,8 @@ struct store_batch *store_batch_new(void);
 void store_batch_free(struct store_batch *b);                                   /* NULL is fine */
 void store_batch_event(struct store_batch *b, struct str record);               /* copied */
 void store_batch_history(struct store_batch *b, const struct store_history *h); /* copied */
+/* Deletes the history rows up to this row id. Some thousands at a time: the commit waits for it. */
+void store_batch_history_cut(struct store_batch *b, uint64_t row);
 void store_batch_blob_put(struct store_batch *b, struct str name, struct str data);
 void store_batch_blob_delete(struct store_batch *b, struct str name); /* absent is fine */
 bool store_batch_empty(const struct store_batch *b);
@@ -111,6 +113,7 @@ struct store_query { /* zero fields do not restrict */
         struct str owner;
         int64_t ended_from_ms, ended_to_ms; /* [from, to) */
         uint64_t before; /* rows older than this row id: for paging; rows come newest first */
+        bool oldest;     /* rows come oldest first */
         uint32_t limit;  /* 0: no limit */
 };
 /* h lives until fn returns. Stops when it returns nonzero, which is returned. */

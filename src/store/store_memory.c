@@ -26,9 +26,9 @@ struct memory {
         uint64_t cut; /* records up to here are gone; log[0] is cut + 1 */
         struct bytes *log;
         size_t log_count, log_cap;
-        struct bytes *history; /* packed; row id is index + 1 */
-        size_t history_count, history_cap;
-        struct blob *blobs; /* sorted by name */
+        struct bytes *history;                          /* packed; row id is index + 1 */
+        size_t history_count, history_cap, history_cut; /* cut: so many rows are gone */
+        struct blob *blobs;                             /* sorted by name */
         size_t blob_count, blob_cap;
         bool has_snapshot;
         uint64_t snapshot_seq;
@@ -170,6 +170,16 @@ static void apply(struct memory *m, const struct store_batch *b)
                         break;
                 case STORE_OP_BLOB_PUT: blob_put(m, op.name, op.data); break;
                 case STORE_OP_BLOB_DELETE: blob_delete(m, op.name); break;
+                case STORE_OP_HISTORY_CUT:
+                        for (; m->history_cut < op.row && m->history_cut < m->history_count;
+                             m->history_cut++) {
+                                struct bytes *old = &m->history[m->history_cut];
+
+                                m->used -= old->n;
+                                free(old->p);
+                                *old = (struct bytes){0};
+                        }
+                        break;
                 }
         }
 }
@@ -330,12 +340,16 @@ static int memory_history(struct store_backend *be, const struct store_query *q,
 {
         struct memory *m = (struct memory *)be;
         uint32_t left = q->limit ? q->limit : UINT32_MAX;
+        uint64_t end;
         int r = 0;
 
         (void)err;
         pthread_rwlock_rdlock(&m->lock);
-        for (uint64_t row = q->before && q->before <= m->history_count ? q->before - 1 : m->history_count;
-             row > 0 && left > 0 && r == 0; row--) {
+        end = q->before && q->before <= m->history_count ? q->before - 1 : m->history_count;
+        if (end < m->history_cut)
+                end = m->history_cut;
+        for (uint64_t n = end - m->history_cut, i = 0; i < n && left > 0 && r == 0; i++) {
+                uint64_t row = q->oldest ? m->history_cut + i + 1 : end - i;
                 struct unpack u = unpack_from(bytes_view(&m->history[row - 1]));
                 struct store_history h;
 

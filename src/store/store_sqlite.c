@@ -37,6 +37,7 @@ static const char *const statement_sql[ST_COUNT] = {
         [ST_HISTORY] =
                 "INSERT INTO history (request, member, state, submitted, ended, exit_code, owner, crc, data)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [ST_HISTORY_CUT] = "DELETE FROM history WHERE id <= ?",
         [ST_BLOB_PUT] = "INSERT INTO blob (name, crc, data) VALUES (?, ?, ?)"
                         " ON CONFLICT (name) DO UPDATE SET crc = excluded.crc, data = excluded.data",
         [ST_BLOB_DELETE] = "DELETE FROM blob WHERE name = ?",

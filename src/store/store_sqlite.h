@@ -15,6 +15,7 @@ enum statement {
         ST_TERM,
         ST_LOG,
         ST_HISTORY,
+        ST_HISTORY_CUT,
         ST_BLOB_PUT,
         ST_BLOB_DELETE,
         ST_SNAPSHOT_NEW,

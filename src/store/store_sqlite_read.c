@@ -253,10 +253,10 @@ static void history_sql(const struct store_query *q, struct buf *sql)
                 buf_addz(sql, " AND ended < ?5");
         if (q->before)
                 buf_addz(sql, " AND id < ?6");
-        buf_addz(sql, " ORDER BY id DESC");
+        buf_addz(sql, q->oldest ? " ORDER BY id" : " ORDER BY id DESC");
         if (q->limit)
                 buf_addz(sql, " LIMIT ?7");
-        buf_addz(sql, ") ORDER BY id DESC");
+        buf_addz(sql, q->oldest ? ") ORDER BY id" : ") ORDER BY id DESC");
 }
 
 static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)

@@ -285,6 +285,10 @@ static int write_batch(struct sqlite *q, const struct store_batch *b, uint64_t *
                         sqlite_bind(q->st[ST_BLOB_DELETE], 1, op.name);
                         r = step(q, ST_BLOB_DELETE, NULL, err);
                         break;
+                case STORE_OP_HISTORY_CUT:
+                        sqlite3_bind_int64(q->st[ST_HISTORY_CUT], 1, (int64_t)op.row);
+                        r = step(q, ST_HISTORY_CUT, NULL, err);
+                        break;
                 }
         }
         return r;

@@ -320,6 +320,58 @@ static void test_history(void **state)
         assert_int_equal(c.count, 2);
 }
 
+static int take_row(void *arg, uint64_t row, const struct store_history *h)
+{
+        (void)h;
+        *(uint64_t *)arg = row;
+        return 0;
+}
+
+static uint64_t one_row(struct store *s, bool oldest)
+{
+        uint64_t row = 0;
+        int r = store_history_query(s, &(struct store_query){.oldest = oldest, .limit = 1}, take_row, &row,
+                                    NULL);
+
+        assert_int_equal(r, 0);
+        return row;
+}
+
+static void test_history_is_cut(void **state)
+{
+        struct fixture *f = *state;
+        struct store_batch *b = store_batch_new();
+        uint64_t first, last;
+
+        for (uint32_t i = 0; i < 100; i++)
+                put_history(b, 1 + i / 50, i % 50, i % 2 ? "a@x" : "b@x", 1000 + i * 10);
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        first = one_row(f->s, true);
+        last = one_row(f->s, false);
+        assert_int_equal(last - first, 99);
+
+        b = store_batch_new();
+        store_batch_history_cut(b, first + 29);
+        put_history(b, 3, 0, "a@x", 9000);
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        assert_int_equal(one_row(f->s, true), first + 30);
+        assert_int_equal(one_row(f->s, false), last + 1);
+        assert_int_equal(count_rows(f->s, (struct store_query){0}), 71);
+        assert_int_equal(count_rows(f->s, (struct store_query){.request = 1}), 20);
+        assert_int_equal(count_rows(f->s, (struct store_query){.before = first + 40}), 10);
+        assert_int_equal(count_rows(f->s, (struct store_query){.before = first + 10}), 0);
+        assert_int_equal(count_rows(f->s, (struct store_query){.owner = STR("b@x")}), 35);
+
+        b = store_batch_new();
+        store_batch_history_cut(b, first + 10); /* gone already */
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        assert_int_equal(count_rows(f->s, (struct store_query){0}), 71);
+        b = store_batch_new();
+        store_batch_history_cut(b, last + 1000);
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        assert_int_equal(count_rows(f->s, (struct store_query){0}), 0);
+}
+
 static int add_name(void *arg, struct str name)
 {
         buf_str(arg, name);
@@ -602,6 +654,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(test_scan_returns_what_stopped_it, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_old_term_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_history_is_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_blobs, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_snapshots, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_appends_go_on_beside_a_snapshot, setup, teardown),
