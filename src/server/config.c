@@ -45,6 +45,7 @@ static const struct setting {
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
         {"user_log_format", KIND_NESTED, offsetof(struct config, user_log), read_user_log},
+        {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))

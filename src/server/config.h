@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/core.h"
+#include "server/config_keep.h"
 #include "server/config_limits.h"
 #include "server/config_notify.h"
 #include "server/config_order.h"
@@ -36,6 +37,7 @@ struct config {
         struct config_stores stores; /* stores, and who is cleared for which label */
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
         struct config_notify notify;
+        struct config_keep keep;
         bool check; /* only open, replay, check */
 };
 

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/pack.h"
 #include "server/message.h"
+#include "server/outputs.h"
 #include "server/reader.h"
 #include "spool/spool.h"
 
@@ -31,7 +32,7 @@ struct objects {
         struct map *owned;   /* "HASH/PRINCIPAL" → struct owned */
         struct map *uploads; /* "ID/PRINCIPAL" → the same struct owned; borrowed */
         struct map *stored;  /* "JOB.FENCE/HASH" → this struct */
-        struct map *kept;    /* HASH → this struct */
+        struct outputs *outputs;
         int64_t collected_ms;
         bool collecting;
 };
@@ -100,14 +101,6 @@ static int on_stored(void *arg, struct str name)
         return 0;
 }
 
-static int on_kept(void *arg, struct str name)
-{
-        struct objects *o = ((struct loading *)arg)->objects;
-
-        map_put(o->kept, str_skip(name, sizeof("kept/") - 1), o);
-        return 0;
-}
-
 int objects_open(struct server *s, struct objects **ret, struct err *err)
 {
         struct objects *o = mem_new(struct objects);
@@ -117,7 +110,6 @@ int objects_open(struct server *s, struct objects **ret, struct err *err)
         o->owned = map_new();
         o->uploads = map_new();
         o->stored = map_new();
-        o->kept = map_new();
         *ret = o;
         r = spool_open(s->paths.spool, OBJECT_MAX, &o->spool, err);
         if (r == 0)
@@ -125,7 +117,7 @@ int objects_open(struct server *s, struct objects **ret, struct err *err)
         if (r == 0)
                 r = store_blob_list(s->store, STR("stored/"), on_stored, &l, err);
         if (r == 0)
-                r = store_blob_list(s->store, STR("kept/"), on_kept, &l, err);
+                r = outputs_open(s, &o->outputs, err);
         return r;
 }
 
@@ -141,7 +133,7 @@ void objects_free(struct objects *o)
         map_free(o->owned);
         map_free(o->uploads);
         map_free(o->stored);
-        map_free(o->kept);
+        outputs_free(o->outputs);
         spool_close(o->spool);
         free(o);
 }
@@ -471,7 +463,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 mode = unpack_u64(&u);
                 print_hash(hash, sha);
                 if (u.bad || !map_take(o->stored, stored_key(&key, r->request, r->member, r->fence, hash))) {
-                        if (!map_get(o->kept, str_of(hash)) || u.bad)
+                        if (!outputs_has(o->outputs, str_of(hash)) || u.bad)
                                 log_warn("msg=\"an output that was not stored is left out\" job=%" PRIu64
                                          ".%u file=\"%s\"",
                                          r->request, r->member, LOG_TEXT(file));
@@ -480,10 +472,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 buf_reset(&name);
                 buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
                 store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
-                buf_reset(&name);
-                buf_printf(&name, "kept/%s", hash);
-                store_batch_blob_put(turn_batch(s->turn), buf_view(&name), STR("1"));
-                map_put(o->kept, str_of(hash), o);
+                outputs_keep(s, o->outputs, hash);
                 pack_str(&list, file);
                 buf_add(&list, sha, 32);
                 pack_u64(&list, size);
@@ -537,13 +526,13 @@ static void collect_run(struct server *s, struct task *task)
         server_to_core(s, task);
 }
 
-static void add_all(struct map *to, const struct map *from, bool with_slash)
+static void add_stored(struct map *to, const struct map *stored)
 {
         struct str key;
         size_t at = 0;
 
-        while (map_next(from, &at, &key, NULL))
-                map_put(to, with_slash ? str_skip(key, (size_t)str_find(key, '/') + 1) : key, to);
+        while (map_next(stored, &at, &key, NULL))
+                map_put(to, str_skip(key, (size_t)str_find(key, '/') + 1), to);
 }
 
 static void forget_owned(struct server *s)
@@ -565,10 +554,16 @@ static void forget_owned(struct server *s)
         }
 }
 
+size_t objects_unkeep(struct server *s, int64_t before_ms, size_t most)
+{
+        return outputs_prune(s, s->objects->outputs, before_ms, most);
+}
+
 void objects_tick(struct server *s)
 {
         struct objects *o = s->objects;
         struct collect *x;
+        struct str output;
 
         if (o->collecting || turn_full(s->turn) ||
             (o->collected_ms && clock_boot_ms() - o->collected_ms < EVERY_MS))
@@ -580,8 +575,9 @@ void objects_tick(struct server *s)
         x->task.run = collect_run;
         x->task.drop = collect_free;
         x->wanted = map_new();
-        add_all(x->wanted, o->kept, false);
-        add_all(x->wanted, o->stored, true);
+        for (size_t at = 0; outputs_next(o->outputs, &at, &output);)
+                map_put(x->wanted, output, x);
+        add_stored(x->wanted, o->stored);
         for (uint64_t id = core_request_next(s->core, 0); id; id = core_request_next(s->core, id)) {
                 const struct submission_file *files;
                 size_t count;

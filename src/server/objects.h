@@ -4,7 +4,7 @@
  * here, in blobs of the store, and the core thread asks before anything is read or written:
  *   owned/HASH/PRINCIPAL   uploaded by him less than OWNED_MS ago: he may submit it. Value: when, and the
  * upload's id. stored/JOB.FENCE/HASH  delivered by the agent under that attempt; until its result is taken
- *   kept/HASH              an output of a finished job
+ *   kept/HASH              an output of a job; value: when it was delivered last
  * Bytes are read and written by the reader thread. Nothing refers to it and a day old: it is collected.
  */
 #pragma once
@@ -34,4 +34,7 @@ void objects_write(struct server *s, struct command *c, struct agent *a);
 /* Core, before core_result: outputs that this attempt has not stored are taken out of the result. `room`
  * holds the changed list. */
 void objects_take_outputs(struct server *s, struct core_result *r, struct buf *room);
+/* Outputs that were delivered before then are kept no more, the oldest first, at most so many. How many it
+ * was. */
+size_t objects_unkeep(struct server *s, int64_t before_ms, size_t most);
 void objects_tick(struct server *s); /* collects, now and then */

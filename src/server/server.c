@@ -15,6 +15,7 @@
 #include "server/notices.h"
 #include "server/objects.h"
 #include "server/peers.h"
+#include "server/prune.h"
 #include "server/reader.h"
 #include "server/recover.h"
 #include "server/snapshot.h"
@@ -106,6 +107,7 @@ static void on_tick(void *arg)
         access_prune(s);
         objects_tick(s);
         notices_tick(s);
+        prune_tick(s);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
@@ -165,6 +167,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->turn = turn_new(s);
         s->userlog = userlog_new();
         s->notices = notices_new();
+        s->prune = prune_new();
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
@@ -189,6 +192,7 @@ void server_close(struct server *s)
         waits_free(s->waits);
         userlog_free(s->userlog);
         notices_free(s->notices);
+        prune_free(s->prune);
         turn_free(s->turn);
         reader_free(s->reader);
         front_free(s->front);

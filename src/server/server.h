@@ -28,6 +28,7 @@ struct task {
 
 struct agents;
 struct front;
+struct prune;
 struct notices;
 struct reader;
 struct objects;
@@ -56,6 +57,7 @@ struct server {
         struct waits *waits;
         struct userlog *userlog;
         struct notices *notices;
+        struct prune *prune;
         struct snapshots *snapshots;
         struct access *access;
         struct objects *objects; /* see objects.h */

@@ -124,6 +124,25 @@ static void *run(void *arg)
         return NULL;
 }
 
+static void start(struct snapshots *sn, uint64_t seq)
+{
+        sn->bytes = 0;
+        sn->target = seq;
+        sn->runs = pthread_create(&sn->thread, NULL, run, sn) == 0;
+}
+
+bool snapshot_covers(struct server *s, uint64_t seq)
+{
+        struct snapshots *sn = s->snapshots;
+        uint64_t durable = atomic_load(&s->durable_seq);
+
+        if (sn->seq >= seq)
+                return true;
+        if (!sn->runs && durable >= seq && clock_boot_ms() >= sn->retry_ms)
+                start(sn, durable);
+        return false;
+}
+
 void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes)
 {
         struct snapshots *sn = s->snapshots;
@@ -132,9 +151,7 @@ void snapshot_poke(struct server *s, uint64_t durable_seq, size_t bytes)
         if (sn->runs || clock_boot_ms() < sn->retry_ms || durable_seq == sn->seq ||
             (durable_seq < sn->seq + SNAPSHOT_RECORDS && sn->bytes < SNAPSHOT_BYTES))
                 return;
-        sn->bytes = 0;
-        sn->target = durable_seq;
-        sn->runs = pthread_create(&sn->thread, NULL, run, sn) == 0;
+        start(sn, durable_seq);
 }
 
 void snapshots_stop(struct snapshots *sn)

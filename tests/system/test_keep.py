@@ -1,0 +1,143 @@
+"""What jobs have left goes when the settings say so, and not before; also when the server is killed meanwhile."""
+import os
+import random
+import sqlite3
+import time
+
+import pytest
+
+from drover import sh, wait_until
+
+
+def configure(instance, text):
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def stored(instance, sql):
+    """One number out of the store, read beside the server."""
+    db = sqlite3.connect(f"file:{os.path.join(instance.dir, 'drover.db')}?mode=ro", uri=True, timeout=20)
+    try:
+        return db.execute(sql).fetchone()[0]
+    finally:
+        db.close()
+
+
+def rows(instance):
+    return stored(instance, "SELECT count(*) FROM history")
+
+
+def records(instance):
+    return stored(instance, "SELECT count(*) FROM blob WHERE CAST(name AS TEXT) LIKE 'request/%'")
+
+
+def kept(instance):
+    return stored(instance, "SELECT count(*) FROM blob WHERE CAST(name AS TEXT) LIKE 'kept/%'")
+
+
+def removed_jobs(instance, count):
+    """A request whose jobs are all in the history."""
+    r = instance.submit(sh("exit 0", queue=f"queue {count}"), "--hold")
+    before = rows(instance)
+    instance.cli("rm", str(r))
+    wait_until(lambda: rows(instance) == before + count, 60)
+    return r
+
+
+def test_nothing_goes_by_itself(instance):
+    server = instance.server()
+    r = removed_jobs(instance, 10)
+    server.stop()
+    instance.server()
+    assert rows(instance) == 10 and records(instance) == 1
+    assert len(instance.history(r)) == 10
+
+
+def test_history_by_age(instance):
+    configure(instance, "keep_finished: 1s\n")
+    server = instance.server()
+    removed_jobs(instance, 2500)
+    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [], 20)  # the core has forgotten it
+    waiting = instance.submit(sh("exit 0", queue="queue 3"), "--hold")
+    server.stop()
+    configure(instance, "keep_finished: 1s\nkeep:\n  history: 1s\n")
+    server = instance.server()
+    wait_until(lambda: rows(instance) == 0, 30)
+    assert 'msg="history was pruned" jobs=2500' in server.output()
+    # its record goes too, once a snapshot is younger; that of the request that waits stays
+    wait_until(lambda: records(instance) == 1, 30)
+    assert 'msg="records of requests were pruned" requests=1' in server.output()
+    server.kill()
+    instance.server()
+    assert [j["state"] for j in instance.jobs(waiting)] == ["held"] * 3
+    instance.cli("history")
+
+
+def test_history_by_number(instance):
+    server = instance.server()
+    removed_jobs(instance, 1500)
+    last = removed_jobs(instance, 20)
+    server.stop()
+    configure(instance, "keep:\n  history_jobs: 100\n")
+    instance.server()
+    wait_until(lambda: rows(instance) == 100, 30)
+    assert len(instance.history(last)) == 20
+    assert instance.history()[0]["id"] == f"{last}.19"
+
+
+@pytest.mark.timeout(180)
+def test_killed_in_the_middle(instance):
+    """Whenever it is killed, what is left is whole, and the pruning goes on."""
+    configure(instance, "keep_finished: 1s\n")
+    server = instance.server()
+    for _ in range(4):
+        removed_jobs(instance, 2000)
+    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [], 20)
+    server.stop()
+    configure(instance, "keep_finished: 1s\nkeep:\n  history: 1s\n")
+    left = 8000
+    rng = random.Random(7)
+    while left:
+        server = instance.server()
+        before = left
+        wait_until(lambda: rows(instance) < before, 30)  # pylint: disable=cell-var-from-loop
+        time.sleep(rng.random() * 0.2)
+        server.kill()
+        left = rows(instance)
+        assert stored(instance, "SELECT max(id) - min(id) + 1 FROM history") in (None, left)
+    assert instance.start("droverd", "--dir", instance.dir, "--check").process.wait(30) == 0
+    instance.daemons.pop()
+    server = instance.server()
+    wait_until(lambda: records(instance) == 0, 40)
+    server.kill()
+    instance.server()
+    r = instance.submit(sh("exit 0"), "--hold")
+    assert r == 5
+
+
+def test_outputs(instance):
+    instance.up()
+    r = instance.run(sh("echo one > a.txt", should_transfer_files="YES", transfer_output_files="a.txt"),
+                     "-a", "+OutputDestination = \"spool\"")
+    if kept(instance) == 0:
+        pytest.fail(f"nothing was kept of {instance.job(f'{r}.0')}")
+    instance.stop()
+    instance.up()
+    assert kept(instance) > 0
+    instance.stop()
+    configure(instance, "keep:\n  outputs: 1s\n")
+    instance.up()
+    wait_until(lambda: kept(instance) == 0, 20)
+    assert len(instance.history(r)) == 1
+
+
+@pytest.mark.parametrize("text, why", [
+    ("keep:\n  history: 0s\n", ":2: "), ("keep:\n  history: soon\n", ":2: "), ("keep:\n  history_jobs: 0\n", ":2: "),
+    ("keep:\n  outputs: x\n", ":2: "), ("keep:\n  everything: 1d\n", ":2: "), ("keep: 1d\n", ":1: ")])
+def test_wrong_settings(instance, text, why):
+    configure(instance, text)
+    daemon = instance.start("droverd", "--dir", instance.dir)
+    wait_until(lambda: not daemon.running(), 10)
+    assert daemon.process.returncode != 0 and why in daemon.output(), daemon.output()
+    instance.daemons.clear()
