@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/give.h"
 
 static int damaged(struct err *err, const struct event *e, const char *what)
 {
@@ -136,6 +137,7 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
                 }
                 history_file(c, r, j->member, next, e->at_ms, j, 0);
                 request_job_drop(r, j);
+                give_room_made(c, r);
                 claim_members_ended(c, r, 1);
                 finished_maybe(c, r, e->at_ms);
                 break;
@@ -394,6 +396,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                                 request_job_drop(r, j);
                         }
                 }
+                give_room_made(c, r);
                 finished_maybe(c, r, e->at_ms);
         }
         set_deinit(&bare);

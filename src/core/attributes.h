@@ -16,7 +16,7 @@
         X(OnExitHoldReason) X(OnExitHoldSubCode) X(PeriodicHold) X(PeriodicHoldReason)                      \
         X(PeriodicHoldSubCode) X(PeriodicRelease) X(PeriodicRemove) X(PeriodicRemoveReason)                 \
         X(JobLeaseDuration) X(SuccessExitCode) X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
-        X(AllowedJobDuration) X(PeriodicVacate) X(DeferralTime) X(DeferralWindow)                           \
+        X(JobMaterializeLimit) X(AllowedJobDuration) X(PeriodicVacate) X(DeferralTime) X(DeferralWindow)                           \
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DataLabels)         \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \

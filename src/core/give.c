@@ -28,6 +28,7 @@ struct group {
         uint32_t fence;      /* of all of them */
         struct need need;    /* of each of them */
         struct draws *draws; /* likewise */
+        uint64_t fresh;      /* of them, those that were never given before */
         unsigned tries;      /* members that the queue did not want */
         struct buf values;   /* that the place fills in, of each of them */
         bool same_values;    /* and of all others */
@@ -115,6 +116,28 @@ static void group_deinit(struct group *g)
         buf_deinit(&g->missing);
 }
 
+static bool room_for_fresh(const struct request *r, const struct part *p, uint64_t more)
+{
+        uint64_t under_way = r->jobs ? idmap_count(r->jobs) : 0;
+
+        return !p->template || under_way + more < (uint64_t)p->template->jobs_max;
+}
+
+bool give_room(const struct request *r, uint32_t member, uint64_t more)
+{
+        return room_for_fresh(r, request_part(r, member, NULL), more) || request_job(r, member);
+}
+
+void give_room_made(struct core *c, struct request *r)
+{
+        for (size_t i = 0; !c->config.shadow && i < r->bucket_count; i++) {
+                const struct part *p = &r->parts[r->buckets[i]->part];
+
+                if (p->template && p->template->jobs_max != INT64_MAX)
+                        class_look_again(c, r->buckets[i]->class);
+        }
+}
+
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
         uint32_t fence = next_fence(g->bucket->request, member);
@@ -123,6 +146,8 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         enum add filled;
 
         if (!first && fence != g->fence)
+                return ADD_FULL;
+        if (!give_room(g->bucket->request, member, g->fresh))
                 return ADD_FULL;
         if (!may_take(c, g, &need) || (!first && !need_same(&need, &g->need)))
                 return ADD_FULL;
@@ -134,6 +159,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         g->need = need;
         g->fence = fence;
         set_add(&g->members, member);
+        g->fresh += request_job(g->bucket->request, member) == NULL;
         take(c, g);
         c->looks += GIVE_LOOKS;
         return ADD_DONE;
@@ -180,10 +206,31 @@ static enum add group_add_near(struct core *c, struct group *g)
         return ADD_DONE;
 }
 
+/* Adds members that were given before: others have no room beside them. */
+static void group_add_under_way(struct core *c, struct group *g)
+{
+        const struct request *r = g->bucket->request;
+        struct set there = {0};
+        void *value;
+
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                set_add(&there, ((struct job *)value)->member);
+        set_keep_all(&there, &g->bucket->idle);
+        SET_FOREACH (&there, m) {
+                if (group_add(c, g, (uint32_t)m) == ADD_FULL)
+                        break;
+        }
+        set_deinit(&there);
+}
+
 /* Fills the group with members of its bucket, in the order in which this queue should have them. */
 static void group_fill(struct core *c, struct group *g, enum give_what what)
 {
-        if (group_add_near(c, g) != ADD_FULL && what == GIVE_ANY)
+        const struct request *r = g->bucket->request;
+
+        if (!room_for_fresh(r, &r->parts[g->bucket->part], 0))
+                group_add_under_way(c, g);
+        else if (group_add_near(c, g) != ADD_FULL && what == GIVE_ANY)
                 SET_FOREACH (&g->bucket->idle, m) {
                         if (set_has(&g->members, (uint32_t)m) ||
                             better_elsewhere(c, g->class, g->bucket, (uint32_t)m, g->queue))

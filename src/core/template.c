@@ -117,6 +117,9 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                 t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
         look_at_policies(c, t);
         estimate_read(c, t);
+        t->jobs_max = INT64_MAX;
+        if (eval_integer(&c->eval, t->ad, NULL, c->attr.JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
+                t->jobs_max = 1;
         t->key = str_make(mem_dup(key.p, key.n), key.n);
         map_put(c->templates, t->key, t);
         *ret = t;

@@ -24,6 +24,7 @@ struct template
         symbol *fills; /* attributes with $$() in their text; see fill.h */
         size_t fill_count;
         bool fills_vary;      /* what is filled in may differ from member to member */
+        int64_t jobs_max;     /* of a request that may be under way at once; INT64_MAX: any number */
         bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
         bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
         /* What its author says of a run; see estimate.c. */

@@ -4,6 +4,7 @@
 #include "classad/match.h"
 #include "classad/print.h"
 #include "core/busy.h"
+#include "core/give.h"
 #include "core/state.h"
 
 /* The queue's ad with all that it has free. */
@@ -132,6 +133,13 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         ad_free(whole);
         if (w->verdict != CORE_FITS)
                 return;
+        if (!give_room(r, x->member, 0)) {
+                w->verdict = CORE_JOB_REFUSES;
+                buf_addz(clause, "JobMaterializeLimit");
+                buf_printf(value, "%llu jobs of the request are under way",
+                           (unsigned long long)idmap_count(r->jobs));
+                return;
+        }
         if (!q->offers && q->attempt_count == 0)
                 w->verdict = CORE_NOT_OFFERING;
         else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)

@@ -413,8 +413,9 @@ static int plain_keywords(struct reader *r)
         return 0;
 }
 
-/* Keywords that are known and do nothing, or can't be done. */
-static int other_keywords(struct reader *r)
+/* Keywords that are known and do nothing, or can't be done. Families of them (docker_…) are looked at last:
+ * what something has used by then is a macro of the user's that happens to be called so. */
+static int other_keywords(struct reader *r, bool families)
 {
         for (size_t i = 0; i < r->setting_count; i++) {
                 struct setting *s = r->settings[i];
@@ -422,14 +423,15 @@ static int other_keywords(struct reader *r)
                 ENTRY_CLEANUP struct entry e = {0};
                 int rc;
 
-                if (!k || k->effect == KEYWORD_ACTS)
+                if (!k || k->effect == KEYWORD_ACTS || (strchr(k->name, '*') != NULL) != families ||
+                    (families && s->used))
                         continue;
                 rc = entry_get(r, s->name, &e);
                 if (rc < 0)
                         return rc;
                 if (rc == 0 || keyword_is_quiet(k, entry_unquoted(&e)))
                         continue;
-                if (str_ends(str_of(k->name), STR("*")) && keyword_near(str_of(s->name)))
+                if (strchr(k->name, '*') && keyword_near(str_of(s->name)))
                         return reader_fail(r, s->at, "%s is no keyword; is %s meant?", s->name,
                                            keyword_near(str_of(s->name))->name);
                 if (k->effect == KEYWORD_REFUSED)
@@ -483,7 +485,7 @@ static int hold(struct reader *r)
 
 int attributes_make(struct reader *r)
 {
-        int rc = other_keywords(r);
+        int rc = other_keywords(r, false);
 
         if (!rc)
                 rc = universe_make(r);
@@ -507,7 +509,7 @@ int attributes_make(struct reader *r)
                 rc = places_make(r);
         if (!rc && r->options->submit_host)
                 attribute_default_string(r, "SubmitHost", r->options->submit_host);
-        return rc;
+        return rc ? rc : other_keywords(r, true);
 }
 
 void attributes_unused(struct reader *r)

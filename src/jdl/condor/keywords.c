@@ -21,7 +21,7 @@ const struct keyword keywords[] = {
          "Arguments, in the old or the new syntax (in double quotes)."},
         {"environment", "env environment2", ACTS, OTHER, "Environment", NULL,
          "Variables, in the old (`A=1;B=2`) or the new syntax (`\"A=1 B=2\"`)."},
-        {"getenv", "get_environment", ACTS, OTHER, "Environment", NULL,
+        {"getenv", "get_env get_environment", ACTS, OTHER, "Environment", NULL,
          "`True`, or a list of names and patterns of variables to copy at submit; `!name` leaves one out."},
         {"universe", NULL, ACTS, OTHER, "JobUniverse", NULL,
          "`vanilla`, `container`, `docker`, `grid`, `local`, `scheduler` or `parallel`; see UNIVERSES."},
@@ -167,6 +167,12 @@ const struct keyword keywords[] = {
         {"webhook", "notify_webhook DroverWebhook", ACTS, OTHER, "DroverWebhook", NULL,
          "A web address, on a host that the server's admin has allowed, to which notices are sent as JSON; with it "
          "`notification` is `Complete` if not given, and mail is sent only to `notify_user`. Drover's own."},
+        {"max_materialize", "JobMaterializeLimit", ACTS, EXPR, "JobMaterializeLimit", NULL,
+         "How many jobs of the request may be under way at once: given to a place, or held or idle again after that, and not ended."},
+        {"max_idle", "materialize_max_idle JobMaterializeMaxIdle", ACTS, EXPR, "JobMaterializeMaxIdle", NULL,
+         "Kept as the attribute: no job is made of a request before a place takes it."},
+        {"batch_id", "JobBatchId", ACTS, STRING, "JobBatchId", NULL, "Kept as the attribute."},
+        {"dagman_job_id", "DAGManJobId", ACTS, EXPR, "DAGManJobId", NULL, "Kept as the attribute."},
         {"batch_name", "JobBatchName", ACTS, STRING, "JobBatchName", NULL, "A name for the request."},
         {"description", "JobDescription", ACTS, STRING, "JobDescription", NULL, "Kept as the attribute."},
 
@@ -188,14 +194,21 @@ const struct keyword keywords[] = {
         {"want_graceful_removal", NULL, IGNORED, OTHER, NULL, NULL, "Jobs are asked to end before they are killed."},
         {"keep_claim_idle", NULL, IGNORED, OTHER, NULL, NULL, "There are no claims."},
         {"match_list_length", NULL, IGNORED, OTHER, NULL, NULL, "Matches are kept in the job's log."},
-        {"max_materialize", NULL, IGNORED, OTHER, NULL, NULL, "A queued job costs nothing until it runs."},
-        {"max_idle", "materialize_max_idle", IGNORED, OTHER, NULL, NULL, "A queued job costs nothing until it runs."},
         {"job_machine_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"job_machine_attrs_history_length", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"job_ad_information_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"ulog_execute_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"submit_event_notes_attrs", NULL, IGNORED, OTHER, NULL, NULL, "Not recorded."},
         {"skip_filechecks", NULL, IGNORED, OTHER, NULL, NULL, "Files are looked at when they are needed."},
+        {"interactive_*", NULL, IGNORED, OTHER, NULL, NULL, "There are no interactive jobs."},
+        {"container_is_common", NULL, IGNORED, OTHER, NULL, NULL, "A place fetches an image as it sees fit."},
+        {"delegate_job_gsi_credentials_lifetime", NULL, IGNORED, OTHER, NULL, NULL, "Proxies are not passed on."},
+        {"want_ads", NULL, IGNORED, OTHER, NULL, NULL, "There is no such service."},
+        {"WantNameTag", NULL, IGNORED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"rendezvousdir", NULL, IGNORED, OTHER, NULL, NULL, "Jobs share no folder."},
+        {"keystore_*", NULL, IGNORED, OTHER, NULL, NULL, "Credentials are not passed on."},
+        {"allow_startup_script", NULL, IGNORED, OTHER, NULL, NULL, "Any program may be the executable."},
+        {"want_remote_io", NULL, IGNORED, OTHER, NULL, OFF, "Files are read where the job runs."},
         {"manifest", NULL, IGNORED, OTHER, NULL, OFF, "No manifest is written."},
         {"manifest_dir", NULL, IGNORED, OTHER, NULL, NULL, "No manifest is written."},
         {"starter_debug", NULL, IGNORED, OTHER, NULL, NULL, "There is no starter."},
@@ -265,6 +278,30 @@ const struct keyword keywords[] = {
         {"scitokens_file", NULL, REFUSED, OTHER, NULL, NULL, "Tokens are not passed on."},
         {"x509userproxy", NULL, REFUSED, OTHER, NULL, NULL, "Proxies are not passed on."},
         {"use_x509userproxy", NULL, REFUSED, OTHER, NULL, OFF, "Proxies are not passed on."},
+        {"*_oauth_permissions", NULL, REFUSED, OTHER, NULL, NULL, "Tokens are not passed on."},
+        {"*_oauth_resource", NULL, REFUSED, OTHER, NULL, NULL, "Tokens are not passed on."},
+        {"send_credential", NULL, REFUSED, OTHER, NULL, OFF, "Credentials are not passed on."},
+        {"*_container_port", NULL, REFUSED, OTHER, NULL, NULL, "No ports of containers are opened."},
+        {"cloud_label_*", NULL, REFUSED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"globus_*", NULL, REFUSED, OTHER, NULL, NULL, "Say what the job needs with request_… and requirements."},
+        {"globusrsl", NULL, REFUSED, OTHER, NULL, NULL, "Say what the job needs with request_… and requirements."},
+        {"nordugrid_*", NULL, REFUSED, OTHER, NULL, NULL, "Say what the job needs with request_… and requirements."},
+        {"cream_*", NULL, REFUSED, OTHER, NULL, NULL, "Say what the job needs with request_… and requirements."},
+        {"boinc_*", NULL, REFUSED, OTHER, NULL, NULL, "A cluster joins as an agent; see drover-agent(8)."},
+        {"amazon_*", NULL, REFUSED, OTHER, NULL, NULL, "Cloud machines are not started by a submit."},
+        {"remote_*", NULL, REFUSED, OTHER, NULL, NULL, "A job is described once, whichever way it goes."},
+        {"exit_requirements", NULL, REFUSED, OTHER, NULL, NULL, "Use on_exit_remove."},
+        {"on_evict_checks", NULL, REFUSED, OTHER, NULL, NULL, "Use an expression that looks at NumJobStarts."},
+        {"transform_body_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs are not rewritten."},
+        {"parallel_script_*", NULL, REFUSED, OTHER, NULL, NULL, "A job runs at one place."},
+        {"append_files", NULL, REFUSED, OTHER, NULL, NULL, "For a universe that is no more; see transfer_output_files."},
+        {"compress_files", NULL, REFUSED, OTHER, NULL, NULL, "For a universe that is no more."},
+        {"fetch_files", NULL, REFUSED, OTHER, NULL, NULL, "For a universe that is no more; see transfer_input_files."},
+        {"local_files", NULL, REFUSED, OTHER, NULL, NULL, "For a universe that is no more; see transfer_input_files."},
+        {"file_remaps", NULL, REFUSED, OTHER, NULL, NULL, "For a universe that is no more; see transfer_output_remaps."},
+        {"suspend_job_at_exec", NULL, REFUSED, OTHER, NULL, OFF, "There are no tool daemons."},
+        {"transfer_common_input", NULL, REFUSED, OTHER, NULL, NULL, "Use transfer_input_files."},
+        {"want_io_proxy", NULL, REFUSED, OTHER, NULL, OFF, "A job can't reach back to the machine of the submit."},
         {"tool_daemon_*", NULL, REFUSED, OTHER, NULL, NULL, "There are no tool daemons."},
         {"jobset", NULL, REFUSED, OTHER, NULL, NULL, "Use batch_name."},
 };
@@ -273,7 +310,18 @@ const size_t keyword_count = sizeof(keywords) / sizeof(keywords[0]);
 
 static bool is_pattern(const char *name)
 {
-        return str_ends(str_of(name), STR("*"));
+        return strchr(name, '*') != NULL;
+}
+
+/* How much of the name the pattern fixes, when it fits; 0: it does not. */
+static size_t pattern_fits(const char *pattern, struct str name)
+{
+        struct str p = str_of(pattern);
+
+        if (str_ends(p, STR("*")))
+                return str_istarts(name, str_head(p, p.n - 1)) ? p.n - 1 : 0;
+        p = str_skip(p, 1);
+        return name.n > p.n && str_ieq(str_skip(name, name.n - p.n), p) ? p.n : 0;
 }
 
 static bool in_list(const char *list, struct str word)
@@ -293,14 +341,13 @@ const struct keyword *keyword_find(struct str name)
 
         for (size_t i = 0; i < keyword_count; i++) {
                 const struct keyword *k = &keywords[i];
-                struct str n = str_of(k->name);
+                size_t fixed = is_pattern(k->name) ? pattern_fits(k->name, name) : 0;
 
-                if (str_ieq(name, n) || in_list(k->aliases, name))
+                if (str_ieqz(name, k->name) || in_list(k->aliases, name))
                         return k;
-                n = str_head(n, n.n - 1);
-                if (is_pattern(k->name) && str_istarts(name, n) && n.n > best) {
+                if (fixed > best) {
                         found = k;
-                        best = n.n;
+                        best = fixed;
                 }
         }
         return found;
@@ -345,8 +392,13 @@ static void write_group(struct buf *out, const char *heading, enum keyword_effec
                 if (!any)
                         buf_printf(out, "## %s\n\n", heading);
                 any = true;
-                buf_printf(out, "**%.*s%s**", (int)strlen(k->name) - is_pattern(k->name), k->name,
-                           is_pattern(k->name) ? "…" : "");
+                buf_addz(out, "**");
+                for (const char *p = k->name; *p; p++)
+                        if (*p == '*')
+                                buf_addz(out, "…");
+                        else
+                                buf_char(out, *p);
+                buf_addz(out, "**");
                 while (str_word(&rest, &one))
                         buf_printf(out, ", " STR_FMT, STR_ARG(one));
                 if (k->attribute)

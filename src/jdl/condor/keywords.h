@@ -16,7 +16,7 @@ enum keyword_kind {
         KEYWORD_EXPRESSION, /* the value is the attribute's expression */
 };
 struct keyword {
-        const char *name;    /* a '*' at its end: every name that begins so */
+        const char *name;    /* a '*' at its end, or its front: every name that begins, or ends, so */
         const char *aliases; /* other spellings, parted by blanks, or NULL */
         enum keyword_effect effect;
         enum keyword_kind kind;

@@ -1,0 +1,73 @@
+/* How many jobs of a request are under way at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/test_help.h"
+
+#define PLACE "[Cpus = 40; Memory = 8000; Disk = 100]"
+
+static void see_limit(void *arg, const struct core_why *w)
+{
+        *(int *)arg += w->verdict == CORE_JOB_REFUSES && str_eqz(w->clause, "JobMaterializeLimit");
+}
+
+static void test_no_more_than_asked_for(void **state)
+{
+        struct core *c = *state;
+        struct request *r = submit(c, NULL, 1000000, (const char *const[]){"JobMaterializeLimit", "3", NULL});
+        int limited = 0;
+
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "n1/default 1 0-2\n");
+        core_why(c, r->id, 3, see_limit, &limited);
+        assert_int_equal(limited, 1);
+        started(c, "n1", r->id, 1);
+        expect_assigned(c, "");
+        ended(c, "n1", r->id, 1);
+        expect_assigned(c, "n1/default 1 3\n");
+        assert_null(core_check(c));
+}
+
+/* One that is under way goes on when it is idle again, and counts until it has ended. */
+static void test_those_under_way_go_on(void **state)
+{
+        struct core *c = *state;
+        struct request *r = submit(c, NULL, 9, (const char *const[]){"JobMaterializeLimit", "2", NULL});
+        struct core_command hold = {.action = CORE_ACT_REMOVE, .request = r->id, .reason = STR("so")};
+        struct set one = {0};
+        struct core_attempts a = {r->id, 1, &one};
+        uint64_t n;
+
+        set_add(&one, 1);
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "n1/default 1 0-1\n");
+        core_refused(c, "n1", &a, STR("busy"), 0);
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "n1/default 1 1\n");
+        a.fence = 2;
+        core_refused(c, "n1", &a, STR("never"), 6);
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "");
+        hold.members = &one;
+        assert_int_equal(core_act(c, &hold, &n, NULL), 0);
+        expect_assigned(c, "n1/default 1 2\n");
+        set_deinit(&one);
+        assert_null(core_check(c));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(test_no_more_than_asked_for),
+                TEST(test_those_under_way_go_on),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
