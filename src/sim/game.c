@@ -1,5 +1,6 @@
 #include "sim/game.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "sim/game_state.h"
@@ -26,12 +27,25 @@ static void on_leave(void *arg, struct sim_action *a)
         g->mail[g->mail_count++] = (struct message){sim_world_now(g->world) + game_below(g, 20), *a};
 }
 
+const char *game_file_url(unsigned file, char room[32])
+{
+        snprintf(room, 32, "https://%s.sim/f%u", file % 2 ? "far" : "near", file);
+        return room;
+}
+
+/* The server's settings: limits, and two stores. */
 static void on_settings(void *arg, struct core *c)
 {
         const struct str everybody = STR("*");
+        const struct str near = STR("https://near.sim/"), far = STR("https://far.sim/");
+        const struct core_store stores[] = {{.urls = {STR("near"), &near, 1}},
+                                            {.urls = {STR("far"), &far, 1}, .concurrency = 4}};
+        const struct core_data data = {.stores = stores, .store_count = 2};
+        int r = core_data_set(c, &data, NULL);
 
         (void)arg;
-        core_limit_set(c, STR("sw"), 5);
+        assert(r == 0);
+        core_limit_set(c, STR("sw"), GAME_LICENCES);
         core_limit_set(c, STR("db.*"), 3);
         core_limit_set(c, STR("user/bob@local"), 20);
         core_limit_set(c, STR("qos/urgent"), 4);
@@ -63,7 +77,7 @@ static void step(struct game *g)
 {
         unsigned what = game_below(g, 100);
 
-        sim_world_go(g->world, sim_world_now(g->world) + game_below(g, 30));
+        sim_world_go(g->world, sim_world_now(g->world) + game_below(g, g->draining ? 200 : 30));
         if (!g->draining) {
                 if (what < 4)
                         game_user_submit(g);

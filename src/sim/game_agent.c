@@ -18,8 +18,11 @@ void game_agents_make(struct game *g)
                 struct game_agent *a = &g->agents[i];
 
                 snprintf(a->name, sizeof(a->name), "n%u", i);
-                a->cpus = 2 + game_below(g, 16);
-                a->memory = 200 + game_below(g, 2000);
+                a->queue_count = 1 + game_below(g, GAME_QUEUES);
+                for (unsigned k = 0; k < a->queue_count; k++) {
+                        a->queues[k].cpus = 2 + game_below(g, 16);
+                        a->queues[k].memory = 200 + game_below(g, 2000);
+                }
         }
 }
 
@@ -33,12 +36,19 @@ void game_agents_free(struct game *g)
 }
 
 /* ---- attempts */
+static const char *const queue_names[GAME_QUEUES] = {"default", "again"};
+
+static void attempt_free_room(struct game_agent *a, const struct attempt *t)
+{
+        a->queues[t->queue].busy_cpus -= t->cpus;
+        a->queues[t->queue].busy_memory -= t->memory;
+        a->queues[t->queue].offer_wanted = true;
+}
+
 static void attempt_forget(struct game_agent *a, size_t i)
 {
-        if (a->attempts[i].state != ATTEMPT_DONE) {
-                a->busy_cpus -= a->attempts[i].cpus;
-                a->busy_memory -= a->attempts[i].memory;
-        }
+        if (a->attempts[i].state != ATTEMPT_DONE)
+                attempt_free_room(a, &a->attempts[i]);
         a->attempts[i] = a->attempts[--a->count];
 }
 
@@ -46,9 +56,7 @@ static void attempt_done(struct game_agent *a, struct attempt *t, enum core_outc
 {
         t->state = ATTEMPT_DONE;
         t->outcome = outcome;
-        a->busy_cpus -= t->cpus;
-        a->busy_memory -= t->memory;
-        a->offer_wanted = true;
+        attempt_free_room(a, t);
 }
 
 static int64_t asked(struct core *c, struct ad *ad, const char *name, int64_t otherwise)
@@ -58,6 +66,22 @@ static int64_t asked(struct core *c, struct ad *ad, const char *name, int64_t ot
 
         eval_init(&ev, 0, 0);
         eval_integer(&ev, ad, NULL, symbols_intern(core_symbols(c), str_of(name)), &n);
+        eval_deinit(&ev);
+        return n;
+}
+
+/* The units of "sw" that a job draws: "free, SW" is one, "sw:2,db.x" two. */
+static unsigned licences_of(struct core *c, struct ad *ad)
+{
+        struct eval ev;
+        struct str text = STR_NONE;
+        unsigned n = 0;
+
+        eval_init(&ev, 0, 0);
+        if (eval_string(&ev, ad, NULL, symbols_intern(core_symbols(c), STR("ConcurrencyLimits")), &text))
+                n = str_search(text, STR("sw:2")) >= 0
+                            ? 2
+                            : str_search(text, STR("sw")) >= 0 || str_search(text, STR("SW")) >= 0;
         eval_deinit(&ev);
         return n;
 }
@@ -74,6 +98,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
                             .ends = now + 1 + game_below(g, game_chance(g, 10) ? 5000 : 300),
                             .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0};
         struct ad *ad = core_job_ad(core, as->request, member);
+        struct game_queue *q;
 
         if (!ad) {
                 sim_world_violation(g->world, "an assignment of a job that is not there");
@@ -81,31 +106,58 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
         }
         t.cpus = (unsigned)asked(core, ad, "RequestCpus", 1);
         t.memory = (unsigned)asked(core, ad, "RequestMemory", 0);
+        t.licences = licences_of(core, ad);
         ad_free(ad);
-        a->busy_cpus += t.cpus;
-        a->busy_memory += t.memory;
-        if (a->busy_cpus > a->cpus || a->busy_memory > a->memory)
-                sim_world_violation(g->world, "%s was given more than it has: %u of %u cpus, %u of %u MiB",
-                                    a->name, a->busy_cpus, a->cpus, a->busy_memory, a->memory);
+        while (t.queue + 1 < a->queue_count && strcmp(as->queue, queue_names[t.queue]) != 0)
+                t.queue++;
+        q = &a->queues[t.queue];
+        q->busy_cpus += t.cpus;
+        q->busy_memory += t.memory;
+        if (q->busy_cpus > q->cpus || q->busy_memory > q->memory)
+                sim_world_violation(g->world, "%s/%s was given more than it has: %u of %u cpus, %u of %u MiB",
+                                    a->name, as->queue, q->busy_cpus, q->cpus, q->busy_memory, q->memory);
         MEM_GROW(a->attempts, a->cap, a->count + 1);
         a->attempts[a->count++] = t;
 }
 
 /* ---- what it says */
-static void offer(struct game *g, struct game_agent *a)
+static void offer(struct game *g, struct game_agent *a, unsigned queue)
 {
+        struct game_queue *q = &a->queues[queue];
         char ad[256];
-        struct core_offer o = {.agent = a->name, .queue = "default", .serial = ++a->serial, .jobs_max = 100};
+        struct core_offer o = {
+                .agent = a->name, .queue = queue_names[queue], .serial = ++a->serial, .jobs_max = 100};
 
         snprintf(ad, sizeof(ad),
                  "[ Cpus = %u; Memory = %u; Disk = 1000000; TotalCpus = %u; TotalMemory = %u; Speed = %u; "
                  "Requirements = TARGET.RequestCpus <= %u ]",
-                 a->cpus - a->busy_cpus, a->memory - a->busy_memory, a->cpus, a->memory, a->cpus % 3,
-                 a->cpus);
+                 q->cpus - q->busy_cpus, q->memory - q->busy_memory, q->cpus, q->memory, q->cpus % 3,
+                 q->cpus);
         o.ad = str_of(ad);
-        a->offer_wanted = false;
+        q->offer_wanted = false;
         if (core_offer(sim_world_core(g->world), &o, NULL))
                 sim_world_violation(g->world, "an offer was refused");
+}
+
+/* What it holds, and how far the stores are: all of it after a connection, else a change. */
+static void tell_data(struct game *g, struct game_agent *a, bool all)
+{
+        struct core_file came[GAME_FILES];
+        uint64_t went[GAME_FILES];
+        size_t came_count = 0, went_count = 0;
+        unsigned was = all ? 0 : a->files;
+
+        a->files ^= 1u << game_below(g, GAME_FILES);
+        for (unsigned i = 0; i < GAME_FILES; i++) {
+                char room[32];
+                uint64_t id = file_id(str_of(game_file_url(i, room)));
+
+                if ((a->files & ~was) >> i & 1)
+                        came[came_count++] = (struct core_file){id, 1000u << i};
+                if ((was & ~a->files) >> i & 1)
+                        went[went_count++] = id;
+        }
+        core_cache_delta(sim_world_core(g->world), a->name, came, came_count, went, went_count, all);
 }
 
 static void report(struct game *g, const struct game_agent *a, const struct attempt *t)
@@ -167,7 +219,9 @@ static void connect(struct game *g, struct game_agent *a)
         }
         free(has);
         free(sets);
-        offer(g, a);
+        tell_data(g, a, true);
+        for (unsigned k = 0; k < a->queue_count; k++)
+                offer(g, a, k);
 }
 
 static void disconnect(struct game *g, struct game_agent *a)
@@ -187,7 +241,8 @@ static void take_assignment(struct game *g, struct game_agent *a, const struct s
                    set_count(&as->members), as->fence);
         if (game_chance(g, 3)) {
                 core_refused(core, a->name, &at, STR("not today"), game_chance(g, 20) ? 21 : 0);
-                a->offer_wanted = true;
+                for (unsigned k = 0; k < a->queue_count; k++)
+                        a->queues[k].offer_wanted = true;
                 return;
         }
         SET_FOREACH (&as->members, m) {
@@ -212,8 +267,8 @@ static void deliver(struct game *g, const struct sim_action *m)
                 if (t->request != m->request || t->fence != m->fence || !set_has(&m->members, t->member)) {
                         i++;
                 } else if (m->kind == SIM_ACK || m->kind == SIM_STALE) {
+                        a->queues[t->queue].offer_wanted = true;
                         attempt_forget(a, i);
-                        a->offer_wanted = true;
                 } else {
                         if (t->state != ATTEMPT_DONE && m->control <= CORE_VACATE) {
                                 t->vacating = true;
@@ -291,8 +346,11 @@ static void live(struct game *g, struct game_agent *a)
                         attempt_forget(a, i);
                 else
                         i++;
-        if (a->connected && a->offer_wanted)
-                offer(g, a);
+        if (a->connected && game_chance(g, 3))
+                tell_data(g, a, false);
+        for (unsigned k = 0; a->connected && k < a->queue_count; k++)
+                if (a->queues[k].offer_wanted)
+                        offer(g, a, k);
 }
 
 void game_agents_step(struct game *g)
@@ -322,14 +380,21 @@ void game_agents_step(struct game *g)
 void game_agents_check(struct game *g)
 {
         struct idmap *alive = idmap_new();
+        unsigned licences = 0;
 
         for (unsigned i = 0; i < GAME_AGENTS; i++)
                 for (size_t k = 0; k < g->agents[i].count; k++) {
                         const struct attempt *t = &g->agents[i].attempts[k];
 
-                        if (t->state != ATTEMPT_DONE && idmap_put(alive, t->request << 24 | t->member, g))
+                        if (t->state == ATTEMPT_DONE)
+                                continue;
+                        licences += t->licences;
+                        if (idmap_put(alive, t->request << 24 | t->member, g))
                                 sim_world_violation(g->world, "%" PRIu64 ".%u is alive twice", t->request,
                                                     t->member);
                 }
+        if (licences > GAME_LICENCES)
+                sim_world_violation(g->world, "%u units of sw are in use, and there are %u", licences,
+                                    GAME_LICENCES);
         idmap_free(alive);
 }

@@ -6,7 +6,10 @@
 #include "sim/game.h"
 #include "sim/world.h"
 
-#define GAME_AGENTS 6
+#define GAME_AGENTS   6
+#define GAME_QUEUES   2 /* of an agent */
+#define GAME_FILES    12
+#define GAME_LICENCES 5 /* units of the pool "sw" */
 
 enum attempt_state { ATTEMPT_TAKEN, ATTEMPT_RUNNING, ATTEMPT_DONE };
 struct attempt {
@@ -14,21 +17,26 @@ struct attempt {
         uint32_t member, fence;
         enum attempt_state state;
         int64_t ends, lease_ends, lease_ms;
-        unsigned cpus, memory;
+        unsigned queue, cpus, memory, licences;
         enum core_outcome outcome;
         int exit_code;
         bool vacating;
+};
+struct game_queue {
+        unsigned cpus, memory, busy_cpus, busy_memory;
+        bool offer_wanted;
 };
 struct game_agent {
         char name[8];
         bool connected, silent;
         unsigned session;
-        unsigned cpus, memory, busy_cpus, busy_memory;
+        struct game_queue queues[GAME_QUEUES];
+        unsigned queue_count;
+        unsigned files; /* in its cache: a bit for each */
         uint64_t serial;
         struct attempt *attempts;
         size_t count, cap;
         int64_t renewed;
-        bool offer_wanted;
 };
 struct message { /* to an agent, under way */
         int64_t at;
@@ -64,6 +72,9 @@ static inline bool game_chance(struct game *g, unsigned percent)
 {
         return sim_random_chance(&g->random, percent);
 }
+
+/* game.c: file i is at one of two stores */
+const char *game_file_url(unsigned file, char room[32]);
 
 /* game_agent.c: places that fail, lie, lag and restart */
 void game_agents_make(struct game *g);

@@ -10,8 +10,21 @@ static void add(struct submission_part *p, const char *name, const char *text)
 /* Numbers that are borrowed by the submission until it was given to the core. */
 struct texts {
         char memory[32], priority[32];
-        struct buf items;
+        struct buf items, files;
 };
+
+static void fill_files(struct game *g, struct submission_part *p, struct texts *t)
+{
+        char room[32];
+        size_t from = t->files.n;
+
+        buf_printf(&t->files, "\"%s,", game_file_url(game_below(g, GAME_FILES), room));
+        buf_printf(&t->files, "%s\"", game_file_url(game_below(g, GAME_FILES), room));
+        submission_add_attribute(p, STR("TransferInput"), str_skip(buf_view(&t->files), from), false);
+        add(p, "TransferInputSizes", "\"100000,200000000\"");
+        if (game_chance(g, 50))
+                add(p, "BetterPlaceWait", "1");
+}
 
 static void fill_part(struct game *g, struct submission_part *p, struct texts *t)
 {
@@ -39,6 +52,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add(p, "QOS", "\"urgent\"");
         if (game_chance(g, 40))
                 add(p, "AcctGroup", game_chance(g, 50) ? "\"lab.night\"" : "\"nice-user\"");
+        if (game_chance(g, 25))
+                fill_files(g, p, t);
         if (game_chance(g, 30))
                 add(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
         if (game_chance(g, 20)) {
@@ -66,6 +81,7 @@ void game_user_submit(struct game *g)
                 s.uuid[i] = (unsigned char)sim_random_u64(&g->random);
         snprintf(t.memory, sizeof(t.memory), "%u", game_below(g, 200));
         snprintf(t.priority, sizeof(t.priority), "%u", game_below(g, 3));
+        buf_room(&t.files, 4096); /* views of it are kept: it must not move */
         for (unsigned i = 0; i < 20; i++)
                 buf_printf(&t.items, "%u\n", game_below(g, 4) * 50);
         for (unsigned i = 0; i < parts; i++)
@@ -76,6 +92,7 @@ void game_user_submit(struct game *g)
                 sim_world_answer(g->world, id);
         submission_deinit(&s);
         buf_deinit(&t.items);
+        buf_deinit(&t.files);
 }
 
 void game_user_act(struct game *g)

@@ -140,11 +140,22 @@ static void on_forget(void *arg, uint64_t request)
         store_batch_blob_delete(w->turn.batch, record_name(room, request));
 }
 
+static void wait_durable(struct sim_world *w, uint64_t behind)
+{
+        pthread_mutex_lock(&w->lock);
+        while (w->durable + behind < w->appended)
+                pthread_cond_wait(&w->changed, &w->lock);
+        if (w->failed)
+                sim_world_violation(w, "the store refused a batch: %d", w->failed);
+        pthread_mutex_unlock(&w->lock);
+}
+
 static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
 {
         struct sim_world *w = arg;
         char room[32];
 
+        wait_durable(w, 0);
         return store_blob_get(w->store, record_name(room, request), ret, err);
 }
 
@@ -258,16 +269,6 @@ static void on_durable(void *arg, int result, uint64_t last_seq, struct store_ba
         pthread_mutex_unlock(&w->lock);
 }
 
-static void wait_durable(struct sim_world *w, uint64_t behind)
-{
-        pthread_mutex_lock(&w->lock);
-        while (w->durable + behind < w->appended)
-                pthread_cond_wait(&w->changed, &w->lock);
-        if (w->failed)
-                sim_world_violation(w, "the store refused a batch: %d", w->failed);
-        pthread_mutex_unlock(&w->lock);
-}
-
 static void note_durable(struct sim_world *w, const struct turn *t)
 {
         for (size_t i = 0; i < t->ended_count; i++)
@@ -282,7 +283,8 @@ static void note_durable(struct sim_world *w, const struct turn *t)
         }
 }
 
-/* A trusting world waits only when the store is so far behind that memory would fill with batches. */
+/* The store's thread may be so far behind: what it was given comes back in order, and whoever reads it waits
+ * (wait_durable). More would only fill memory with batches. */
 #define BEHIND_MAX 10000u
 
 void sim_world_commit(struct sim_world *w)
@@ -294,7 +296,7 @@ void sim_world_commit(struct sim_world *w)
                 w->appended++;
                 store_append(w->store, w->term, t.batch, on_durable, w);
                 t.batch = NULL;
-                wait_durable(w, w->config.strict ? 0 : BEHIND_MAX);
+                wait_durable(w, BEHIND_MAX);
         }
         w->rows += t.ended_count;
         if (w->config.strict)
@@ -341,6 +343,7 @@ static struct core *from_store(struct sim_world *w, bool shadow, uint64_t snapsh
         struct replay x = {w, new_core(w, shadow), snapshot_after, shadow};
         struct err err;
 
+        wait_durable(w, 0);
         if (store_scan(w->store, 1, replay_record, &x, &err))
                 sim_world_violation(w, "the log cannot be read");
         return x.core;
@@ -412,8 +415,9 @@ void sim_world_go(struct sim_world *w, int64_t now_ms)
         core_clock(w->core, w->now, w->now);
 }
 
-uint64_t sim_world_records(const struct sim_world *w)
+uint64_t sim_world_records(struct sim_world *w)
 {
+        wait_durable(w, 0);
         return store_last_seq(w->store);
 }
 

@@ -5,8 +5,7 @@
  * crash loses the batches that are not durable, and the core is made anew from the store.
  *
  * Strict worlds check as they go: fences only grow, results are taken for the newest fence only, a job ends
- * once. What does not hold is kept as the first violation, and the world goes on. A trusting world is for
- * measuring: it hands batches to the store's thread without waiting for it.
+ * once. What does not hold is kept as the first violation, and the world goes on. Others are for measuring.
  *
  * One clock serves as wall and steady clock: milliseconds. One thread.
  */
@@ -66,8 +65,8 @@ void sim_world_commit(struct sim_world *w);                   /* the oldest of t
 void sim_world_crash(struct sim_world *w, uint64_t snapshot_after);
 /* Is the state made from the log the state that is there, byte for byte? A difference is a violation. */
 void sim_world_compare(struct sim_world *w, bool shadow, uint64_t snapshot_after);
-uint64_t sim_world_records(const struct sim_world *w); /* durable */
-uint64_t sim_world_ended(const struct sim_world *w);   /* durable rows of history */
+uint64_t sim_world_records(struct sim_world *w);     /* durable */
+uint64_t sim_world_ended(const struct sim_world *w); /* durable rows of history */
 
 /* Strict: did this job's row become durable? */
 bool sim_world_has_ended(const struct sim_world *w, uint64_t request, uint32_t member);
