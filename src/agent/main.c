@@ -159,9 +159,9 @@ static void close_all(struct agent *a)
         connect_close(a);
         if (a->journal)
                 journal_flush(a);
+        movers_close(a);
         queues_stop(a);
         stage_worker_close(a);
-        movers_close(a);
         loop_defer_cancel(a->loop, agent_turn, a);
         struct str key;
         void *value;

@@ -51,7 +51,7 @@ class Site:
         os.chmod(os.path.dirname(instance.base), 0o711)
         os.chmod(instance.base, 0o711)
         os.makedirs(self.bin)
-        for name in ("drover", "drover-agent", "drover-shepherd"):
+        for name in ("drover", "drover-agent", "drover-mover", "drover-shepherd"):
             shutil.copy(instance.program(name), self.bin)
         instance.port = free_port()
         instance.server("--listen", f"127.0.0.1:{instance.port}")
@@ -326,3 +326,32 @@ def test_without_its_shepherd_it_ends(site):
     assert agent.process.returncode == 1
     assert not processes(site.state)
     site.instance.daemons.remove(agent)
+
+
+def test_urls_are_fetched_and_sent_as_the_jobs_user(site):
+    """The mover is the job's user; what one owner's mover brought from nowhere known is not another's."""
+    helper = os.path.join(site.instance.base, "who-mover")
+    with open(helper, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nid -u >&3\necho '{\"event\":\"done\"}'\n")
+    os.chmod(helper, 0o755)
+    site.agent(more=f"movers:\n  who: {helper}\n")
+    for user in (ONE, TWO, ONE):
+        site.run(user, "cat f", ShouldTransferFiles="IF_NEEDED", TransferInput="who://x/f")
+        assert site.text(user, "out").strip() == str(user.pw_uid)
+    # a file:// URL is read with the rights of the job's user
+    secret = os.path.join(site.home(ONE), "secret")
+    as_user(ONE, lambda: open(secret, "w", encoding="utf-8").write("mine"))  # pylint: disable=consider-using-with
+    site.run(ONE, "cat secret", ShouldTransferFiles="IF_NEEDED", TransferInput=f"file://{secret}")
+    assert site.text(ONE, "out") == "mine"
+    request = site.submit(TWO, "cat secret", ShouldTransferFiles="IF_NEEDED", TransferInput=f"file://{secret}")
+    job = wait_until(lambda: (j := site.instance.job(f"{request}.0"))["state"] == "held" and j)
+    assert "Permission denied" in job["hold_reason"] and job["hold_code"] == 13
+    # an output goes there with the user's rights, too
+    target = os.path.join(site.home(ONE), "sent")
+    site.run(ONE, "echo output >made", ShouldTransferFiles="IF_NEEDED", TransferOutput="made",
+             TransferOutputRemaps=f"made=file://{target}")
+    assert site.text(ONE, "sent") == "output\n" and site.owner(ONE, "sent")[0] == ONE.pw_uid
+    request = site.submit(TWO, "echo output >made", ShouldTransferFiles="IF_NEEDED", TransferOutput="made",
+                          TransferOutputRemaps=f"made=file://{target}2")
+    job = wait_until(lambda: (j := site.instance.job(f"{request}.0"))["state"] == "held" and j)
+    assert "Permission denied" in job["hold_reason"] and job["hold_code"] == 12

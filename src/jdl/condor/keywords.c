@@ -231,7 +231,7 @@ const struct keyword keywords[] = {
         {"transfer_input", NULL, REFUSED, OTHER, NULL, ON, "Standard input is always brought along."},
         {"transfer_output", NULL, REFUSED, OTHER, NULL, ON, "Standard output is always brought back."},
         {"transfer_error", NULL, REFUSED, OTHER, NULL, ON, "Standard error is always brought back."},
-        {"transfer_plugins", NULL, REFUSED, OTHER, NULL, NULL, "Files are not fetched from URLs."},
+        {"transfer_plugins", NULL, REFUSED, OTHER, NULL, NULL, "An agent's `movers` name programs for schemes."},
         {"output_directory", NULL, REFUSED, OTHER, NULL, NULL, "Outputs go to initialdir; see transfer_output_remaps."},
         {"preserve_relative_paths", NULL, REFUSED, OTHER, NULL, OFF, "Inputs are named by the last part of their path."},
         {"public_input_files", NULL, REFUSED, OTHER, NULL, NULL, "Use transfer_input_files."},
