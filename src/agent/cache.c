@@ -86,6 +86,14 @@ static void number_went(struct cache *c, uint64_t id)
                 number_changed(c, id, t);
 }
 
+void cache_other(struct cache *c, uint64_t id, uint64_t size)
+{
+        if (size == UINT64_MAX)
+                number_went(c, id);
+        else
+                number_came(c, id, size);
+}
+
 bool cache_changed(const struct cache *c)
 {
         return c->changed_count > 0;

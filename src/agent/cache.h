@@ -70,6 +70,9 @@ void cache_drop(struct cache *c, struct cached *e);
 void cache_trim(struct cache *c, uint64_t bytes);
 uint64_t cache_bytes(const struct cache *c);
 
+/* Something that somebody else keeps, which the server is to know like contents: an image, say. Gone with
+ * size UINT64_MAX. */
+void cache_other(struct cache *c, uint64_t id, uint64_t size);
 /* Every name has a new number: `number` is asked for each. */
 void cache_renumber(struct cache *c, uint64_t (*number)(void *arg, const struct cached_name *n), void *arg);
 /* What has come and gone since the last call, or all there is (`all`). Numbers, each once, with the size of

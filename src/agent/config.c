@@ -9,6 +9,7 @@
 
 #include "agent/users.h"
 #include "base/fs.h"
+#include "base/quantity.h"
 
 #define S(member, kind, argument, help)                                                                      \
         {                                                                                                    \
@@ -49,6 +50,7 @@ static const struct setting settings[] = {
         {"probe", SETTING_TIME, offsetof(struct config, probe_ms), "TIME",
          "how often to measure the way to each store; 0: never; 5m"},
         S(movers, SETTING_WORDS, NULL, NULL), /* in the file only */
+        S(images, SETTING_WORDS, NULL, NULL), /* in the file only */
         S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
         S(ca_file, SETTING_TEXT, "FILE", "authorities of https stores, in PEM; the system's"),
         S(kill_on_stop, SETTING_SWITCH, NULL,
@@ -267,13 +269,37 @@ static int check_owners(struct config *c, struct err *err)
         return 0;
 }
 
+static int check_words(const struct config *c, struct err *err)
+{
+        for (size_t i = 0; i < c->images.n; i++) {
+                struct str size = str_of(c->images.v[i]), name;
+                uint64_t bytes;
+                str_cut(&size, ' ', &name);
+                if (quantity_size(size, &bytes) < 0)
+                        return err_set(err, -EINVAL, "images: " STR_FMT " has no size; write NAME: 120M",
+                                       STR_ARG(name));
+        }
+        for (size_t i = 0; i < c->movers.n; i++) {
+                struct str program = str_of(c->movers.v[i]), scheme;
+                str_cut(&program, ' ', &scheme);
+                if (!str_starts(program, STR("/")))
+                        return err_set(err, -EINVAL,
+                                       "movers: the program for " STR_FMT " is an absolute path",
+                                       STR_ARG(scheme));
+        }
+        return 0;
+}
+
 int config_finish(struct config *c, struct err *err)
 {
         if (c->servers.n == 0)
                 return err_set(err, -EINVAL, "which server? give --server unix:/path or host:port");
         if (!c->dir)
                 return err_set(err, -EINVAL, "where may the agent keep its state? give --dir FOLDER");
-        int r = fs_mkdirs(c->dir, 0700);
+        int r = check_words(c, err);
+        if (r < 0)
+                return r;
+        r = fs_mkdirs(c->dir, 0700);
         char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
         if (!absolute) {
                 r = r < 0 ? r : -errno;

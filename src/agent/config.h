@@ -53,6 +53,7 @@ struct config {
         uint64_t transfer_tries, transfer_retry_ms;
         uint64_t probe_ms;         /* between two looks at a store; 0: none */
         struct config_list movers; /* "scheme program" */
+        struct config_list images; /* "name size": here already, kept by others */
         char *mover, *ca_file;
         bool kill_on_stop;
         char *shepherd, *log_level;

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/quantity.h"
 
 #define STORES_MAX  255u
 #define SPREAD_MS   500     /* between the first looks at two stores */
@@ -31,7 +32,14 @@ struct store {
         struct agent *a;
         size_t way; /* the prefix that is looked at */
 };
+struct held { /* what others keep here */
+        uint64_t id;
+        char *name;
+        Drover__CachedKind kind;
+};
 struct stores {
+        struct held *held;
+        size_t held_count, held_cap;
         struct store **v; /* the last is the server's spool */
         struct store_urls *urls;
         size_t count; /* without the spool */
@@ -59,11 +67,38 @@ static struct store *store_new(struct agent *a, const char *name)
         return s;
 }
 
+/* An image has the name that a registry has for it, as in a job's container_image; or it is a path. */
+static void add_held(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind)
+{
+        struct stores *all = a->stores;
+        BUF_CLEANUP struct buf url = {0}, canonical = {0};
+        if (str_search(name, STR("://")) < 0 && !str_starts(name, STR("/")))
+                buf_addz(&url, "docker://");
+        buf_str(&url, name);
+        if (!file_url(buf_view(&url), NULL, 0, &canonical, NULL))
+                return;
+        MEM_GROW(all->held, all->held_cap, all->held_count + 1);
+        all->held[all->held_count++] = (struct held){file_id(buf_view(&canonical)), str_dupz(name), kind};
+        cache_other(a->cache, file_id(buf_view(&canonical)), size);
+}
+
+static void add_images(struct agent *a)
+{
+        for (size_t i = 0; i < a->config.images.n; i++) {
+                struct str size = str_of(a->config.images.v[i]), name;
+                uint64_t bytes = 0;
+                str_cut(&size, ' ', &name);
+                quantity_size(size, &bytes); /* config_finish has looked at it */
+                add_held(a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
+        }
+}
+
 void stores_open(struct agent *a)
 {
         struct stores *all = a->stores = mem_new(struct stores);
         all->v = mem_array(NULL, 1, sizeof(*all->v));
         all->v[0] = store_new(a, "");
+        add_images(a);
 }
 
 void stores_close(struct agent *a)
@@ -73,6 +108,9 @@ void stores_close(struct agent *a)
                 return;
         for (size_t i = 0; i <= all->count; i++)
                 store_free(all->v[i]);
+        for (size_t i = 0; i < all->held_count; i++)
+                free(all->held[i].name);
+        free(all->held);
         free(all->v);
         free(all->urls);
         free(all);
@@ -289,6 +327,7 @@ void stores_tick(struct agent *a)
 /* ---- what the server is told */
 
 struct delta {
+        struct agent *a;
         struct arena room;
         Drover__Cached **added;
         uint64_t *removed;
@@ -307,13 +346,20 @@ static void on_change(void *arg, uint64_t id, uint64_t size)
         drover__cached__init(c);
         c->file = id;
         c->size = size;
+        for (size_t i = 0; i < d->a->stores->held_count; i++) {
+                const struct held *h = &d->a->stores->held[i];
+                if (h->id != id)
+                        continue;
+                c->kind = h->kind;
+                c->name = h->name;
+        }
         MEM_GROW(d->added, d->added_cap, d->added_count + 1);
         d->added[d->added_count++] = c;
 }
 
 static void tell_cache(struct agent *a, bool all)
 {
-        struct delta d = {0};
+        struct delta d = {.a = a};
         bool first = true;
         if (!all && !cache_changed(a->cache))
                 return;

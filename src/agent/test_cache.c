@@ -208,6 +208,13 @@ static void changes_are_told_once(void **state)
         h = (struct heard){0};
         cache_changes(c, false, hear, &h);
         assert_true(h.came == 0 && h.went == 2);
+        cache_other(c, 99, 1 << 20);
+        h = (struct heard){0};
+        cache_changes(c, false, hear, &h);
+        assert_true(h.came == 1 && h.id == 99);
+        cache_other(c, 99, UINT64_MAX);
+        cache_changes(c, false, hear, &h);
+        assert_true(h.went == 1);
         cache_close(c);
 }
 

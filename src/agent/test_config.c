@@ -30,7 +30,9 @@ static void reads_settings(void **state)
         struct err err = {""};
         assert_int_equal(read_text("server: [unix:/run/x, head:7331]\nname: n7\ncpus: 1.5\nmemory: "
                                    "2GiB\nkill_grace: 1m\n"
-                                   "cgroups: off\npull_policy: load=inf,jobs/day=9\nowner:\n  - a@b\n",
+                                   "cgroups: off\npull_policy: load=inf,jobs/day=9\nowner:\n  - a@b\n"
+                                   "cache_fresh: 0s\nmovers:\n  irods: /usr/libexec/irods\n"
+                                   "images:\n  debian:12: 120M\n",
                                    &c, &err),
                          0);
         assert_int_equal(c.servers.n, 2);
@@ -38,6 +40,9 @@ static void reads_settings(void **state)
         assert_int_equal(c.queue.cpus_milli, 1500);
         assert_true(c.queue.memory_bytes == 2ull << 30);
         assert_int_equal(c.kill_grace_ms, 60000);
+        assert_true(c.cache_fresh_ms == 0 && c.transfers == 4);
+        assert_string_equal(c.movers.v[0], "irods /usr/libexec/irods");
+        assert_string_equal(c.images.v[0], "debian:12 120M");
         assert_false(c.cgroups);
         assert_true(c.queue.pull_policy.load_percent == PULL_NO_LIMIT &&
                     c.queue.pull_policy.jobs_per_day == 9);
@@ -236,6 +241,18 @@ static void says_what_is_wrong(void **state)
         bool done;
         char *unknown[] = {(char *)"agent", (char *)"--sever", (char *)"x"},
              *short_of[] = {(char *)"agent", (char *)"--name"};
+        static const char *const late[][2] = {
+                {"images:\n  debian: large\n", "images: debian has no size"},
+                {"movers:\n  irods: here\n", "movers: the program for irods is an absolute path"},
+        };
+        for (unsigned i = 0; i < 2; i++) {
+                BUF_CLEANUP struct buf text = {0};
+                buf_printf(&text, "server: unix:/run/x\ndir: %s/agent\n%s", top, late[i][0]);
+                assert_int_equal(read_text(buf_z(&text), &c, &err), 0);
+                assert_int_equal(config_finish(&c, &err), -EINVAL);
+                assert_non_null(strstr(err.text, late[i][1]));
+                config_deinit(&c);
+        }
         config_init(&c);
         assert_int_equal(config_options(&c, 3, unknown, &done, &err), -EINVAL);
         assert_int_equal(config_options(&c, 2, short_of, &done, &err), -EINVAL);

@@ -28,6 +28,12 @@ def start(instance, store, config=QUICK, more=""):
     return agents.start(instance, config)
 
 
+def cost(instance, text):
+    """What the server thinks the job would cost at the agent."""
+    instance.write("job.sub", text)
+    return wait_until(lambda: instance.json("quote", "job.sub")["places"])[0]["cost"]
+
+
 def gets(store, name):
     return len([r for r in store.requests("GET") if r[2] == "/dav/" + name and r[3] == 200])
 
@@ -61,7 +67,9 @@ def test_an_input_is_fetched_once(instance, store):
     instance.run(cat(one, two, more="output = again"))
     assert instance.read("again") == instance.read("out.0")
     assert gets(store, "one") == 1 and gets(store, "in/two") == 1
-    # the server knows how far the store is
+    # the server knows what is there, and how far the store is
+    place = cost(instance, cat(one, two))
+    assert place["bytes_held"] == place["bytes_in"] == len(instance.read("out.0"))
     link = wait_until(lambda: (s := instance.json("stores")["stores"][0])["links"] and s["links"][0])
     assert link["agent"] == "n1" and link["latency_us"] < 1000000 and link["bytes_per_s"] > 0
 
@@ -223,3 +231,11 @@ def test_a_cut_transfer_goes_on(instance, store):
         assert instance.read("out.0").encode() == faulty.data
     finally:
         faulty.stop()
+
+
+def test_images_that_are_there_count_as_held(instance, store):
+    """Kept by somebody else on the machine: the agent's file says so."""
+    start(instance, store, QUICK + "attributes: HasContainer = true\nimages:\n  docker.io/library/debian:12: 120M\n")
+    text = "executable = /bin/true\ncontainer_image = docker://docker.io/library/{}\nqueue\n"
+    for image, size in (("debian:12", 120 << 20), ("other:1", 0)):
+        assert cost(instance, text.format(image))["bytes_held"] == size
