@@ -135,20 +135,38 @@ static void waiter_free(struct waiter *w)
         free(w);
 }
 
+static void fetch_free(struct fetch *f);
+
+/* The attempt's waiters of a fetch; true: now nobody waits for it. */
+static bool drop_waiters(struct fetch *f, struct attempt *at)
+{
+        bool dropped = false;
+        for (struct waiter **link = &f->waiters; *link;) {
+                struct waiter *w = *link;
+                if (w->at != at) {
+                        link = &w->next;
+                        continue;
+                }
+                *link = w->next;
+                at->waits--;
+                dropped = true;
+                waiter_free(w);
+        }
+        return dropped && !f->waiters;
+}
+
 void inputs_forget(struct attempt *at)
 {
         struct agent *a = at->a;
-        for (struct fetch *f = a->inputs ? a->inputs->first : NULL; f && at->waits; f = f->next)
-                for (struct waiter **link = &f->waiters; *link;) {
-                        struct waiter *w = *link;
-                        if (w->at != at) {
-                                link = &w->next;
-                                continue;
-                        }
-                        *link = w->next;
-                        at->waits--;
-                        waiter_free(w);
+        for (struct fetch **link = a->inputs ? &a->inputs->first : NULL; link && *link && at->waits;) {
+                struct fetch *f = *link;
+                if (drop_waiters(f, at) && !f->ended) {
+                        *link = f->next;
+                        fetch_free(f);
+                } else {
+                        link = &f->next;
                 }
+        }
         for (size_t i = 0; i < at->pin_count; i++) {
                 if (a->cache)
                         cache_unpin(a->cache, at->pins[i].contents);

@@ -52,6 +52,12 @@ struct movers {
 
 static void go_on(struct agent *a);
 
+/* Checksums and probes are short, and not held up by what is long. */
+static bool is_long(const struct move *m)
+{
+        return m->task.op == MOVE_GET || m->task.op == MOVE_PUT;
+}
+
 static void move_free(struct move *m)
 {
         move_task_deinit(&m->task);
@@ -97,7 +103,7 @@ static void mover_lost(struct mover *v, const char *how)
         mover_free(v);
         if (!m)
                 return;
-        all->busy--;
+        all->busy -= is_long(m);
         m->mover = NULL;
         log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=%s", how, move_op_names[m->task.op],
                  LOG_TEXT(str_of(m->task.url)));
@@ -140,7 +146,7 @@ static void on_packet(void *arg, int what)
                         continue;
                 struct move *m = v->move;
                 v->move = NULL;
-                a->movers->busy--;
+                a->movers->busy -= is_long(m);
                 m->done(m->arg, &answer);
                 move_free(m);
                 go_on(a);
@@ -269,21 +275,25 @@ static void begin(struct agent *a, struct move *m)
         v->move = m;
         v->heard_ms = clock_boot_ms();
         m->mover = v;
-        a->movers->busy++;
+        a->movers->busy += is_long(m);
+}
+
+static struct move *next_to_do(struct agent *a)
+{
+        struct movers *all = a->movers;
+        uint64_t most = a->config.transfers ? a->config.transfers : 1;
+        struct move **link = &all->first, *m;
+        while ((m = *link) && ((is_long(m) && all->busy >= most) || (m->user && !a->backends[0]->ready)))
+                link = &m->next;
+        if (m && !(*link = m->next))
+                all->last = link;
+        return m;
 }
 
 static void go_on(struct agent *a)
 {
-        struct movers *all = a->movers;
-        uint64_t most = a->config.transfers ? a->config.transfers : 1;
-        while (all->first && all->busy < most) {
-                struct move *m = all->first;
-                if (m->user && !a->queues[0]->backend->ready)
-                        return; /* when the shepherd is there: movers_event */
-                if (!(all->first = m->next))
-                        all->last = &all->first;
+        for (struct move *m; (m = next_to_do(a));)
                 begin(a, m);
-        }
 }
 
 static void on_defer(void *arg)
@@ -291,6 +301,14 @@ static void on_defer(void *arg)
         struct agent *a = arg;
         a->movers->deferred = false;
         go_on(a);
+}
+
+/* Not from within: done may be called at once. */
+static void go_on_later(struct agent *a)
+{
+        if (!a->movers->deferred)
+                loop_defer(a->loop, on_defer, a);
+        a->movers->deferred = true;
 }
 
 struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
@@ -306,10 +324,7 @@ struct move *movers_start(struct agent *a, const struct move_task *task, int fd,
         m->arg = arg;
         *a->movers->last = m;
         a->movers->last = &m->next;
-        if (!a->movers->deferred) { /* not from within: done may be called at once */
-                a->movers->deferred = true;
-                loop_defer(a->loop, on_defer, a);
-        }
+        go_on_later(a);
         return m;
 }
 
@@ -319,7 +334,8 @@ void movers_cancel(struct move *m)
         if (m->mover) {
                 m->mover->move = NULL;
                 mover_free(m->mover);
-                all->busy--;
+                all->busy -= is_long(m);
+                go_on_later(m->a);
         } else {
                 struct move **link = &all->first;
                 while (*link != m)

@@ -129,10 +129,12 @@ seccomp_sandbox=NO
 
 class Faulty:
     """An HTTP server of one file, which does wrong as often as `faults` says: a list of things to do to the next
-    requests ("503", "cut": only half of it comes, "change": another file from now on, "lie": a wrong Digest)."""
+    requests ("503", "cut": only half of it comes, "change": another file from now on, "lie": a wrong Digest, "hang": no
+    answer until the server ends)."""
 
     def __init__(self, data):
         self.data, self.faults, self.seen, self.etag = data, [], [], '"one"'
+        self.ends = threading.Event()
         faulty = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -158,6 +160,9 @@ class Faulty:
         self.seen.append((h.command, asked))
         if fault == "change":
             self.data, self.etag = self.data[::-1], '"two"'
+        if fault == "hang":
+            self.ends.wait()
+            return
         if fault == "503":
             h.send_response(503)
             h.send_header("Content-Length", "0")
@@ -186,6 +191,7 @@ class Faulty:
         return hashlib.sha256(self.data).hexdigest()
 
     def stop(self):
+        self.ends.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()

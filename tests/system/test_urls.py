@@ -233,6 +233,23 @@ def test_a_cut_transfer_goes_on(instance, store):
         faulty.stop()
 
 
+def test_a_job_that_is_removed_fetches_no_more(instance, store):
+    """One transfer at a time, and the first never comes: the next begins when nobody waits for it."""
+    faulty = Faulty(b"0123456789")
+    try:
+        start(instance, store, QUICK + "transfers: 1\n")
+        faulty.faults = ["hang"]
+        first = instance.submit(cat(faulty.url))
+        wait_until(lambda: faulty.seen)
+        second = instance.submit(cat(store.put("f", b"second"), more="output = second"))
+        wait_until(lambda: instance.job(f"{second}.0")["state"] not in ("idle", "matched"))
+        instance.cli("rm", str(first))
+        instance.wait(second)
+        assert instance.read("second") == "second"
+    finally:
+        faulty.stop()
+
+
 def test_images_that_are_there_count_as_held(instance, store):
     """Kept by somebody else on the machine: the agent's file says so."""
     start(instance, store, QUICK + "attributes: HasContainer = true\nimages:\n  docker.io/library/debian:12: 120M\n")
