@@ -34,27 +34,37 @@ static bool scheme_ok(struct str s)
         return s.n > 0 && s.n <= 32;
 }
 
-/* host[:port] without the user, and without the port that the scheme has anyway */
-static void add_authority(struct buf *out, struct str scheme, struct str authority)
+static bool all_digits(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] < '0' || s.p[i] > '9')
+                        return false;
+        return true;
+}
+
+/* host[:port] without the user, and without the port that the scheme has anyway. False: it is none. */
+static bool add_authority(struct buf *out, struct str scheme, struct str authority)
 {
         ptrdiff_t at = str_rfind(authority, '@'), colon;
-        struct str port = STR_NONE;
+        struct str port = STR_NONE, host = at >= 0 ? str_skip(authority, (size_t)at + 1) : authority;
 
-        if (at >= 0)
-                authority = str_skip(authority, (size_t)at + 1);
-        colon = str_rfind(authority, ':');
-        if (colon >= 0 && str_rfind(authority, ']') < colon) { /* not inside [::1] */
-                port = str_skip(authority, (size_t)colon + 1);
-                authority = str_head(authority, (size_t)colon);
+        colon = str_rfind(host, ':');
+        if (colon >= 0 && str_rfind(host, ']') < colon) { /* not inside [::1] */
+                port = str_skip(host, (size_t)colon + 1);
+                host = str_head(host, (size_t)colon);
         }
+        if (!all_digits(port) ||
+            (str_find(host, ':') >= 0 && !(host.p[0] == '[' && str_ends(host, STR("]")))))
+                return false;
         for (size_t i = 0; i < sizeof(default_ports) / sizeof(default_ports[0]); i++)
                 if (str_ieq(scheme, default_ports[i].scheme) && str_eq(port, default_ports[i].port))
                         port = STR_NONE;
-        add_lower(out, authority);
+        add_lower(out, host);
         if (port.n) {
                 buf_char(out, ':');
                 buf_str(out, port);
         }
+        return true;
 }
 
 static int hex(char c)
@@ -77,8 +87,8 @@ static void add_unescaped(struct buf *out, struct str s)
                 int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
                 int low = high >= 0 ? hex(s.p[i + 2]) : -1;
 
-                if (low < 0) {
-                        buf_char(out, s.p[i]);
+                if (low < 0) { /* a percent sign that begins nothing is one */
+                        buf_str(out, s.p[i] == '%' ? STR("%25") : str_make(s.p + i, 1));
                         continue;
                 }
                 if (unreserved(high * 16 + low))
@@ -127,7 +137,7 @@ static bool canonical(struct str url, struct buf *out)
         ptrdiff_t colon = str_search(url, STR("://")), end;
         BUF_CLEANUP struct buf path = {0};
         struct str scheme, rest;
-        size_t n = 0;
+        size_t n = 0, host;
 
         if (url.n == 0 || url.n > FILE_URL_MAX)
                 return false;
@@ -151,8 +161,12 @@ static bool canonical(struct str url, struct buf *out)
         }
         add_lower(out, scheme);
         buf_addz(out, "://");
-        add_authority(out, scheme, str_head(rest, n));
+        host = out->n;
+        if (!add_authority(out, scheme, str_head(rest, n)))
+                return false;
         rest = str_skip(rest, n);
+        if (out->n == host && (rest.n == 0 || rest.p[0] != '/'))
+                return false;
         if ((end = str_find(rest, '#')) >= 0)
                 rest = str_head(rest, (size_t)end);
         end = str_find(rest, '?');
@@ -199,6 +213,31 @@ bool file_prefix(struct str prefix, struct buf *out)
         return true;
 }
 
+static bool is_path(struct str name)
+{
+        return str_starts(name, STR("file://"));
+}
+
+/* What follows the prefix. In a path # ? and % are letters; in a URL they mean something, unless written %23.
+ */
+static void add_rest(struct buf *out, struct str rest, bool from_path, bool to_path)
+{
+        for (size_t i = 0; i < rest.n; i++) {
+                char c = rest.p[i];
+                int high = c == '%' && i + 2 < rest.n ? hex(rest.p[i + 1]) : -1;
+                int low = high >= 0 ? hex(rest.p[i + 2]) : -1;
+
+                if (from_path && !to_path && (c == '#' || c == '?' || c == '%' || c == ' ')) {
+                        buf_printf(out, "%%%02X", (unsigned)c);
+                } else if (!from_path && to_path && low >= 0 && high * 16 + low != '/' && high + low > 0) {
+                        buf_char(out, (char)(high * 16 + low));
+                        i += 2;
+                } else {
+                        buf_char(out, c);
+                }
+        }
+}
+
 bool file_url(struct str url, const struct store_urls *stores, size_t count, struct buf *out,
               size_t *ret_store)
 {
@@ -220,7 +259,8 @@ bool file_url(struct str url, const struct store_urls *stores, size_t count, str
                 }
         if (found != FILE_STORE_NONE)
                 buf_str(out, stores[found].prefixes[0]);
-        buf_str(out, str_skip(buf_view(&name), used));
+        add_rest(out, str_skip(buf_view(&name), used), is_path(buf_view(&name)),
+                 found != FILE_STORE_NONE ? is_path(stores[found].prefixes[0]) : is_path(buf_view(&name)));
         if (ret_store)
                 *ret_store = found;
         return true;

@@ -34,6 +34,7 @@ static void test_canonical(void **state)
         expect("https://h/a/./b/../c/.", "https://h/a/c/", FILE_STORE_NONE);
         expect("https://h/../../%2e%2E/%7Ea%2fb%e9?x=%41/../", "https://h/~a%2Fb%E9?x=%41/../",
                FILE_STORE_NONE);
+        expect("https://h/100%/%e%32E", "https://h/100%25/%25e2E", FILE_STORE_NONE);
         expect("https://h", "https://h", FILE_STORE_NONE);
         expect("https://h/", "https://h/", FILE_STORE_NONE);
         expect("https://h/a//b", "https://h/a//b", FILE_STORE_NONE);
@@ -50,14 +51,17 @@ static void test_stores(void **state)
         expect("https://se.lab/data/x/../raw/a", "https://se.lab/data/raw/a", 1);
         expect("https://se.lab//data//%72aw/a", "https://se.lab/data/raw/a", 1);
         expect("root://se.lab//data/a//b", "root://se.lab/data/a//b", 0);
+        expect("/lab/a#1 %?", "root://se.lab/data/a%231%20%25%3F", 0);
+        expect("https://se.lab/data/a%231%20%25%3f", "root://se.lab/data/a%231%20%25%3F", 0);
         expect("/lab/x/../../lab2/a", "file:///lab2/a", FILE_STORE_NONE);
         expect("https://se.lab/database", "https://se.lab/database", FILE_STORE_NONE);
 }
 
 static void test_wrong(void **state)
 {
-        static const char *const wrong[] = {"",       "a/b",     "x",       "://x",
-                                            "1x://y", "http://", "a b://c", "file://host/x"};
+        static const char *const wrong[] = {
+                "",        "a/b",           "x",           "://x",       "1x://y",      "http://",
+                "a b://c", "file://host/x", "https://me@", "https://?q", "http://h:x/", "http://a:b:1/"};
         BUF_CLEANUP struct buf b = {0};
 
         (void)state;

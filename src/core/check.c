@@ -156,5 +156,7 @@ const char *core_check(struct core *c)
                                 return bad;
                 }
         bad = claim_invariant(c);
+        if (!bad)
+                bad = data_invariant(c);
         return bad ? bad : check_classes(c);
 }

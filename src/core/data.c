@@ -377,3 +377,36 @@ void core_bytes_moved(const struct core *c, struct core_moved *ret)
 {
         *ret = c->moved;
 }
+
+/* Files know their holders, holders their files, and near sets what follows from both. */
+const char *data_invariant(const struct core *c)
+{
+        uint64_t holders = 0, held = 0, id;
+        void *value, *bytes;
+
+        for (size_t at = 0; c->files && idmap_next(c->files, &at, &id, &value);) {
+                const struct file *f = value;
+
+                holders += f->count;
+                for (uint32_t i = 0; i < f->count; i++)
+                        if (!agent_holds(f->holders[i], id))
+                                return "a file names an agent that does not hold it";
+        }
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                const struct agent_data *d = ((struct core_agent *)value)->data;
+                uint64_t all = 0;
+
+                for (size_t k = 0; d && idmap_next(d->held, &k, NULL, &bytes);)
+                        all += as_bytes(bytes);
+                held += d ? idmap_count(d->held) : 0;
+                if (d && all != d->bytes)
+                        return "an agent's files have another size than it counts";
+        }
+        if (held != holders)
+                return "agents hold files that do not name them";
+        for (const struct request *r = c->first; r; r = r->next)
+                for (size_t i = 0; i < r->part_count; i++)
+                        if (!inputs_near_ok(r->parts[i].inputs))
+                                return "a set of members near an agent is wrong";
+        return NULL;
+}

@@ -39,3 +39,4 @@ bool data_counts(const struct core *c); /* where files are decides who gets what
 bool agent_holds(const struct core_agent *a, uint64_t file);
 void agent_data_free(struct agent_data *d); /* NULL is fine */
 void data_deinit(struct core *c);
+const char *data_invariant(const struct core *c); /* for core_check */

@@ -530,3 +530,16 @@ void inputs_file_went(struct core_agent *a, uint64_t file)
                 set_deinit(&some);
         }
 }
+
+bool inputs_near_ok(const struct inputs *in)
+{
+        uint64_t agent;
+        void *value;
+
+        for (size_t at = 0; in && in->nears && idmap_next(in->nears, &at, &agent, &value);)
+                for (uint32_t m = in->part->first; m < in->part->first + in->part->count; m++)
+                        if (has_any(in, m, (const struct core_agent *)(uintptr_t)agent) !=
+                            set_has(&((const struct near *)value)->members, m))
+                                return false;
+        return true;
+}

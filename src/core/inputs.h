@@ -52,6 +52,8 @@ bool inputs_differ(const struct inputs *in); /* members have files of their own 
 const struct set *inputs_near(struct core *c, struct inputs *in, struct core_agent *a);
 size_t inputs_bytes(const struct inputs *in);
 
+bool inputs_near_ok(const struct inputs *in); /* for core_check; NULL is fine */
+
 /* An agent has this file now, or no longer: its near sets follow. */
 void inputs_file_came(struct core_agent *a, uint64_t file);
 void inputs_file_went(struct core_agent *a, uint64_t file);

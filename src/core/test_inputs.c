@@ -178,6 +178,42 @@ static void test_cost(void **state)
         assert_int_equal(cost.fetch_ms, 0);
 }
 
+/* Whatever agents say, in whatever order: both directions agree, and sets are what they would be if made
+ * anew. */
+static void test_caches_come_and_go(void **state)
+{
+        const char *const two[] = {"~TransferInput", "\"https://se.lab/$(f),https://far.org/$(Process)\"",
+                                   NULL};
+        struct core *c = *state;
+        uint64_t random = 42;
+        struct request *r;
+
+        configure(c);
+        r = submit(c, "a\nb\na\nc\nb\na\n", 6, two);
+        for (int i = 0; i < 3000; i++) {
+                static const char *const urls[] = {
+                        "https://se.lab/a",  "https://se.lab/b",  "https://se.lab/c", "https://far.org/0",
+                        "https://far.org/3", "https://far.org/5", "https://far.org/9"};
+                char name[4];
+                struct core_file f;
+
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                snprintf(name, sizeof(name), "n%d", (int)(random >> 60 & 3));
+                f = (struct core_file){id_of(urls[(random >> 33) % 7]), random >> 40 & 1023};
+                switch (random >> 56 & 7) {
+                case 0: core_cache_delta(c, name, &f, 1, NULL, 0, true); break;
+                case 1:
+                case 2:
+                case 3: core_cache_delta(c, name, NULL, 0, &f.id, 1, false); break;
+                default: core_cache_delta(c, name, &f, 1, &f.id, 1, false);
+                }
+                if (random >> 53 & 1)
+                        inputs_near(c, r->parts[0].inputs, agent_find(c, name));
+                if (core_check(c))
+                        fail_msg("after %d: %s", i, core_check(c));
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -185,6 +221,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_one_job, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_near, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_large, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_caches_come_and_go, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_cost, bare_core, bare_core_free),
         };
 

@@ -192,7 +192,7 @@ static void set_links(struct command *c, const Drover__Links *l)
         for (size_t i = 0; i < l->n_links; i++)
                 c->links[c->link_count++] =
                         (struct core_link){command_text(c, l->links[i]->store), l->links[i]->latency_us,
-                                           l->links[i]->bytes_per_s};
+                                           l->links[i]->bytes_per_s, l->links[i]->bytes_per_s_out};
 }
 
 static int fill(struct command *c, const Drover__ToServer *m, struct err *err)

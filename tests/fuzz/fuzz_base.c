@@ -1,9 +1,10 @@
-/* Records, member lists, argument strings, $$() references and JSON text: what base/ reads from outside. The
- * first byte chooses. */
+/* URLs, records, member lists, argument strings, $$() references and JSON text: what base/ reads from
+ * outside. The first byte chooses. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/args.h"
+#include "base/file_id.h"
 #include "base/json.h"
 #include "base/match_macro.h"
 #include "base/pack.h"
@@ -45,6 +46,34 @@ static void args_again(struct str text, bool v2)
                         abort();
 }
 
+/* A name is the name of itself, in its store; and a prefix of itself. */
+static void url_again(struct str text)
+{
+        static const struct str prefixes[] = {
+                {"https://se.lab/data/", 20}, {"root://se.lab/", 14}, {"file:///lab/", 12}};
+        static const struct store_urls store = {{"lab", 3}, prefixes, 3};
+        BUF_CLEANUP struct buf name = {0}, again = {0}, prefix = {0};
+        size_t at, at_again;
+        struct str path;
+
+        if (!file_url(text, &store, 1, &name, &at))
+                return;
+        if (name.n > FILE_URL_MAX)
+                return;
+        if (!file_url(buf_view(&name), &store, 1, &again, &at_again) ||
+            !str_eq(buf_view(&name), buf_view(&again)) || at != at_again)
+                abort();
+        path = buf_view(&name);
+        if (!str_starts(path, STR("file:")) && str_find(path, '?') >= 0)
+                path = str_head(path, (size_t)str_find(path, '?'));
+        path = str_skip(path, (size_t)str_search(path, STR("://")) + 3);
+        path = str_find(path, '/') < 0 ? STR_NONE : str_skip(path, (size_t)str_find(path, '/'));
+        if (str_search(path, STR("/../")) >= 0)
+                abort();
+        if (file_prefix(buf_view(&name), &prefix) && !file_is_below(buf_view(&prefix), buf_view(&prefix)))
+                abort();
+}
+
 static bool inside_itself(void *arg, struct str inside, struct buf *out)
 {
         (void)arg;
@@ -81,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 args_env_v2(&env, text, &err);
                 args_env_v1(&env, text, &err);
                 break;
+        case 'f': url_again(text); break;
         case '$': match_macro_fill(text, inside_itself, NULL, &out); break;
         case 'q': args_unquote_v2(text, &out, &err); break;
         default: json_str(&j, text);
