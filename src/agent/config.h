@@ -17,7 +17,7 @@
 struct config_queue {
         char *name, *runner;
         char *type; /* a word of the site's own, for people and expressions; NULL: none */
-        struct config_list tags;
+        struct config_list tags, wishes;
         uint64_t search_order; /* UINT64_MAX: none */
         uint64_t price_milli;  /* thousandths of a unit of the site's own, for an hour of a processor */
         uint64_t cpus_milli, memory_bytes, disk_bytes; /* 0: what the place has */

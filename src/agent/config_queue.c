@@ -28,6 +28,8 @@ static const struct setting table[] = {
         {"resources", SETTING_RESOURCES, Q(resources), NULL, NULL},
         {"requirements", SETTING_TEXT, Q(requirements), "EXPRESSION", "on jobs, as TARGET"},
         {"rank", SETTING_TEXT, Q(rank), "EXPRESSION", "of jobs, as TARGET: larger is taken first"},
+        {"wish", SETTING_LIST, Q(wishes), "WORD",
+         "for jobs with small-input, short-run or large-memory first; again for another"},
         {"attributes", SETTING_ATTRIBUTES, Q(attributes), "TEXT",
          "more attributes of its ad: 'HasFoo = true; Rack = 7'"},
         {"pull_policy", SETTING_POLICY, Q(pull_policy), "POLICY",
@@ -86,6 +88,13 @@ static int check_ad(const struct config_queue *q, struct err *err)
                                 .requirements = q->requirements,
                                 .rank = q->rank,
                                 .extra = q->attributes};
+        for (size_t i = 0; i < q->wishes.n; i++)
+                if (!offer_wish(str_of(q->wishes.v[i])) || i >= OFFER_WISHES_MAX)
+                        return err_set(
+                                err, -EINVAL,
+                                "wish is up to %u of small-input, short-run and large-memory, the weightier "
+                                "first; \"%s\" is not",
+                                OFFER_WISHES_MAX, q->wishes.v[i]);
         return offer_check(&p, err);
 }
 

@@ -420,6 +420,10 @@ static void send_offer(struct queue *q, const struct room *r)
                 m.owners = all;
                 m.n_owners = owners->n + a->denied.n;
         }
+        Drover__Wish wishes[OFFER_WISHES_MAX];
+        m.wishes = wishes;
+        for (const struct config_list *w = &q->config->wishes; m.n_wishes < w->n; m.n_wishes++)
+                wishes[m.n_wishes] = (Drover__Wish)offer_wish(str_of(w->v[m.n_wishes]));
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
         to.offer = &m;

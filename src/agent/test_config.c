@@ -105,6 +105,7 @@ static void queues_change_the_defaults(void **state)
         assert_int_equal(finish("server: a:1\ncpus: 8\ntags: [site, old]\nrank: TARGET.JobPrio\ngpus: 2\n"
                                 "pull_policy: load=150%\nqueues:\n"
                                 "  - name: short\n    walltime_max: 1h\n    tags: [fast]\n    gpus: 0\n"
+                                "    wish: [short-run, small-input]\n"
                                 "  - name: long\n    cpus: 2\n    requirements: TARGET.Owner == \"a\"\n"
                                 "    attributes: {Rack: 7, Site: '\"x\"'}\n    gpus: [GPU-1, 5]\n"
                                 "    resources: {Licence: 3}\n    price: 0.25\n    closed: on\n",
@@ -116,6 +117,8 @@ static void queues_change_the_defaults(void **state)
         assert_int_equal(s->walltime_max_ms, 3600000);
         assert_int_equal(s->tags.n, 1);
         assert_string_equal(s->tags.v[0], "fast");
+        assert_int_equal(s->wishes.n, 2);
+        assert_string_equal(s->wishes.v[0], "short-run");
         assert_string_equal(s->rank, "TARGET.JobPrio");
         assert_int_equal(s->pull_policy.load_percent, 150);
         assert_int_equal(s->resources.n, 1);
@@ -147,6 +150,10 @@ static void says_what_is_wrong_with_a_queue(void **state)
                 {"queues:\n  - name: a\n    server: x\n", ":4: "},
                 {"queues:\n  - name: a\n    requirements: (TARGET.x ==\n", ":3: requirements cannot be read"},
                 {"queues:\n  - name: a\n    rank: '1 +'\n", ":3: rank cannot be read"},
+                {"queues:\n  - name: a\n    wish: fast\n",
+                 ":3: wish is up to 3 of small-input, short-run and large-memory, the weightier first; "
+                 "\"fast\" is "
+                 "not"},
                 {"queues:\n  - name: a\n    attributes: Rack 7\n", ":3: attributes cannot be read"},
         };
         for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {

@@ -105,16 +105,32 @@ void choose_sort(struct candidate *found, size_t count)
 
 bool choose_offer_prefers(const struct queue *q)
 {
-        return q->has_rank;
+        return q->has_rank || q->wishes[0] != CORE_WISH_NONE;
+}
+
+/* How well jobs of the class, by the one that goes first, meet a wish of the queue. */
+static double wish_met(struct core *c, const struct queue *q, const struct class *k, enum core_wish wish)
+{
+        struct core_cost cost;
+
+        if (wish == CORE_WISH_LARGE_MEMORY)
+                return (double)k->memory_mib;
+        cost_of(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q, &cost);
+        return wish == CORE_WISH_SMALL_INPUT ? -(double)(cost.bytes_in - cost.bytes_held)
+                                             : -(double)cost.run_ms;
 }
 
 struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn)
 {
-        return (struct liked){
+        struct liked l = {
                 .class = k,
                 .rank = q->has_rank ? match_rank(&c->eval, q->ad, k->ad) : 0,
                 .turn = turn,
         };
+
+        for (int i = 0; i < CORE_WISHES_MAX && q->wishes[i] != CORE_WISH_NONE; i++)
+                l.wishes[i] = wish_met(c, q, k, q->wishes[i]);
+        return l;
 }
 
 static int more_liked(const void *x, const void *y)
@@ -123,6 +139,9 @@ static int more_liked(const void *x, const void *y)
 
         if (a->rank != b->rank)
                 return a->rank > b->rank ? -1 : 1;
+        for (int i = 0; i < CORE_WISHES_MAX; i++)
+                if (a->wishes[i] != b->wishes[i])
+                        return a->wishes[i] > b->wishes[i] ? -1 : 1;
         return (a->turn > b->turn) - (a->turn < b->turn);
 }
 

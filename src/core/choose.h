@@ -23,8 +23,9 @@ void choose_sort(struct candidate *found, size_t count);                        
 /* ---- of several classes, for an offer */
 struct liked {
         struct class *class;
-        double rank; /* the queue's word on these jobs; higher is better */
-        size_t turn; /* of the order, which decides between equals */
+        double rank;                    /* the queue's word on these jobs; higher is better */
+        double wishes[CORE_WISHES_MAX]; /* how well each of its wishes is met; the same */
+        size_t turn;                    /* of the order, which decides between equals */
 };
 bool choose_offer_prefers(const struct queue *q);
 struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn);

@@ -188,6 +188,10 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                     void *arg);
 void core_renew(struct core *c, const char *agent);
 
+/* Which jobs an offer would have first, of those between which the order leaves it the choice. */
+enum core_wish { CORE_WISH_NONE, CORE_WISH_SMALL_INPUT, CORE_WISH_SHORT_RUN, CORE_WISH_LARGE_MEMORY };
+#define CORE_WISHES_MAX 3 /* numbers as in drover.proto */
+
 struct core_offer {
         const char *agent, *queue;
         uint64_t serial;
@@ -196,6 +200,7 @@ struct core_offer {
         const struct str *owners; /* name@domain, *@domain, or "!name@domain why not"; empty: anybody's */
         size_t owner_count;
         struct str filesystem_domain, hostname; /* put into the ad where it has none */
+        enum core_wish wishes[CORE_WISHES_MAX]; /* the weightier first; behind the last: CORE_WISH_NONE */
 };
 int core_offer(struct core *c, const struct core_offer *o, struct err *err); /* 0, CORE_INVALID */
 void core_withdraw(struct core *c, const char *agent, const char *queue);

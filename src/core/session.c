@@ -240,6 +240,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->ad = ad;
         q->serial = o->serial;
         set_owners(q, o);
+        memcpy(q->wishes, o->wishes, sizeof(q->wishes));
         learn_references(c, q);
         /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;

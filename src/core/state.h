@@ -207,6 +207,7 @@ struct queue {
         int64_t taken_cpus, taken_memory_mib,
                 taken_disk_kib; /* by attempts that the agent has not accepted yet */
         uint32_t taken_jobs;
+        enum core_wish wishes[CORE_WISHES_MAX];
         struct queue_resource *resources;
         unsigned resource_count;
         char **owners;

@@ -336,17 +336,64 @@ static void test_cached_bytes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
+/* A queue's wishes choose among jobs of one priority, the weightier wish first. */
+static void test_wishes(void **state)
+{
+        static const char *const small[] = {"RequestMemory", "10", "ExpectedRunTime", "100", NULL};
+        static const char *const large[] = {"RequestMemory", "90", "ExpectedRunTime", "100", NULL};
+        static const char *const brief[] = {"RequestMemory", "20", "ExpectedRunTime", "5", NULL};
+        static const char *const first[] = {
+                "RequestMemory", "30", "ExpectedRunTime", "500", "JobPrio", "1", NULL};
+        struct core *c = *state;
+        struct core_offer o = {.agent = "n",
+                               .queue = "q",
+                               .serial = 1,
+                               .ad = STR("[Cpus=1; Memory=100; Disk=100]"),
+                               .jobs_max = 1,
+                               .wishes = {CORE_WISH_LARGE_MEMORY}};
+
+        test_submit(c, "ann@lab", 1, small);
+        test_submit(c, "ann@lab", 2, large);
+        test_submit(c, "ann@lab", 1, brief);
+        test_submit(c, "ann@lab", 1, first);
+        core_agent_connected(c, "n");
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        expect_assigned(c, "n/q 4 0\n"); /* priority is not theirs to choose */
+        o.agent = "m";
+        core_agent_connected(c, "m");
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        expect_assigned(c, "m/q 2 0\n");
+        o.agent = "o";
+        o.wishes[0] = CORE_WISH_SHORT_RUN;
+        o.wishes[1] = CORE_WISH_LARGE_MEMORY;
+        core_agent_connected(c, "o");
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        expect_assigned(c, "o/q 3 0\n");
+        o.agent = "p";
+        core_agent_connected(c, "p");
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        expect_assigned(c, "p/q 2 1\n"); /* as short as the other, and larger */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_job_finds_its_files),  TEST(test_bytes_not_files),
-                TEST(test_rank_goes_first),      TEST(test_faster_link_and_cheaper_place),
-                TEST(test_place_gets_its_jobs),  TEST(test_places_leave_each_other_theirs),
-                TEST(test_store_concurrency),    TEST(test_explanation_agrees),
-                TEST(test_requests_are_level),   TEST(test_waits_for_a_better_place),
-                TEST(test_waits_only_so_long),   TEST(test_goes_when_the_better_place_does),
-                TEST(test_author_does_not_wait), TEST(test_blind),
+                TEST(test_job_finds_its_files),
+                TEST(test_bytes_not_files),
+                TEST(test_rank_goes_first),
+                TEST(test_faster_link_and_cheaper_place),
+                TEST(test_place_gets_its_jobs),
+                TEST(test_places_leave_each_other_theirs),
+                TEST(test_store_concurrency),
+                TEST(test_explanation_agrees),
+                TEST(test_requests_are_level),
+                TEST(test_waits_for_a_better_place),
+                TEST(test_waits_only_so_long),
+                TEST(test_goes_when_the_better_place_does),
+                TEST(test_author_does_not_wait),
+                TEST(test_blind),
                 TEST(test_cached_bytes),
+                cmocka_unit_test_setup_teardown(test_wishes, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

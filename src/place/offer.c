@@ -116,3 +116,13 @@ void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf
                 buf_printf(out, " && (%s)", p->requirements);
         buf_addz(out, " ]");
 }
+
+unsigned offer_wish(struct str word)
+{
+        static const char *const words[] = {"small-input", "short-run", "large-memory"};
+
+        for (unsigned i = 0; i < 3; i++)
+                if (str_eqz(word, words[i]))
+                        return i + 1;
+        return 0;
+}

@@ -35,6 +35,10 @@ struct offer_now {
 /* How many jobs beyond what is free to keep at hand, from the mean time that the last jobs took (0: not
  * known). */
 uint64_t offer_ahead(uint64_t mean_job_ms_x1000, uint64_t cpus_milli);
+/* A wish of an offer by its word: small-input 1, short-run 2, large-memory 3, as in drover.proto; 0: none of
+ * them. */
+unsigned offer_wish(struct str word);
+#define OFFER_WISHES_MAX 3u
 /* Can what the site says in its own words be read? 0, or -EINVAL with err that names which cannot. */
 int offer_check(const struct offer_place *p, struct err *err);
 void offer_ad(const struct offer_place *p, const struct offer_now *now, struct buf *out);

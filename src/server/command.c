@@ -145,6 +145,9 @@ static void set_offer(struct command *c, const Drover__Offer *o)
         c->owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->owners));
         for (size_t i = 0; i < o->n_owners; i++)
                 c->owners[c->owner_count++] = command_text(c, o->owners[i]);
+        for (size_t i = 0, n = 0; i < o->n_wishes && n < CORE_WISHES_MAX; i++)
+                if (o->wishes[i] > DROVER__WISH__WISH_NONE && o->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
+                        c->wishes[n++] = (enum core_wish)o->wishes[i];
 }
 
 static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)

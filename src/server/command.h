@@ -45,6 +45,7 @@ struct command {
         struct str text[6]; /* see the table in command.c */
         struct str *owners;
         size_t owner_count;
+        enum core_wish wishes[CORE_WISHES_MAX];
         struct core_file *files; /* cache delta: added; flag: they are all */
         size_t file_count;
         uint64_t *gone;

@@ -130,6 +130,7 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
         };
         struct err err = {0};
 
+        memcpy(o.wishes, c->wishes, sizeof(o.wishes));
         if (core_offer(s->core, &o, &err) != 0) {
                 log_warn("msg=\"an offer was refused\" agent=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));

@@ -1,13 +1,14 @@
 /* The curve: what an assignment costs as the queue grows, over ten thousand agents and a thousand classes.
  *
  * Ten thousand agents of eight kinds, 16 processors each; a thousand classes, told apart by their memory, in
- * twenty groups by what they demand (architecture, a container engine, conda, a tag); every tenth agent suits no
- * class. Each agent makes an offer in its turn and is given sixteen jobs; before the next one these end, and as
- * many of their classes are submitted, so that the queue stays as deep as it is. Timed are the offers and the
- * matching alone, in processor time of the one thread, events packed as for the log. With a store the time is
- * the clock's, from the first offer until the last assignment is durable, 32 offers in a commit.
+ * twenty groups by what they demand (architecture, a container engine, conda, a tag); every tenth agent suits
+ * no class. Each agent makes an offer in its turn and is given sixteen jobs; before the next one these end,
+ * and as many of their classes are submitted, so that the queue stays as deep as it is. Timed are the offers
+ * and the matching alone, in processor time of the one thread, events packed as for the log. With a store the
+ * time is the clock's, from the first offer until the last assignment is durable, 32 offers in a commit.
  *
- * Prints `name value unit higher|lower` lines. Arguments: depths to measure (default 2000 20000 200000 1000000).
+ * Prints `name value unit higher|lower` lines. Arguments: depths to measure (default 2000 20000 200000
+ * 1000000).
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,11 +24,11 @@
 #include "core/core.h"
 #include "store/store.h"
 
-#define AGENTS       10000u
-#define CLASSES      1000u
-#define JOBS         16u /* an agent takes */
-#define TURN_OFFERS  32u /* in one commit */
-#define START_MS     1700000000000
+#define AGENTS      10000u
+#define CLASSES     1000u
+#define JOBS        16u /* an agent takes */
+#define TURN_OFFERS 32u /* in one commit */
+#define START_MS    1700000000000
 
 struct given {
         char agent[16];
@@ -196,7 +197,8 @@ static void submit(unsigned n, uint64_t jobs)
         number++;
         memcpy(s.uuid, &number, sizeof(number));
         snprintf(requirements, sizeof(requirements),
-                 "%s && TARGET.Disk >= RequestDisk && TARGET.Memory >= RequestMemory && TARGET.Cpus >= RequestCpus",
+                 "%s && TARGET.Disk >= RequestDisk && TARGET.Memory >= RequestMemory && TARGET.Cpus >= "
+                 "RequestCpus",
                  demands[n % 20]);
         snprintf(memory, sizeof(memory), "%u", 100 + n);
         submission_add_attribute(p, STR("Cmd"), STR("\"/usr/bin/analyse\""), false);
@@ -255,8 +257,8 @@ static void offer(unsigned i)
                 "[ %s; OpSys = \"%s\"; Cpus = %u; Memory = 65536; Disk = 100000000; TotalCpus = 16; "
                 "TotalMemory = 65536; TotalDisk = 100000000; LoadAvg = 0.%u; Machine = \"%s.site\"; "
                 "Requirements = LoadAvg < 1.5 && TARGET.RequestCpus <= 16 ]",
-                i % 10 == 9 ? "Arch = \"sparc\"" : places[i % 8], i % 10 == 9 ? "SOLARIS" : "LINUX", JOBS, i % 10,
-                name);
+                i % 10 == 9 ? "Arch = \"sparc\"" : places[i % 8], i % 10 == 9 ? "SOLARIS" : "LINUX", JOBS,
+                i % 10, name);
         must(core_offer(field.core, &o, NULL) == 0, "an offer");
 }
 
@@ -368,7 +370,8 @@ int main(int argc, char **argv)
 
         for (int i = 0; i < count && !getenv("MEM"); i++)
                 bench_core("curve_core", strtoull(depths[i], NULL, 10), 1);
-        if (!getenv("MEM")) bench_core("curve_core_1000_accounts", 50000, 1000);
+        if (!getenv("MEM"))
+                bench_core("curve_core_1000_accounts", 50000, 1000);
         for (int i = 0; i < count; i++)
                 bench_store("curve_memory_store", "memory:", strtoull(depths[i], NULL, 10));
         for (int i = 0; i < count; i++) {
