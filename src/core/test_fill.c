@@ -90,6 +90,16 @@ static void test_without_a_value_for_one_that_one_is_held(void **state)
         assert_null(core_check(c));
 }
 
+static void test_what_the_job_gets_of_a_resource(void **state)
+{
+        struct core *c = *state;
+
+        submit(c, NULL, 1,
+               (const char *const[]){"Args", "\"$$(GPUs) $$(Memory)\"", "RequestGPUs", "2", NULL});
+        offer(c, "n1", PLACE "GPUs = 4]");
+        expect_assigned(c, "n1/default 1 0 GPUs=2 Memory=8000\n");
+}
+
 /* An attribute of the place that is an expression may look at the job. */
 static void test_a_places_expression(void **state)
 {
@@ -191,6 +201,7 @@ int main(void)
                 TEST(test_references_in_items),
                 TEST(test_without_a_value_all_are_held),
                 TEST(test_without_a_value_for_one_that_one_is_held),
+                TEST(test_what_the_job_gets_of_a_resource),
                 TEST(test_a_places_expression),
                 TEST(test_the_next_place_fills_in_its_own),
                 TEST(test_a_restart_keeps_them),

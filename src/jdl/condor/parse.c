@@ -4,6 +4,8 @@
 
 #include "jdl/condor/reader.h"
 
+#define LANGUAGE_MAJOR 23 /* of HTCondor: the version whose commands are known */
+
 int reader_fail(struct reader *r, struct place at, const char *fmt, ...)
 {
         va_list ap;
@@ -79,8 +81,36 @@ static int truth(struct reader *r, struct str text, struct place at, bool *ret)
                            STR_ARG(text));
 }
 
-/* A simple condition of HTCondor's manual: [!] defined NAME, or a truth value. `version` is HTCondor's own.
- */
+/* version OPERATOR MAJOR[.MINOR[.PATCH]]: HTCondor's version, here that whose language is read. */
+static int version_condition(struct reader *r, struct str text, struct place at, bool *ret)
+{
+        static const int64_t own[] = {LANGUAGE_MAJOR, 0, 0};
+        static const struct {
+                const char *text;
+                bool less, same, more;
+        } operators[] = {{">=", false, true, true}, {"<=", true, true, false}, {"==", false, true, false},
+                         {"!=", true, false, true}, {">", false, false, true}, {"<", true, false, false}};
+        struct str rest, part;
+        int64_t asked;
+        int order = 0, parts = 0;
+        size_t i = 0;
+
+        while (i < 6 && !str_starts(text, str_of(operators[i].text)))
+                i++;
+        rest = i < 6 ? str_trim(str_skip(text, strlen(operators[i].text))) : STR_NONE;
+        while (rest.n && parts < 3 && str_cut(&rest, '.', &part) && str_to_i64(part, &asked) == 0) {
+                if (order == 0)
+                        order = (own[parts] > asked) - (own[parts] < asked);
+                parts++;
+        }
+        if (parts == 0 || rest.n)
+                return reader_fail(r, at, "'version " STR_FMT "' is no condition; write version >= 8.9.7",
+                                   STR_ARG(text));
+        *ret = order < 0 ? operators[i].less : order > 0 ? operators[i].more : operators[i].same;
+        return 0;
+}
+
+/* A simple condition of HTCondor's manual: [!] defined NAME, [!] version …, or a truth value. */
 static int condition(struct reader *r, struct str text, struct place at, bool *ret)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
@@ -96,14 +126,14 @@ static int condition(struct reader *r, struct str text, struct place at, bool *r
                 negate = !negate;
                 rest = str_trim(str_skip(rest, 1));
         }
-        if (first_word(rest, "defined", &rest)) {
+        if (str_istarts(rest, STR("version")) && rest.n > 7 && strchr(" \t<>=!", rest.p[7])) {
+                rc = version_condition(r, str_trim(str_skip(rest, 7)), at, ret);
+        } else if (first_word(rest, "defined", &rest)) {
                 struct setting *s = settings_get(r, rest);
 
                 if (s)
                         s->used = true;
                 *ret = s && s->value[0];
-        } else if (first_word(rest, "version", &rest)) {
-                return reader_fail(r, at, "`version` asks for HTCondor's version, which Drover has not");
         } else {
                 rc = truth(r, rest, at, ret);
         }
