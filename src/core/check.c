@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "core/claim.h"
+#include "core/reserve.h"
 
 static char sentence[256];
 
@@ -155,6 +156,9 @@ const char *core_check(struct core *c)
                         if (bad)
                                 return bad;
                 }
+        bad = reserve_invariant(c);
+        if (bad)
+                return bad;
         bad = claim_invariant(c);
         if (!bad)
                 bad = data_invariant(c);

@@ -7,6 +7,7 @@
 
 #include "classad/match.h"
 #include "core/estimate.h"
+#include "core/reserve.h"
 
 /* So many places are compared for a class that names a Rank or reads data; for one to which they differ by
  * speed and price only. */
@@ -30,7 +31,7 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
         if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
-        return need_fits(c, ret_need, q) && agree(c, k, q);
+        return need_fits(c, ret_need, q) && reserve_allows(c, k, q, ret_need) && agree(c, k, q);
 }
 
 /* ---- of several places, for a class */

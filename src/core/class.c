@@ -13,6 +13,7 @@
 #include "core/claim.h"
 #include "core/deferral.h"
 #include "core/order.h"
+#include "core/reserve.h"
 
 struct names {
         struct core *core;
@@ -80,6 +81,7 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->AccountingGroup,
                                 a->AcctGroup,
                                 a->QOS,
+                                a->AllowedExecuteDuration,
                                 a->DeferralTime,
                                 a->DeferralWindow};
         const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
@@ -289,6 +291,7 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
         if (k->idle == more) {
                 class_look_again(c, k);
                 order_class_ready(c, k);
+                reserve_class_ready(c, k);
         }
         order_class_changed(c, k);
 }
@@ -307,6 +310,7 @@ void class_bucket_drained(struct core *c, struct bucket *b, uint64_t fewer)
         if (k->idle == 0) {
                 class_look_no_more(c, k);
                 order_class_gone(c, k);
+                reserve_class_gone(c, k);
         }
         order_class_changed(c, k);
 }

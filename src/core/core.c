@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "core/claim.h"
 #include "core/qos.h"
+#include "core/reserve.h"
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
@@ -60,6 +61,7 @@ void core_free(struct core *c)
         estimates_deinit(c);
         index_free(c->index);
         eta_free(c->eta);
+        reserve_deinit(c);
         agents_free(c);
         free(c->dirty);
         free(c->changed);

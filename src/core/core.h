@@ -127,6 +127,8 @@ struct core_config {
         uint64_t seed;            /* of random() in users' expressions */
         struct share_config share;
         struct order_weights weights;
+        int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
+                                     never */
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
 };
@@ -398,6 +400,15 @@ struct core_account {
 };
 void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_account *a),
                    void *arg); /* by path */
+
+/* Room that is kept for an idle job, see reserve.h. */
+struct core_reservation {
+        const char *agent, *queue;
+        int64_t start_ms; /* Unix milliseconds: when there should be enough */
+        bool first; /* the job is the one that will have it, as it looks now; false: another of its kind */
+};
+int core_job_reservation(struct core *c, uint64_t request, uint32_t member,
+                         struct core_reservation *ret); /* 0; CORE_UNKNOWN: none */
 
 /* What a job's place in the order is made of: points by each, and their sum. */
 struct core_priority {

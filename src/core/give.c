@@ -8,6 +8,7 @@
 #include "core/claim.h"
 #include "core/fill.h"
 #include "core/order.h"
+#include "core/reserve.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
 #define LATE_TRIES 16u
@@ -273,6 +274,7 @@ static void group_hand_out(struct core *c, const struct group *g)
         amounts_print(&more, c->symbols, &g->need.more);
         e.more = buf_view(&more);
         better_given(g->bucket->request, &g->members);
+        reserve_given(c, g->class, g->queue);
         core_emit(c, &e, NULL);
         if (g->values.n) {
                 e.type = EVENT_FILLED;

@@ -46,6 +46,31 @@ bool order_class_level(const struct class *a, const struct class *b)
                class_first_bucket(a)->priority == class_first_bucket(b)->priority;
 }
 
+struct order_mark order_mark_of(const struct class *k)
+{
+        const struct bucket *b = class_first_bucket(k);
+
+        return (struct order_mark){.standing = k->standing,
+                                   .points = b->points,
+                                   .account = k->account->serial,
+                                   .request = b->request->id,
+                                   .priority = b->priority,
+                                   .part = b->part};
+}
+
+bool order_mark_before(const struct order_mark *a, const struct order_mark *b)
+{
+        if (a->standing != b->standing)
+                return a->standing > b->standing;
+        if (a->account != b->account)
+                return a->account < b->account;
+        if (a->points != b->points)
+                return a->points > b->points;
+        if (a->priority != b->priority)
+                return a->priority > b->priority;
+        return a->request != b->request ? a->request < b->request : a->part < b->part;
+}
+
 /* ---- standing */
 
 double order_bucket_points(const struct core *c, const struct bucket *b)

@@ -24,6 +24,9 @@ bool order_class_before(const struct class *a, const struct class *b);
 /* Does the order leave it to the offer which of these two ready classes it takes? */
 bool order_class_level(const struct class *a, const struct class *b);
 
+struct order_mark order_mark_of(const struct class *k);
+bool order_mark_before(const struct order_mark *a, const struct order_mark *b);
+
 /* The class has idle members now and had none; it has none any more; its first bucket may be another. */
 void order_class_ready(struct core *c, struct class *k);
 void order_class_gone(struct core *c, struct class *k);

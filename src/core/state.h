@@ -30,6 +30,7 @@
 
 struct core_agent;
 struct queue;
+struct reservation;
 struct request;
 struct bucket;
 
@@ -155,6 +156,14 @@ struct request {
         uint64_t queued_count;       /* members that have not ended, as counted there */
 };
 
+/* Where a class with idle members stands in the order, or stood; see order.h. */
+struct order_mark {
+        double standing, points;
+        uint64_t account, request;
+        int64_t priority;
+        uint32_t part;
+};
+
 struct class
 {
         char *key;
@@ -173,6 +182,8 @@ struct class
         char *owner;
         struct account *account;
         struct class *account_next, *account_prev; /* of it, while this one has idle members */
+        struct reservation *reserved;              /* NULL: none */
+        int64_t given_ms;                          /* when it was last given something, or became ready */
         const struct qos *qos;                     /* NULL: none */
         double standing;                           /* see order.h */
         struct draws *draws;                       /* units of limits that each member draws */
@@ -212,6 +223,9 @@ struct queue {
         unsigned resource_count;
         char **owners;
         size_t owner_count;
+        struct reservation *reserved; /* NULL: none */
+        struct order_mark passed;     /* of what it was given to lately, what is furthest back */
+        int64_t passed_ms;
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
@@ -267,7 +281,11 @@ struct core {
         struct limits *limits;
         struct limit *some_limit; /* in its line: classes whose limits depend on the place */
         struct shares *shares;
-        struct map *qualities;  /* of service, by name */
+        struct map *qualities; /* of service, by name */
+        struct reservation *reservations;
+        uint32_t reservation_count;
+        int64_t reserve_due_ms;
+        size_t reserve_at;      /* where the next slice of agents begins */
         uint32_t ready_classes; /* with idle members */
         uint32_t wanting;       /* accounts with idle jobs */
         bool order_stale;       /* another account wants something, or one less does */

@@ -2,6 +2,7 @@
  */
 #include "core/better.h"
 #include "core/deferral.h"
+#include "core/reserve.h"
 #include "core/state.h"
 
 #define FILE_SLICE     2000u /* history rows in one call */
@@ -50,7 +51,8 @@ static void forget_old(struct core *c)
 
 int64_t core_tick(struct core *c)
 {
-        int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c);
+        int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c),
+                reserve = reserve_step(c);
 
         if (better < wait)
                 wait = better;
@@ -59,6 +61,8 @@ int64_t core_tick(struct core *c)
 
         if (deferred < wait)
                 wait = deferred;
+        if (reserve < wait)
+                wait = reserve;
         if (history_file_slice(c))
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))

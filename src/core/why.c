@@ -5,6 +5,7 @@
 #include "classad/print.h"
 #include "core/busy.h"
 #include "core/give.h"
+#include "core/reserve.h"
 #include "core/state.h"
 
 /* The queue's ad with all that it has free. */
@@ -107,6 +108,18 @@ struct asking {
         const struct ad *ad;
 };
 
+/* Is its room kept for another job? */
+static bool is_reserved(struct core *c, const struct asking *x, const struct queue *q)
+{
+        const struct bucket *b = request_bucket(c, x->request, x->member);
+        struct need need;
+
+        if (!q->reserved || !b || !b->class || b->class->idle == 0)
+                return false;
+        need_of(c, b->class, x->ad, q->ad, &need);
+        return !reserve_allows(c, b->class, q, &need);
+}
+
 static void ask_queue(struct core *c, const struct asking *x, struct queue *q, struct core_why *w,
                       struct buf *clause, struct buf *value)
 {
@@ -143,6 +156,8 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         if (!q->offers && q->attempt_count == 0)
                 w->verdict = CORE_NOT_OFFERING;
         else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)
+                w->verdict = CORE_BUSY;
+        if (w->verdict == CORE_FITS && is_reserved(c, x, q))
                 w->verdict = CORE_BUSY;
         cost_of(c, request_part(r, x->member, NULL), x->member, q, &w->cost);
         if (w->verdict == CORE_BUSY) {

@@ -163,7 +163,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .periodic_ms = 500,
                                                          .keep_finished_ms = 1000000000,
                                                          .keep_finished = 1000000,
-                                                         .share = {.half_life_ms = 5000}},
+                                                         .share = {.half_life_ms = 5000},
+                                                         .reserve_after_ms = 400},
                                                 .start_ms = 1000000,
                                                 .strict = true};
         struct game g = {.trace = o->trace};

@@ -36,7 +36,7 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
         add(p, "Cmd", "\"/bin/true\"");
         add(p, "Arguments", "\"$(Process)\"");
         add(p, "Requirements", requirements[game_below(g, 4)]);
-        add(p, "RequestCpus", game_chance(g, 80) ? "1" : "2");
+        add(p, "RequestCpus", game_chance(g, 80) ? "1" : game_chance(g, 80) ? "2" : "6");
         add(p, "JobPrio", t->priority);
         if (game_chance(g, 20))
                 add(p, "Rank", "TARGET.Speed");
@@ -48,6 +48,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add(p, "PeriodicRelease", "NumJobStarts < 5");
         if (game_chance(g, 5))
                 add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
+        if (game_chance(g, 30))
+                add(p, "AllowedExecuteDuration", "1");
         if (game_chance(g, 10))
                 add(p, "QOS", "\"urgent\"");
         if (game_chance(g, 40))

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "server/api/limits.h"
+#include "server/api/order.h"
 #include "server/api/place.h"
 #include "server/api/route.h"
 #include "server/ids.h"
@@ -52,6 +54,55 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
         limit_say(&text, core, &l, units);
         json_str(j, buf_view(&text));
         return true;
+}
+
+/* Its place in the order, and what is kept for it. */
+static void explain_turn(struct json *j, struct core *core, const struct core_job *job)
+{
+        struct core_reservation r;
+        struct core_priority p;
+
+        if (core_job_reservation(core, job->request, job->member, &r) == 0) {
+                BUF_CLEANUP struct buf when = {0};
+                int64_t in_s = (r.start_ms - clock_wall_ms() + 999) / 1000;
+
+                buf_printf(&when,
+                           in_s <= 0    ? "now"
+                           : in_s < 120 ? "in %lld s"
+                                        : "in about %lld min",
+                           (long long)(in_s < 120 ? in_s : (in_s + 30) / 60));
+                say(j, "%s has a reservation at queue %s of agent %s, where there should be room %s.",
+                    r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&when));
+        }
+        if (core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
+                say(j, "%llu idle jobs go before it in the order: `drover priority` shows why.",
+                    (unsigned long long)p.ahead);
+}
+
+static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
+{
+        struct core_reservation r;
+        struct core_priority p;
+
+        json_key(j, "reservation");
+        if (core_job_reservation(core, request, member, &r) == 0) {
+                json_open(j, '{');
+                json_kstrz(j, "agent", r.agent);
+                json_kstrz(j, "queue", r.queue);
+                json_kint(j, "start_ms", r.start_ms);
+                json_kbool(j, "first", r.first);
+                json_close(j, '}');
+        } else {
+                json_null(j);
+        }
+        json_key(j, "priority");
+        if (core_job_priority(core, request, member, &p) == 0) {
+                json_open(j, '{');
+                priority_write(j, &p);
+                json_close(j, '}');
+        } else {
+                json_null(j);
+        }
 }
 
 static void explain_idle(struct json *j, const struct why *w, bool full, bool limited)
@@ -128,9 +179,10 @@ static void on_change(void *arg, const struct core_change *x)
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
-        if (job->state == JOB_IDLE)
+        if (job->state == JOB_IDLE) {
                 explain_idle(j, w, full, explain_limit(j, core, job));
-        else if (job->state == JOB_HELD)
+                explain_turn(j, core, job);
+        } else if (job->state == JOB_HELD)
                 say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
                     STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode);
         else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
@@ -191,6 +243,7 @@ static void look(struct server *s, struct call *c)
         json_close(&hints.j, ']');
         json_close(&j, ']');
         write_eta(&j, s->core, request, member);
+        write_turn(&j, s->core, request, member);
         json_key(&j, "agents");
         json_raw(&j, buf_view(&agents));
         json_key(&j, "changes");

@@ -1,0 +1,319 @@
+/* Who was passed over is seen from what queues were given: each queue keeps the mark of the class furthest
+ * back in the order that it was given to lately. A class that is hungry and stands before that mark was
+ * passed over there; one that is behind everything that is given waits for its turn, and gets no reservation.
+ */
+#include "core/reserve.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "core/claim.h"
+
+#define STEP_MS        5000
+#define AFTER_MS       600000
+#define RESERVED_MAX   16u   /* at a time */
+#define QUEUES_SLICE   500u  /* looked at in one step */
+#define PLACES_TRIED   32u   /* of these, asked in full */
+#define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
+
+static int64_t after_ms(const struct core *c)
+{
+        return c->config.reserve_after_ms ? c->config.reserve_after_ms : AFTER_MS;
+}
+
+/* ---- when there will be room */
+
+struct ending {
+        int64_t at_ms, cpus, memory_mib;
+};
+
+static int64_t ends_ms(struct core *c, const struct job *j)
+{
+        const struct part *p = request_part(j->request, j->member, NULL);
+        int64_t ran = job_state_runs(j->state) && j->started_ms ? c->now_ms - j->started_ms : 0;
+
+        if (!job_state_runs(j->state) || !j->started_ms)
+                return c->now_ms + START_SLACK_MS +
+                       (p->template->allowed_ms ? p->template->allowed_ms
+                                                : estimate_left_ms(c, p, j->queue, 0));
+        if (p->template->allowed_ms)
+                return j->started_ms + p->template->allowed_ms > c->now_ms
+                               ? j->started_ms + p->template->allowed_ms
+                               : c->now_ms;
+        return c->now_ms + estimate_left_ms(c, p, j->queue, ran);
+}
+
+static int by_time(const void *x, const void *y)
+{
+        const struct ending *a = x, *b = y;
+
+        return (a->at_ms > b->at_ms) - (a->at_ms < b->at_ms);
+}
+
+/* What the queue has in all, less what attempts hold that end after at_ms (INT64_MIN: all of them). */
+static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_t *ret_cpus,
+                    int64_t *ret_memory_mib)
+{
+        *ret_cpus = q->total_cpus;
+        *ret_memory_mib = q->total_memory_mib;
+        for (const struct job *j = q->attempts; j; j = j->next)
+                if (at_ms == INT64_MIN || ends_ms(c, j) > at_ms) {
+                        *ret_cpus -= j->cpus;
+                        *ret_memory_mib -= (int64_t)j->memory_mib;
+                }
+}
+
+/* When the queue will have room for this. INT64_MAX: never. */
+static int64_t room_ms(struct core *c, const struct queue *q, const struct need *need)
+{
+        struct ending *all;
+        int64_t cpus, memory_mib, at_ms = c->now_ms;
+        size_t n = 0;
+
+        if (need->cpus > q->total_cpus || need->memory_mib > q->total_memory_mib ||
+            q->total_cpus == INT64_MAX)
+                return INT64_MAX;
+        all = mem_array(NULL, q->attempt_count + 1, sizeof(*all));
+        for (const struct job *j = q->attempts; j; j = j->next)
+                all[n++] = (struct ending){ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
+        if (n > 1)
+                qsort(all, n, sizeof(*all), by_time);
+        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        for (size_t i = 0; i < n && (cpus < need->cpus || memory_mib < need->memory_mib); i++) {
+                cpus += all[i].cpus;
+                memory_mib += all[i].memory_mib;
+                at_ms = all[i].at_ms;
+        }
+        free(all);
+        return at_ms;
+}
+
+/* ---- what others may have of it */
+
+bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need)
+{
+        const struct reservation *r = q->reserved;
+        const struct bucket *b;
+        int64_t cpus, memory_mib, allowed_ms;
+
+        if (!r || r->class == k)
+                return true;
+        b = class_first_bucket(k);
+        allowed_ms = b->request->parts[b->part].template->allowed_ms;
+        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        if (cpus < need->cpus || memory_mib < need->memory_mib)
+                return false; /* it would not start at once */
+        if (allowed_ms && c->now_ms + START_SLACK_MS + allowed_ms <= r->start_ms)
+                return true;
+        free_at(c, q, r->start_ms, &cpus, &memory_mib);
+        return cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib;
+}
+
+/* ---- making and ending them */
+
+static void end(struct core *c, struct reservation *r)
+{
+        struct reservation **at = &c->reservations;
+
+        while (*at != r)
+                at = &(*at)->next;
+        *at = r->next;
+        c->reservation_count--;
+        r->class->reserved = NULL;
+        r->queue->reserved = NULL;
+        if (r->queue->offers && r->queue->jobs_left > 0)
+                queue_look_again(c, r->queue);
+        free(r);
+}
+
+void reserve_given(struct core *c, struct class *k, struct queue *q)
+{
+        struct order_mark mark = order_mark_of(k);
+
+        k->given_ms = c->now_ms;
+        if (k->reserved)
+                end(c, k->reserved);
+        if (c->now_ms - q->passed_ms > after_ms(c) || order_mark_before(&q->passed, &mark)) {
+                q->passed = mark;
+                q->passed_ms = c->now_ms;
+        }
+}
+
+void reserve_class_ready(struct core *c, struct class *k)
+{
+        k->given_ms = c->now_ms;
+}
+
+void reserve_class_gone(struct core *c, struct class *k)
+{
+        if (k->reserved)
+                end(c, k->reserved);
+}
+
+static bool is_hungry(struct core *c, const struct class *k)
+{
+        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) && claim_room(k, k->draws, NULL) > 0 &&
+               !k->draws_bad;
+}
+
+/* Of the hungry classes the one that is next in the order; NULL: there is none. */
+static struct class *hungriest(struct core *c, const struct account *a)
+{
+        struct class *best = NULL;
+
+        for (struct class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
+                if (is_hungry(c, k) && (!best || order_class_before(k, best)))
+                        best = k;
+        for (const struct account *b = a->children; b; b = b->next) {
+                struct class *k = b->ready ? hungriest(c, b) : NULL;
+
+                if (k && (!best || order_class_before(k, best)))
+                        best = k;
+        }
+        return best;
+}
+
+struct place {
+        struct queue *queue;
+        struct need need;
+        int64_t start_ms;
+};
+
+static int by_start(const void *x, const void *y)
+{
+        const struct place *a = x, *b = y;
+
+        if (a->start_ms != b->start_ms)
+                return a->start_ms < b->start_ms ? -1 : 1;
+        return strcmp(a->queue->agent->name, b->queue->agent->name);
+}
+
+/* Was this queue given to somebody behind the class, and is it large enough? */
+static bool could_have_been(struct core *c, const struct class *k, const struct queue *q, struct place *ret)
+{
+        struct order_mark mark = order_mark_of(k);
+
+        if (q->reserved || !q->agent->connected || !q->ad || !queue_allows_owner(q, k->owner) ||
+            (k->labels & ~q->agent->cleared) || c->now_ms - q->passed_ms > after_ms(c) ||
+            !order_mark_before(&mark, &q->passed))
+                return false;
+        need_of(c, k, k->ad, q->ad, &ret->need);
+        ret->start_ms = room_ms(c, q, &ret->need);
+        ret->queue = (struct queue *)q;
+        return ret->start_ms != INT64_MAX;
+}
+
+static void reserve_at(struct core *c, struct class *k, const struct place *p)
+{
+        struct reservation *r = mem_new(struct reservation);
+
+        *r = (struct reservation){.class = k,
+                                  .queue = p->queue,
+                                  .need = p->need,
+                                  .start_ms = p->start_ms,
+                                  .next = c->reservations};
+        c->reservations = r;
+        c->reservation_count++;
+        k->reserved = r;
+        p->queue->reserved = r;
+}
+
+/* Looks at a slice of the queues; the next step looks at those behind it. */
+static void reserve_for(struct core *c, struct class *k)
+{
+        struct place *found = mem_array(NULL, QUEUES_SLICE, sizeof(*found));
+        size_t at = c->reserve_at, n = 0;
+        unsigned looked = 0;
+        void *value;
+
+        while (looked < QUEUES_SLICE) {
+                if (!map_next(c->agents, &at, NULL, &value)) {
+                        at = 0;
+                        break;
+                }
+                for (struct queue *q = ((struct core_agent *)value)->queues; q && looked < QUEUES_SLICE;
+                     q = q->next) {
+                        looked++;
+                        n += could_have_been(c, k, q, &found[n]);
+                }
+        }
+        c->reserve_at = at;
+        if (n > 1)
+                qsort(found, n, sizeof(*found), by_start);
+        for (size_t i = 0; i < n && i < PLACES_TRIED; i++) {
+                struct ad *whole = queue_whole_ad(c, found[i].queue);
+                bool yes = queue_would_take(c, k->ad, whole);
+
+                ad_free(whole);
+                if (yes) {
+                        reserve_at(c, k, &found[i]);
+                        break;
+                }
+        }
+        eval_reset(&c->eval);
+        free(found);
+}
+
+int64_t reserve_step(struct core *c)
+{
+        struct class *k;
+
+        if (c->config.shadow || c->config.reserve_after_ms < 0)
+                return INT64_MAX;
+        if (c->now_ms < c->reserve_due_ms)
+                return c->reserve_due_ms - c->now_ms;
+        c->reserve_due_ms = c->now_ms + (after_ms(c) < STEP_MS ? after_ms(c) : STEP_MS);
+        for (struct reservation *r = c->reservations, *next; r; r = next) {
+                next = r->next;
+                r->start_ms = r->queue->agent->connected ? room_ms(c, r->queue, &r->need) : INT64_MAX;
+                if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0)
+                        end(c, r);
+        }
+        k = c->reservation_count < RESERVED_MAX ? hungriest(c, shares_root(c->shares)) : NULL;
+        if (k)
+                reserve_for(c, k);
+        return c->reserve_due_ms - c->now_ms;
+}
+
+void reserve_deinit(struct core *c)
+{
+        while (c->reservations) {
+                struct reservation *r = c->reservations;
+
+                c->reservations = r->next;
+                free(r);
+        }
+}
+
+const char *reserve_invariant(const struct core *c)
+{
+        uint32_t n = 0;
+
+        for (const struct reservation *r = c->reservations; r; r = r->next) {
+                n++;
+                if (r->class->reserved != r || r->queue->reserved != r || r->class->idle == 0)
+                        return "a reservation is for a class that waits for nothing, or is not known to its "
+                               "queue";
+        }
+        return n == c->reservation_count ? NULL : "reservations are counted wrongly";
+}
+
+/* ---- looking */
+
+int core_job_reservation(struct core *c, uint64_t request, uint32_t member, struct core_reservation *ret)
+{
+        struct request *r = request_find(c, request);
+        const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
+        const struct reservation *x = b && b->class && set_has(&b->idle, member) ? b->class->reserved : NULL;
+
+        if (!x)
+                return CORE_UNKNOWN;
+        *ret = (struct core_reservation){
+                .agent = x->queue->agent->name,
+                .queue = x->queue->name,
+                .start_ms = x->start_ms,
+                .first = set_first(&class_first_bucket(b->class)->idle) == member &&
+                         class_first_bucket(b->class) == b,
+        };
+        return 0;
+}

@@ -1,0 +1,37 @@
+/* reserve: room kept at a queue for a job that would never find it; for the files of core/ only.
+ *
+ * A job that asks for much of a place loses it again and again to small ones that are given what becomes
+ * free. A class that was given nothing for a while (core_config.reserve_after_ms) while queues that could run
+ * it went to classes behind it in the order gets a *reservation*: at the queue where enough attempts will
+ * have ended soonest, from then on. What an attempt's author allows it to run (AllowedExecuteDuration) is
+ * when it ends, else what jobs like it took.
+ *
+ * Others are given that queue's room meanwhile only where this cannot delay the reserved job: when they start
+ * at once and are allowed to run until then at most, or when there is room for both then. A queue has one
+ * reservation, a class one.
+ *
+ * Reservations are plans: no event, in no snapshot; after a restart they are made again.
+ */
+#pragma once
+#include "core/need.h"
+#include "core/order.h"
+
+struct reservation {
+        struct class *class;
+        struct queue *queue;
+        struct need need;
+        int64_t start_ms; /* Unix milliseconds */
+        struct reservation *next;
+};
+
+/* May a job of this class that needs so much be given to this queue now? */
+bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
+/* The class is about to be given something at this queue. */
+void reserve_given(struct core *c, struct class *k, struct queue *q);
+void reserve_class_ready(struct core *c, struct class *k); /* it has idle members now */
+void reserve_class_gone(struct core *c, struct class *k);  /* it has none any more */
+/* From time to time: makes one, and looks at those that there are. Milliseconds until it wants to be called.
+ */
+int64_t reserve_step(struct core *c);
+void reserve_deinit(struct core *c);
+const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */

@@ -1,0 +1,249 @@
+/* A wide job among narrow ones, on one machine in virtual time: when it starts, and what runs meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/state.h"
+#include "core/test_help.h"
+
+#define CPUS    8
+#define STEP_MS 10000
+#define WIDE    1u /* the number of the wide job's request */
+
+struct run {
+        uint64_t request;
+        uint32_t member;
+        int64_t end_ms;
+        int64_t cpus;
+};
+struct machine {
+        struct core *core;
+        struct run runs[64];
+        size_t count;
+        unsigned random;
+        unsigned narrow; /* jobs that were started */
+        int64_t wide_ms; /* when the wide job started; 0: not yet */
+        bool wide_is_over;
+};
+
+static unsigned below(struct machine *m, unsigned n)
+{
+        m->random ^= m->random << 13;
+        m->random ^= m->random >> 17;
+        m->random ^= m->random << 5;
+        return (m->random >> 8) % n;
+}
+
+static int64_t allowed_s(const struct core *c, uint64_t request)
+{
+        return request_find(c, request)->parts[0].template->allowed_ms / 1000;
+}
+
+/* Every job runs as long as it may, or a part of that. */
+static void take(struct machine *m, uint64_t request, uint32_t member)
+{
+        struct core *c = m->core;
+        struct set one = {0};
+        struct core_attempts a = {request, request_job(request_find(c, request), member)->fence, &one};
+        int64_t may_s = allowed_s(c, request);
+
+        assert_true(m->count < 64);
+        set_add(&one, member);
+        core_accepted(c, "n1", &a);
+        core_started(c, "n1", &a, c->now_ms);
+        set_deinit(&one);
+        m->runs[m->count++] = (struct run){
+                .request = request,
+                .member = member,
+                .end_ms = c->now_ms + 1000 * (below(m, 2) ? may_s : 1 + below(m, (unsigned)may_s)),
+                .cpus = request_job(request_find(c, request), member)->cpus,
+        };
+        if (request == WIDE)
+                m->wide_ms = c->now_ms;
+        else
+                m->narrow++;
+}
+
+static void take_all(struct machine *m)
+{
+        struct buf BUF_CLEANUP text = {0};
+        struct str rest, line, word;
+
+        buf_str(&text, buf_view(&bare_assigned));
+        buf_reset(&bare_assigned);
+        rest = buf_view(&text);
+        while (rest.n && str_cut(&rest, '\n', &line)) {
+                struct set members = {0};
+                uint64_t request;
+
+                if (line.n == 0)
+                        continue;
+                str_word(&line, &word);
+                str_word(&line, &word);
+                assert_int_equal(str_to_u64(word, &request), 0);
+                assert_int_equal(set_parse(&members, str_trim(line), 1 << 20), 0);
+                SET_FOREACH (&members, member)
+                        take(m, request, (uint32_t)member);
+                set_deinit(&members);
+        }
+}
+
+static void step(struct machine *m)
+{
+        struct core *c = m->core;
+        const char *bad;
+        char ad[128];
+        int64_t used = 0;
+
+        pass_time(c, STEP_MS);
+        core_renew(c, "n1");
+        for (size_t i = 0; i < m->count;)
+                if (m->runs[i].end_ms <= c->now_ms) {
+                        m->wide_is_over |= m->runs[i].request == WIDE;
+                        ended(c, "n1", m->runs[i].request, m->runs[i].member);
+                        m->runs[i] = m->runs[--m->count];
+                } else {
+                        used += m->runs[i++].cpus;
+                }
+        snprintf(ad, sizeof(ad),
+                 "[ Cpus = %d; Memory = 8000; Disk = 100000; TotalCpus = %d; TotalMemory = 8000 ]",
+                 (int)(CPUS - used), CPUS);
+        offer(c, "n1", ad);
+        core_tick(c);
+        core_match(c);
+        bad = core_check(c);
+        if (bad)
+                fail_msg("%s", bad);
+        take_all(m);
+}
+
+static void fill(struct machine *m)
+{
+        submit(m->core, NULL, 1,
+               (const char *const[]){"RequestCpus", "8", "RequestMemory", "100", "AllowedExecuteDuration",
+                                     "600", "JobPrio", "5", NULL});
+        for (unsigned i = 0; i < 300; i++) {
+                char allowed[16];
+
+                snprintf(allowed, sizeof(allowed), "%u", (1 + below(m, 9)) * 120);
+                submit(m->core, NULL, 4,
+                       (const char *const[]){"RequestCpus", below(m, 3) ? "1" : "2", "RequestMemory", "100",
+                                             "AllowedExecuteDuration", allowed, NULL});
+        }
+}
+
+/* Narrow jobs fill the machine before the wide one is released. */
+static void begin(struct machine *m, struct core *c, unsigned seed)
+{
+        struct core_command hold = {.action = CORE_ACT_HOLD, .request = WIDE};
+        uint64_t n;
+
+        *m = (struct machine){.core = c, .random = seed * 7919};
+        fill(m);
+        assert_int_equal(core_act(c, &hold, &n, NULL), 0);
+        step(m);
+        hold.action = CORE_ACT_RELEASE;
+        assert_int_equal(core_act(c, &hold, &n, NULL), 0);
+}
+
+static void test_it_starts_when_it_was_said_at_the_latest(void **state)
+{
+        unsigned backfilled = 0, promised = 0;
+
+        (void)state;
+        for (unsigned seed = 1; seed <= 25; seed++) {
+                struct core_reservation r = {.start_ms = 0};
+                struct machine m;
+                void *core;
+                int64_t promised_ms = 0;
+                unsigned before = 0;
+
+                bare_core(&core);
+                begin(&m, core, seed);
+                for (unsigned i = 0; i < 1000 && !m.wide_ms; i++) {
+                        step(&m);
+                        if (promised_ms || core_job_reservation(core, WIDE, 0, &r) != 0)
+                                continue;
+                        assert_string_equal(r.agent, "n1");
+                        assert_true(r.first);
+                        promised_ms = r.start_ms;
+                        before = m.narrow;
+                }
+                assert_true(m.wide_ms > 0); /* without one, now and then: all others may end at once */
+                assert_true(!promised_ms || m.wide_ms <= promised_ms + STEP_MS);
+                promised += promised_ms > 0;
+                backfilled += promised_ms ? m.narrow - before : 0;
+                for (unsigned i = 0; i < 100 && !m.wide_is_over; i++)
+                        step(&m);
+                step(&m);
+                assert_true(m.wide_is_over && m.count > 0); /* and then it is theirs again */
+                bare_core_free(&core);
+        }
+        assert_true(promised > 15);
+        assert_true(backfilled > 50); /* those that end in time went on being started */
+}
+
+static void test_without_a_reservation_it_starves(void **state)
+{
+        struct machine m;
+
+        begin(&m, *state, 3);
+        m.core->config.reserve_after_ms = -1;
+        for (unsigned i = 0; i < 1000; i++)
+                step(&m);
+        assert_int_equal(m.wide_ms, 0);
+}
+
+static void test_who_is_behind_all_others_gets_none(void **state)
+{
+        struct core_command low = {.action = CORE_ACT_PRIORITY, .request = WIDE, .value = -5};
+        struct core_reservation r;
+        struct machine m;
+        uint64_t n;
+
+        begin(&m, *state, 4);
+        assert_int_equal(core_act(m.core, &low, &n, NULL), 0);
+        for (unsigned i = 0; i < 300; i++) {
+                step(&m);
+                assert_int_equal(core_job_reservation(m.core, WIDE, 0, &r), CORE_UNKNOWN);
+        }
+}
+
+static void test_a_reservation_ends_with_its_reason(void **state)
+{
+        struct core_command rm = {.action = CORE_ACT_REMOVE, .request = WIDE};
+        struct core_reservation r;
+        struct machine m;
+        uint64_t n;
+
+        begin(&m, *state, 5);
+        for (unsigned i = 0; i < 200 && core_job_reservation(m.core, WIDE, 0, &r) != 0; i++)
+                step(&m);
+        assert_int_equal(core_job_reservation(m.core, WIDE, 0, &r), 0);
+        core_agent_away(m.core, "n1");
+        pass_time(m.core, 10000);
+        core_tick(m.core);
+        assert_int_equal(core_job_reservation(m.core, WIDE, 0, &r), CORE_UNKNOWN);
+        step(&m);
+        for (unsigned i = 0; i < 200 && core_job_reservation(m.core, WIDE, 0, &r) != 0; i++)
+                step(&m);
+        assert_int_equal(core_act(m.core, &rm, &n, NULL), 0);
+        assert_null(m.core->reservations);
+        assert_null(core_check(m.core));
+}
+
+int main(void)
+{
+#define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_it_starts_when_it_was_said_at_the_latest),
+                STORY(test_without_a_reservation_it_starves),
+                STORY(test_who_is_behind_all_others_gets_none),
+                STORY(test_a_reservation_ends_with_its_reason),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
