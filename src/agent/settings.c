@@ -71,6 +71,7 @@ void settings_copy(struct settings t, void *to, const void *from)
                 } else if (is_list(s->kind)) {
                         const struct config_list *l = src;
                         struct config_list *copy = d;
+                        settings_clear(to, s); /* two settings may be one list: tag and tags */
                         for (copy->n = 0; copy->n < l->n; copy->n++)
                                 copy->v[copy->n] = mem_dupz(l->v[copy->n]);
                 } else if (s->kind == SETTING_POLICY) {
