@@ -390,7 +390,8 @@ static void on_got(void *arg, const struct move_answer *answer)
         if (e) {
                 if (answer->tries == 1)
                         stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
-                log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(f->url)),
+                MEM_CLEANUP char *url = move_url_shown(f->url);
+                log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(url)),
                          (unsigned long long)e->size, (unsigned long long)answer->moved,
                          (unsigned long long)answer->took_us / 1000);
                 fetch_end(f, e, 0, NULL);

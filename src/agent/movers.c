@@ -105,8 +105,9 @@ static void mover_lost(struct mover *v, const char *how)
                 return;
         all->busy -= is_long(m);
         m->mover = NULL;
+        MEM_CLEANUP char *url = move_url_shown(m->task.url);
         log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=%s", how, move_op_names[m->task.op],
-                 LOG_TEXT(str_of(m->task.url)));
+                 LOG_TEXT(str_of(url)));
         if (++m->lives < LIVES) {
                 m->next = all->first;
                 all->first = m;
@@ -115,7 +116,7 @@ static void mover_lost(struct mover *v, const char *how)
         } else {
                 struct move_answer failed = {.status = MOVE_FAILED, .error = EIO, .tries = LIVES};
                 snprintf(failed.text, sizeof(failed.text), "cannot %s %s: what did it %s",
-                         move_op_names[m->task.op], m->task.url ? m->task.url : "it", how);
+                         move_op_names[m->task.op], *url ? url : "it", how);
                 m->done(m->arg, &failed);
                 move_free(m);
         }
@@ -264,7 +265,8 @@ static void begin(struct agent *a, struct move *m)
         int r = v ? move_send_task(v->socket, &m->task, m->fd) : -EIO;
         if (r < 0) {
                 struct move_answer failed = {.status = MOVE_FAILED, .error = EIO};
-                snprintf(failed.text, sizeof(failed.text), "cannot start a transfer of %s: %s", m->task.url,
+                MEM_CLEANUP char *url = move_url_shown(m->task.url);
+                snprintf(failed.text, sizeof(failed.text), "cannot start a transfer of %s: %s", url,
                          *err.text ? err.text : strerror(-r));
                 if (v)
                         mover_free(v);

@@ -84,7 +84,8 @@ static void on_sent(void *arg, const struct move_answer *answer)
         if (answer->tries == 1)
                 stores_measured(at->a, stores_of(at->a, str_of(url)), PROBE_OUT, answer->moved,
                                 answer->took_us);
-        log_info("msg=sent url=%s bytes=%llu ms=%llu", LOG_TEXT(str_of(url)),
+        MEM_CLEANUP char *shown = move_url_shown(url);
+        log_info("msg=sent url=%s bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
                  (unsigned long long)answer->size, (unsigned long long)answer->took_us / 1000);
         at->bytes_out += answer->size;
         s->index++;

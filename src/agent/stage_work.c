@@ -299,7 +299,7 @@ int stage_work_do(struct stage_work *w, struct stage_file *f)
         if (stage_work_is_url(f->to)) {
                 r = w->data >= 0 ? hash_file(w, f) : look_at(w, f);
                 if (r < 0)
-                        err_set(&w->err, r, "cannot send the output %s to %s: %s", f->from, f->to,
+                        err_set(&w->err, r, "cannot send the output %s to its URL: %s", f->from,
                                 r == -EINVAL || r == -EISDIR ? "it is no regular file" : strerror(-r));
         } else if (w->kind == STAGE_OUT) {
                 r = move_out(w->sandbox, f->from, f->to, w->fence, false, &w->bytes, &w->err);

@@ -29,6 +29,21 @@ void move_task_copy(struct move_task *to, const struct move_task *from)
         to->url = mem_dupz(from->url);
 }
 
+char *move_url_shown(const char *url)
+{
+        struct str u = str_of(url), authority, rest;
+        ptrdiff_t start = str_search(u, STR("://")), at;
+        BUF_CLEANUP struct buf b = {0};
+        if (start < 0)
+                return mem_dupz(url ? url : "");
+        rest = str_skip(u, (size_t)start + 3);
+        str_cut(&rest, '/', &authority);
+        at = str_rfind(authority, '@');
+        buf_str(&b, str_head(u, (size_t)start + 3));
+        buf_str(&b, str_skip(u, (size_t)(start + 3 + at + 1)));
+        return buf_take(&b);
+}
+
 /* ---- as bytes */
 
 static void pack_facts(const struct move_facts *f, struct buf *out)

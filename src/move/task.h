@@ -58,6 +58,9 @@ struct move_answer {
         char text[512];
 };
 
+/* A URL for people and logs: without the user and password that may stand in it. The caller's. */
+char *move_url_shown(const char *url);
+
 void move_task_init(struct move_task *t, enum move_op op);
 void move_task_deinit(struct move_task *t);
 void move_task_copy(struct move_task *to, const struct move_task *from);

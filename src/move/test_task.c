@@ -121,10 +121,27 @@ static void a_descriptor_goes_along(void **state)
         close(fd);
 }
 
+static void passwords_are_not_shown(void **state)
+{
+        static const char *const cases[][2] = {
+                {"https://ann:secret@h/a@b", "https://h/a@b"},
+                {"ftp://h/x", "ftp://h/x"},
+                {"sftp://ann@h", "sftp://h"},
+                {"/a/b", "/a/b"},
+                {"http://h?u=a@b", "http://b"},
+                {"", ""},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                MEM_CLEANUP char *shown = move_url_shown(cases[i][0]);
+                assert_string_equal(shown, cases[i][1]);
+        }
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(packets_keep_everything),
-                                           cmocka_unit_test(torn_packets_are_refused),
-                                           cmocka_unit_test(a_descriptor_goes_along)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(packets_keep_everything), cmocka_unit_test(torn_packets_are_refused),
+                cmocka_unit_test(a_descriptor_goes_along), cmocka_unit_test(passwords_are_not_shown)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

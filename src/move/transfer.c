@@ -208,6 +208,7 @@ static void tell_failure(const struct move_task *task, struct move_answer *a, in
                          const struct err *last, double seconds)
 {
         BUF_CLEANUP struct buf b = {0};
+        MEM_CLEANUP char *url = move_url_shown(task->url);
         a->status = MOVE_FAILED;
         a->error = errno_of(r);
         if (task->op == MOVE_CHECK)
@@ -217,7 +218,7 @@ static void tell_failure(const struct move_task *task, struct move_answer *a, in
                            task->op == MOVE_GET   ? "fetch"
                            : task->op == MOVE_PUT ? "send to"
                                                   : "reach",
-                           task->url, first->text);
+                           url, first->text);
         if (a->tries > 1)
                 buf_printf(&b, " (tried %u times in %.0f s%s%s)", a->tries, seconds,
                            strcmp(first->text, last->text) ? "; at last: " : "",
@@ -270,13 +271,14 @@ void transfer_run(const struct mover_config *c, const struct move_task *task, in
         *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY};
         t.found.size = MOVE_SIZE_ANY;
         if (!k && task->op != MOVE_CHECK) {
-                struct str scheme = mover_scheme(str_of(task->url));
+                MEM_CLEANUP char *url = move_url_shown(task->url);
+                struct str scheme = mover_scheme(str_of(url));
                 answer->status = MOVE_FAILED;
                 answer->error = EPROTONOSUPPORT;
                 snprintf(answer->text, sizeof(answer->text),
                          "%s: nothing here knows %s" STR_FMT
                          "; an agent's `movers` name programs for further schemes",
-                         task->url, scheme.n ? "the scheme " : "what this is", STR_ARG(scheme));
+                         url, scheme.n ? "the scheme " : "what this is", STR_ARG(scheme));
                 return;
         }
         if (task->limit_ms)
