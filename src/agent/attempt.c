@@ -312,17 +312,20 @@ static void step_over(struct attempt *at, enum run_why why)
         bool failed = r->signaled || r->exit_code != 0;
         at->stepping = false;
         if (why == RUN_WALLTIME)
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
-                                    "it ran longer than its walltime of %llu s",
-                                    (unsigned long long)(at->t->m->walltime_ms / 1000));
+                attempt_set_outcome(
+                        at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                        "it ran longer than its walltime of %llu s",
+                        (unsigned long long)((at->t->m->walltime_ms ? at->t->m->walltime_ms
+                                                                    : at->q->config->walltime_max_ms) /
+                                             1000));
+        else if (why == RUN_MEMORY || (failed && limits_oom(at)))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                                    "it used more than its memory of %llu MiB",
+                                    (unsigned long long)(at->memory_bytes >> 20));
         else if (why == RUN_LEASE_ENDED)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
         else if (why == RUN_KILLED)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
-        else if (failed && limits_oom(at))
-                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
-                                    "it used more than its memory of %llu MiB",
-                                    (unsigned long long)(at->memory_bytes >> 20));
         if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) &&
             at->step + 1 < at->t->m->n_steps) {
                 at->step++;
@@ -363,7 +366,9 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         BUF_CLEANUP struct buf path = {0};
         const char *why = strerror(e->error);
         at->stepping = false;
-        if (!strcmp(e->what, "program")) {
+        if (e->text) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
+        } else if (!strcmp(e->what, "program")) {
                 expand_program(at, step, &path);
                 attempt_set_outcome(
                         at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
@@ -463,7 +468,9 @@ static void known(struct attempt *at, const struct run_event *e)
                 at->step = e->id.step;
         if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
                 cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
-        if (e->state == RUN_RUNNING) {
+        if (e->state == RUN_WAITING) {
+                at->stepping = true;
+        } else if (e->state == RUN_RUNNING) {
                 at->stepping = true;
                 at->pid = e->native;
                 at->started_ms = e->started_ms;
@@ -505,7 +512,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {
                 /* nobody's any more */
-                if (e->state == RUN_RUNNING)
+                if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
                         runner_kill(b->runner, e->id, 0);
                 else
                         runner_forget(b->runner, e->id);
@@ -515,7 +522,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 runner_forget(b->runner, e->id);
                 return;
         }
-        if (e->known && (at->adopted || e->state == RUN_RUNNING)) {
+        if (e->known && (at->adopted || e->state == RUN_RUNNING || e->state == RUN_WAITING)) {
                 known(at, e);
                 return;
         }
@@ -535,7 +542,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
         } else if (e->state == RUN_FAILED) {
                 start_failed(at, e);
         } else if (e->state == RUN_LOST) {
-                lost(at, "the agent's shepherd was away");
+                lost(at, e->text ? e->text : "the agent's shepherd was away");
         }
 }
 

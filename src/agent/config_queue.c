@@ -10,7 +10,7 @@
 #define Q(member) offsetof(struct config_queue, member)
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
-        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process"},
+        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process, slurm"},
         {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},

@@ -222,7 +222,8 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "DROVER_CPUS", number);
         env_set(env, "OMP_NUM_THREADS", number);
         env_set(env, "DROVER_QUEUE", at->q->config->name);
-        devices(at, env);
+        if (queue_is_local(at->q))
+                devices(at, env); /* a batch system gives its own */
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
@@ -284,6 +285,22 @@ int expand_input(const struct attempt *at, const Drover__Step *step, struct buf 
         return 0;
 }
 
+static struct run_word *words_of(const Drover__Template *m)
+{
+        struct run_word *words = mem_array(NULL, m->n_attributes + 1, sizeof(*words));
+        for (size_t i = 0; i < m->n_attributes; i++)
+                words[i] = (struct run_word){m->attributes[i]->name, m->attributes[i]->value};
+        return words;
+}
+
+static uint64_t gpus_of(const Drover__Template *m)
+{
+        for (size_t i = 0; i < m->n_resources; i++)
+                if (str_ieqz(STR("GPUs"), m->resources[i]->name))
+                        return m->resources[i]->count;
+        return 0;
+}
+
 int expand_submit(struct attempt *at, struct err *err)
 {
         const Drover__Template *m = at->t->m;
@@ -311,6 +328,10 @@ int expand_submit(struct attempt *at, struct err *err)
         snprintf(out, sizeof(out), ".drover_out.%d", out_index);
         snprintf(error, sizeof(error), ".drover_out.%d", err_index);
         struct run_rlimit room[4];
+        char job[64];
+        snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
+        MEM_CLEANUP struct run_word *words = words_of(m);
+        uint64_t walltime_max_ms = at->q->config->walltime_max_ms;
         struct run_spec spec = {
                 .id = {at->request, at->member, at->fence, at->step, 0},
                 .owner = m->owner,
@@ -328,7 +349,13 @@ int expand_submit(struct attempt *at, struct err *err)
                 .rlimit_count = limits(at, room),
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
-                .walltime_ms = m->walltime_ms,
+                .walltime_ms = m->walltime_ms ? m->walltime_ms : walltime_max_ms,
+                .job = job,
+                .cpus_milli = at->cpus_milli,
+                .memory_bytes = at->memory_bytes,
+                .gpus = gpus_of(m),
+                .words = words,
+                .word_count = m->n_attributes,
         };
         if (out_index >= 0 && stream_goes_on(at, out_index, false))
                 spec.flags |= RUN_STDOUT_APPEND;

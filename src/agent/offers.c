@@ -14,7 +14,7 @@
 
 struct offers {
         struct offer_place place;
-        struct buf extra; /* attributes that do not change */
+        struct buf extra, requirements; /* of the ad, what does not change */
         struct buf devices;
         char *limits, *policy;
         struct buf ad, last;
@@ -117,7 +117,7 @@ static char *limits_text(const struct agent *a, const struct queue *q)
 {
         struct buf b = {0};
         if (!queue_is_local(q)) {
-                buf_printf(&b, "%s", q->config->runner);
+                buf_printf(&b, "those of %s, walltime (script)", q->config->runner);
                 return buf_take(&b);
         }
         if (a->cgroups && cgroups_limits(a->cgroups)) {
@@ -130,17 +130,24 @@ static char *limits_text(const struct agent *a, const struct queue *q)
         return buf_take(&b);
 }
 
+/* A job of a batch queue has one node. */
+static const char batch_requirements[] =
+        "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus) && "
+        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory)";
+
 void offers_open(struct agent *a, struct queue *q)
 {
         struct offers *o = q->offers = mem_new(struct offers);
         const struct config_queue *c = q->config;
         struct buf policy = {0};
-        struct run_capacity has = {0};
-        if (!queue_is_local(q))
-                q->backend->runner->kind->capacity(q->backend->runner, &has);
+        bool local = queue_is_local(q);
         pull_policy_print(&c->pull_policy, &policy);
         o->policy = buf_take(&policy);
         o->limits = limits_text(a, q);
+        if (!local)
+                buf_addz(&o->requirements, batch_requirements);
+        if (c->requirements)
+                buf_printf(&o->requirements, "%s(%s)", local ? "" : " && ", c->requirements);
         extra_attributes(a, c, &o->extra);
         o->place = (struct offer_place){
                 .name = a->config.name,
@@ -151,7 +158,7 @@ void offers_open(struct agent *a, struct queue *q)
                 .opsys = a->machine.opsys,
                 .limits = o->limits,
                 .pull_policy = o->policy,
-                .requirements = c->requirements,
+                .requirements = o->requirements.n ? buf_z(&o->requirements) : NULL,
                 .rank = c->rank,
                 .extra = buf_z(&o->extra),
                 .walltime_max_ms = c->walltime_max_ms,
@@ -178,6 +185,7 @@ void offers_close(struct queue *q)
         free(o->limits);
         free(o->policy);
         buf_deinit(&o->extra);
+        buf_deinit(&o->requirements);
         buf_deinit(&o->devices);
         buf_deinit(&o->ad);
         buf_deinit(&o->last);
@@ -224,6 +232,8 @@ bool offers_fits(const struct attempt *at)
                 if (cpus && (cpus + at->cpus_milli > machine_cpus_limit(q) ||
                              memory + at->memory_bytes > q->a->machine_memory_bytes))
                         return false;
+        } else if (!q->config->cpus_milli) {
+                return true; /* it was offered; if the room has gone, it waits there */
         }
         if (running == 0 || q->committed_cpus_milli == 0)
                 return true;
@@ -235,6 +245,11 @@ const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
 {
         const struct offer_place *p = &q->offers->place;
         uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
+        struct run_capacity has = {0};
+        if (!queue_is_local(q))
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+        if (has.known && (m->cpus_milli > has.node_cpus_milli || m->memory_bytes > has.node_memory_bytes))
+                return "the job asks for more than a node of this queue has";
         if ((m->cpus_milli ? m->cpus_milli : 1000) > cpus || m->memory_bytes > p->memory_bytes)
                 return "the job asks for more than this agent has";
         if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
@@ -378,6 +393,60 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
                 r->jobs = 1; /* a part of a processor */
 }
 
+/* Attempts that a batch system has, and that its idle processors, as it told them, do not reflect yet: they
+ * wait there, or began since. */
+static void not_reflected(const struct queue *q, uint64_t at_ms, uint64_t *ret_cpus, uint64_t *ret_waiting)
+{
+        *ret_cpus = *ret_waiting = 0;
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
+                if (at->started_ms && at->started_ms <= at_ms)
+                        continue;
+                *ret_cpus += at->cpus_milli;
+                *ret_waiting += !at->started_ms;
+        }
+        for (const struct attempt *at = q->lists[ATTEMPT_STAGING]; at; at = at->next) {
+                *ret_cpus += at->cpus_milli;
+                ++*ret_waiting;
+        }
+}
+
+/* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
+ * queued_max. All others wait in Drover, where another place may take them. */
+static void look_at_batch(struct queue *q, const struct pull_allowance *may, const struct run_capacity *has,
+                          struct room *r)
+{
+        const struct offers *o = q->offers;
+        uint64_t taken, waiting, pending_cpus = 0, pending_memory = 0;
+        uint64_t queued_max = q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1;
+        not_reflected(q, has->at_ms, &taken, &waiting);
+        waiting_needs(q, &pending_cpus, &pending_memory);
+        taken += pending_cpus;
+        waiting += q->counts[ATTEMPT_WAITING];
+        r->ad.cpus_milli = least(left_of(has->idle_cpus_milli, taken), may->cpus_milli);
+        r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
+        r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
+        r->ad.ahead = may->cpus_milli == 0 ? 0 : left_of(queued_max, waiting);
+        r->jobs = least((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        if (q->config->jobs_max)
+                r->jobs = least(r->jobs, left_of(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
+                                                                              q->counts[ATTEMPT_STAGING] +
+                                                                              q->counts[ATTEMPT_RUNNING]));
+}
+
+static void batch_place(struct queue *q, const struct run_capacity *has)
+{
+        struct offers *o = q->offers;
+        const struct config_queue *c = q->config;
+        o->place.cpus_milli =
+                c->cpus_milli && c->cpus_milli < has->cpus_milli ? c->cpus_milli : has->cpus_milli;
+        o->place.memory_bytes =
+                c->memory_bytes && c->memory_bytes < has->memory_bytes ? c->memory_bytes : has->memory_bytes;
+        if (has->known)
+                buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
+                           (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
+                           (unsigned long long)(has->node_memory_bytes >> 20));
+}
+
 static void look(struct queue *q, struct room *ret)
 {
         struct agent *a = q->a;
@@ -385,7 +454,18 @@ static void look(struct queue *q, struct room *ret)
         struct pull_now now = {.cpus_milli = o->place.cpus_milli, .load_milli = a->machine.load_milli};
         struct pull_allowance may;
         uint64_t cpus = q->committed_cpus_milli, memory = q->committed_memory_bytes;
-        waiting_needs(q, &cpus, &memory);
+        struct run_capacity has = {0};
+        buf_reset(&o->devices);
+        if (queue_is_local(q)) {
+                waiting_needs(q, &cpus, &memory);
+        } else {
+                uint64_t waiting_cpus, waiting;
+                q->backend->runner->kind->capacity(q->backend->runner, &has);
+                batch_place(q, &has);
+                now.cpus_milli = o->place.cpus_milli;
+                not_reflected(q, UINT64_MAX, &waiting_cpus, &waiting);
+                cpus = left_of(cpus, waiting_cpus); /* what waits there is no load */
+        }
         now.committed_milli = cpus;
         running_use(q, &now);
         pull_policy_allows(&q->config->pull_policy, &q->use, &now, &may);
@@ -393,11 +473,14 @@ static void look(struct queue *q, struct room *ret)
         ret->ad.load_milli = a->machine.load_milli;
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
         ret->ad.disk_bytes = least(a->machine.disk_free_bytes, o->place.disk_bytes);
-        buf_reset(&o->devices);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
-        if (q->backend->ready && !may.closed && !q->config->closed)
+        if (!q->backend->ready || may.closed || q->config->closed)
+                return;
+        if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);
+        else if (has.known)
+                look_at_batch(q, &may, &has, ret);
 }
 
 static void send_offer(struct queue *q, const struct room *r)

@@ -7,7 +7,7 @@
 #include "agent/mapping.h"
 #include "base/log.h"
 
-static const struct runner_kind *const runner_kinds[] = {&runner_process};
+static const struct runner_kind *const runner_kinds[] = {&runner_process, &runner_slurm};
 
 static const struct runner_kind *kind_of(const char *name)
 {
@@ -78,6 +78,26 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
         agent_turn_later(a);
 }
 
+/* What the queue says to its batch system: "name value" lines become pairs. The text of the names is part of
+ * the same allocation. */
+static struct run_word *settings_of(const struct config_list *l)
+{
+        size_t bytes = l->n * sizeof(struct run_word);
+        for (size_t i = 0; i < l->n; i++)
+                bytes += strlen(l->v[i]) + 1;
+        struct run_word *words = mem_alloc(bytes + 1);
+        char *text = (char *)(words + l->n);
+        for (size_t i = 0; i < l->n; i++) {
+                size_t n = strlen(l->v[i]) + 1;
+                memcpy(text, l->v[i], n);
+                char *blank = strchr(text, ' ');
+                *blank = 0;
+                words[i] = (struct run_word){text, blank + 1};
+                text += n;
+        }
+        return words;
+}
+
 static int backend_open(struct agent *a, const struct runner_kind *kind, const struct config_queue *c,
                         struct backend **ret, struct err *err)
 {
@@ -87,9 +107,15 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         b->generation = 1;
         rc.events = on_events;
         rc.arg = b;
-        (void)c;
+        if (c) {
+                b->settings = settings_of(&c->slurm);
+                rc.queue = c->name;
+                rc.settings = b->settings;
+                rc.setting_count = c->slurm.n;
+        }
         int r = kind->open(&rc, &b->runner, err);
         if (r < 0) {
+                free(b->settings);
                 free(b);
                 return r;
         }
@@ -138,6 +164,11 @@ static int queue_open(struct agent *a, const struct config_queue *c, struct err 
         int r = 0;
         if (!kind)
                 return err_set(err, -EINVAL, "there is no runner '%s'", c->runner);
+        if (kind != &runner_process && a->users_path)
+                return err_set(err, -EINVAL,
+                               "jobs of several users (`users`) cannot go through %s; run an agent "
+                               "for each user",
+                               c->runner);
         if (kind != &runner_process)
                 r = backend_open(a, kind, c, &b, err);
         if (r == 0) {
@@ -204,6 +235,12 @@ struct queue *queue_of_journal(struct agent *a, const char *name, const char *ru
         return q;
 }
 
+static void backend_free(struct backend *b)
+{
+        free(b->settings);
+        free(b);
+}
+
 void queues_stop(struct agent *a)
 {
         offers_write_use(a);
@@ -222,7 +259,7 @@ void queues_close(struct agent *a)
                 free(q);
         }
         for (size_t i = 0; i < a->backend_count; i++)
-                free(a->backends[i]);
+                backend_free(a->backends[i]);
         free(a->queues);
         free(a->backends);
         devices_free(a->devices);

@@ -35,6 +35,7 @@ enum attempt_state {
 struct backend { /* a runner that is open. The process queues share one */
         struct agent *a;
         struct runner *runner;
+        struct run_word *settings; /* of a batch system; the words are the configuration's */
         bool ready;
         uint64_t generation; /* of its listing of what it knows */
 };

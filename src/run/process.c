@@ -260,6 +260,7 @@ static void process_capacity(struct runner *base, struct run_capacity *ret)
 {
         (void)base;
         *ret = (struct run_capacity){
+                .known = true,
                 .cpus_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000,
                 .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
                 .tasks_max = 8000,

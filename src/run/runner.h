@@ -13,6 +13,11 @@
  * runner tells each task it still knows (events with `known` set), then RUN_READY. Only then may the agent
  * submit. A runner that has lost touch with its tasks tells RUN_AWAY; then again known tasks and RUN_READY.
  * What it doesn't tell again is gone: the agent treats it as lost.
+ *
+ * A batch system (batch.h) has its own queue: a task may be RUN_WAITING there for long, and outlives agent
+ * and machine. RUN_AWAY means that the system does not answer; its tasks go on. The submission is written
+ * down before it is made and carries a name that can be searched for, and a task begins once only, whatever
+ * was submitted twice.
  */
 #pragma once
 #include <stdint.h>
@@ -33,6 +38,10 @@ enum run_stream_flags {
         RUN_MAKE_SANDBOX = 8,    /* the sandbox is made, for `user`, if it isn't there */
         RUN_REMOVE_SANDBOX = 16, /* it is removed at the end, if it is empty then */
         RUN_STDIN_FD = 32        /* standard input is stdin_fd */
+};
+
+struct run_word { /* of a job's ad or of a queue's settings, for a batch system */
+        const char *name, *value;
 };
 
 struct run_rlimit {
@@ -57,10 +66,15 @@ struct run_spec {
         const char *const *cgroup_dirs; /* NULL behind the last, or NULL */
         uint32_t slot;                  /* told back with each event; UINT32_MAX: none */
         uint64_t walltime_ms;           /* 0: none */
+        /* what a batch system is to be asked for */
+        const char *job; /* "7.42", for people */
+        uint64_t cpus_milli, memory_bytes, gpus;
+        const struct run_word *words;
+        size_t word_count;
 };
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST, RUN_READY, RUN_AWAY };
-enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED };
+enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED, RUN_MEMORY };
 
 struct run_event {
         struct run_id id;
@@ -77,10 +91,16 @@ struct run_event {
         /* RUN_FAILED */
         int error;        /* errno */
         const char *what; /* what failed: "program", "stdin", "folder", …; static */
+        const char *text; /* FAILED, LOST: the batch system's own words, or NULL; for the time of the call */
 };
 
 struct run_capacity {
-        uint64_t cpus_milli, memory_bytes; /* 0: not known */
+        bool known;
+        uint64_t cpus_milli, memory_bytes;           /* in all */
+        uint64_t idle_cpus_milli, idle_memory_bytes; /* free at at_ms */
+        uint64_t node_cpus_milli, node_memory_bytes; /* of the largest node: no task can have more */
+        uint64_t nodes;
+        uint64_t at_ms; /* Unix time; what was submitted or began later is not counted */
         uint64_t tasks_max;
 };
 
@@ -94,6 +114,9 @@ struct runner_config {
         const char *program;         /* of a helper (the shepherd); NULL: beside ours, then PATH */
         const char *users_path;      /* map of owners to local users; NULL: everything runs as we do */
         unsigned min_uid, agent_uid; /* agent_uid: who we shall be; no job's user */
+        const char *queue;           /* of a batch system: the agent's name for it, and what the file says */
+        const struct run_word *settings;
+        size_t setting_count;
         run_events_fn *events;
         void *arg;
 };
@@ -106,8 +129,8 @@ struct runner_kind {
         void (*flush)(struct runner *r);
         void (*submit)(struct runner *r, const struct run_spec *spec); /* an id twice is the same task */
         void (*kill)(struct runner *r, struct run_id id,
-                     uint64_t grace_ms); /* the whole tree; RUN_ENDED follows */
-        void (*suspend)(struct runner *r, struct run_id id);
+                     uint64_t grace_ms);                     /* the whole tree; RUN_ENDED follows */
+        void (*suspend)(struct runner *r, struct run_id id); /* a waiting one does not begin until resumed */
         void (*resume)(struct runner *r, struct run_id id);
         void (*status)(struct runner *r, const struct run_id *ids,
                        size_t count);                       /* an event for each, `known` set */
@@ -117,7 +140,7 @@ struct runner_kind {
         void (*capacity)(struct runner *r, struct run_capacity *ret);
 };
 
-extern const struct runner_kind runner_process;
+extern const struct runner_kind runner_process, runner_slurm;
 
 /* Every runner begins with its kind, so that calls read runner_submit(r, …). */
 struct runner {

@@ -27,3 +27,25 @@ def queues(instance, count, name="n1"):
         return None
 
     return wait_until(offered)
+
+
+def batch_queues(*clusters, more=""):
+    """A file with a queue of each Slurm cluster, under its name."""
+    text = "kill_grace: 1s\nqueues:\n"
+    for cluster in clusters:
+        text += f"  - name: {cluster.name}\n    runner: slurm\n    slurm: {{conf: {cluster.conf}, poll: 1}}\n{more}"
+    return text
+
+
+def offering(instance, queue=None):
+    """Waits until the queue (or any) offers processors."""
+
+    def offers():
+        """a queue offers processors"""
+        for agent in instance.agents("connected"):
+            for q in agent["queues"]:
+                if queue in (None, q["name"]) and q["offer"] and q["free"]["cpus"] > 0:
+                    return q
+        return None
+
+    return wait_until(offers, 30)

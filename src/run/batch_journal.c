@@ -1,0 +1,177 @@
+/* DIR/journal: lines, appended; the last one may be torn.
+ *
+ *   submission NAME            its tasks follow; on disk before it is submitted
+ *   task NAME INDEX ID BOX     ID is request.member.fence.step
+ *   native NAME NUMBER
+ *   kill ID
+ *   gone ID
+ *
+ * Written anew, with what is held, when it is opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/batch_private.h"
+
+#define JOURNAL_MAX (1u << 30)
+
+static void put_id(struct buf *out, struct run_id id)
+{
+        buf_printf(out, "%llu.%u.%u.%u", (unsigned long long)id.request, id.member, id.fence, id.step);
+}
+
+void batch_journal_submission(struct batch *b, const struct submission *s)
+{
+        buf_printf(&b->journal_out, "submission %s\n", s->name);
+}
+
+void batch_journal_task(struct batch *b, const struct task *t)
+{
+        buf_printf(&b->journal_out, "task %s %u ", t->s->name, t->index);
+        put_id(&b->journal_out, t->id);
+        buf_printf(&b->journal_out, " %s\n", t->box);
+}
+
+void batch_journal_native(struct batch *b, const struct submission *s)
+{
+        buf_printf(&b->journal_out, "native %s %s\n", s->name, s->native);
+}
+
+static void put_task_line(struct batch *b, const char *what, const struct task *t)
+{
+        buf_printf(&b->journal_out, "%s ", what);
+        put_id(&b->journal_out, t->id);
+        buf_char(&b->journal_out, '\n');
+}
+
+void batch_journal_kill(struct batch *b, const struct task *t)
+{
+        put_task_line(b, "kill", t);
+}
+
+void batch_journal_gone(struct batch *b, const struct task *t)
+{
+        if (t->state != TASK_FRESH)
+                put_task_line(b, "gone", t);
+}
+
+int batch_journal_flush(struct batch *b, bool sync)
+{
+        if (b->journal_out.n == 0)
+                return 0;
+        int r = fs_write_all(b->journal, b->journal_out.p, b->journal_out.n);
+        buf_reset(&b->journal_out);
+        if (r == 0 && sync && fdatasync(b->journal) < 0)
+                r = -errno;
+        if (r < 0)
+                log_error("msg=\"cannot write the journal of a batch queue\" dir=%s error=\"%s\"", b->dir,
+                          strerror(-r));
+        return r;
+}
+
+/* ---- reading */
+
+static bool read_id(struct str s, struct run_id *ret)
+{
+        uint64_t n[4];
+        struct str one;
+        for (size_t i = 0; i < 4; i++)
+                if (!str_cut(&s, '.', &one) || str_to_u64(one, &n[i]) != 0)
+                        return false;
+        *ret = (struct run_id){n[0], (uint32_t)n[1], (uint32_t)n[2], (uint32_t)n[3], 0};
+        return true;
+}
+
+static void read_task(struct batch *b, struct str line)
+{
+        struct str name, index, text;
+        uint64_t number;
+        struct run_id id;
+        if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &index) || !str_cut(&line, ' ', &text) ||
+            str_to_u64(index, &number) != 0 || !read_id(text, &id) || map_get(b->tasks, run_key(&id)))
+                return;
+        struct submission *s = map_get(b->submissions, name);
+        if (!s)
+                return;
+        MEM_CLEANUP char *box = str_dupz(line);
+        struct task *t = batch_task_new(b, id, box);
+        t->s = s;
+        t->index = (unsigned)number;
+        t->state = TASK_NAMED;
+        s->count++;
+        s->left++;
+}
+
+static void read_line(struct batch *b, struct str line)
+{
+        struct str word;
+        struct run_id id;
+        if (!str_cut(&line, ' ', &word))
+                return;
+        if (str_eqz(word, "submission")) {
+                MEM_CLEANUP char *name = str_dupz(line);
+                struct submission *s = batch_submission_new(b, name);
+                s->unsure = true;
+        } else if (str_eqz(word, "task")) {
+                read_task(b, line);
+        } else if (str_eqz(word, "native")) {
+                struct str name;
+                struct submission *s = str_cut(&line, ' ', &name) ? map_get(b->submissions, name) : NULL;
+                if (s)
+                        batch_native_known(b, s, line);
+        } else if (read_id(line, &id)) {
+                struct task *t = map_get(b->tasks, run_key(&id));
+                if (t && str_eqz(word, "kill"))
+                        t->killing = true;
+                else if (t && str_eqz(word, "gone"))
+                        batch_task_free(b, t);
+        }
+}
+
+static void put_all(struct batch *b)
+{
+        struct str key;
+        void *value;
+        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+                batch_journal_submission(b, value);
+        for (struct task *t = b->all; t; t = t->next) {
+                batch_journal_task(b, t);
+                if (t->killing)
+                        batch_journal_kill(b, t);
+        }
+        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+                if (((struct submission *)value)->native)
+                        batch_journal_native(b, value);
+}
+
+int batch_journal_open(struct batch *b, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {0};
+        int r = fs_read(b->fd, "journal", JOURNAL_MAX, &text, err);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        struct str rest = buf_view(&text), line;
+        while (rest.n && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
+                read_line(b, line);
+        buf_reset(&b->journal_out);
+        put_all(b);
+        r = fs_write(b->fd, "journal", buf_view(&b->journal_out), 0600, true, err);
+        buf_reset(&b->journal_out);
+        if (r < 0)
+                return r;
+        b->journal = openat(b->fd, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        return b->journal < 0 ? err_set(err, -errno, "cannot open %s/journal: %s", b->dir, strerror(errno))
+                              : 0;
+}
+
+void batch_journal_close(struct batch *b)
+{
+        batch_journal_flush(b, false);
+        if (b->journal >= 0)
+                close(b->journal);
+        buf_deinit(&b->journal_out);
+}

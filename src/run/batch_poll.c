@@ -1,0 +1,378 @@
+/* What has become of the tasks: their files, looked at every tick, a part of them when there are many; and
+ * one status query of the system for all, every few seconds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/batch_private.h"
+
+#define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
+#define STATUS_MS   2000  /* between status queries, unless `poll` says otherwise */
+#define IDLE_MS     10000 /* and when there is no task */
+#define CAPACITY_MS 5000  /* between looks at the nodes */
+#define ENDED_MS    1000  /* and when tasks have ended since */
+#define WORDLESS_MS 10000 /* how late a file may be seen after its task has ended; or a task be missing */
+#define FAILURES    3     /* queries in a row: the system is away */
+#define DONE_MAX    4096
+
+/* ---- files */
+
+static int read_file(const struct batch *b, const struct task *t, const char *end, struct buf *out)
+{
+        BUF_CLEANUP struct buf path = {0};
+        (void)b;
+        buf_printf(&path, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
+        return fs_read(AT_FDCWD, buf_z(&path), DONE_MAX, out, NULL);
+}
+
+static void see_begin(struct batch *b, struct task *t)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, word;
+        if (t->begun || read_file(b, t, "began/at", &text) < 0)
+                return;
+        rest = buf_view(&text);
+        if (!str_cut(&rest, ' ', &word) || str_to_u64(word, &t->started_ms) != 0)
+                return;
+        t->begun = true;
+        if (b->listed)
+                batch_tell(b, t, false);
+}
+
+/* A script that was told to end says `killed`; by whom only the system knows. */
+static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e)
+{
+        BUF_CLEANUP struct buf text = {0};
+        switch (t->phase) {
+        case BATCH_TIMEOUT:
+                e->why = RUN_WALLTIME;
+                batch_over(b, t, e, NULL);
+                return;
+        case BATCH_MEMORY:
+                e->why = RUN_MEMORY;
+                batch_over(b, t, e, NULL);
+                return;
+        case BATCH_CANCELLED:
+                buf_printf(&text, "it was cancelled in %s", b->system->name);
+                batch_over(b, t,
+                           &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = ECANCELED},
+                           buf_z(&text));
+                return;
+        case BATCH_WAITING:
+        case BATCH_RUNNING: return; /* told with a later query */
+        default:
+                buf_printf(&text, "it was ended by %s", b->system->name);
+                batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
+        }
+}
+
+/* True: how it ended is known. */
+static bool see_end(struct batch *b, struct task *t)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct run_event e = {0};
+        if (read_file(b, t, "done", &text) < 0)
+                return false;
+        if (!batch_script_done(buf_view(&text), &e)) {
+                batch_over(b, t, &(struct run_event){.state = RUN_LOST},
+                           "its end was written, but cannot be read");
+                return true;
+        }
+        see_begin(b, t);
+        if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
+                somebody_ended_it(b, t, &e);
+        else
+                batch_over(b, t, &e, NULL);
+        return t->state == TASK_OVER;
+}
+
+static void look_at_files(struct batch *b)
+{
+        if (!b->cursor)
+                b->cursor = b->all;
+        for (unsigned n = 0; b->cursor && n < LOOK_MAX; n++) {
+                struct task *t = b->cursor;
+                b->cursor = t->next;
+                if (t->state != TASK_IN && !(t->state == TASK_NAMED && t->s->unsure))
+                        continue;
+                see_begin(b, t);
+                if (t->begun)
+                        see_end(b, t);
+        }
+}
+
+/* ---- the end, by the system's word */
+
+/* The first line of ours in what the system caught of the script. */
+static bool complaint(struct batch *b, const struct task *t, struct buf *out)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        struct str rest, line;
+        batch_log_name(t, &name);
+        if (fs_read(b->fd, buf_z(&name), 1 << 16, &text, NULL) < 0)
+                return false;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
+                if (str_starts(line, STR("drover: "))) {
+                        buf_str(out, str_skip(line, 8));
+                        return true;
+                }
+        return false;
+}
+
+static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
+{
+        buf_printf(out, "%s: %s", b->system->name, what);
+        if (reason.n && !str_ieqz(reason, "None"))
+                buf_printf(out, " (" STR_FMT ")", STR_ARG(reason));
+}
+
+/* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
+static void settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct run_event e = {.state = RUN_LOST};
+        t->phase = phase;
+        if (see_end(b, t))
+                return;
+        int64_t now = clock_boot_ms();
+        if (!t->gone_ms)
+                t->gone_ms = now;
+        switch (phase) {
+        case BATCH_CANCELLED:
+                if (t->killing)
+                        e = (struct run_event){
+                                .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15};
+                else
+                        e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ECANCELED};
+                say_why(b, "it was cancelled there", reason, &text);
+                break;
+        case BATCH_TIMEOUT:
+                e = (struct run_event){
+                        .state = RUN_ENDED, .why = RUN_WALLTIME, .signaled = true, .exit_code = 9};
+                break;
+        case BATCH_MEMORY:
+                e = (struct run_event){
+                        .state = RUN_ENDED, .why = RUN_MEMORY, .signaled = true, .exit_code = 9};
+                break;
+        case BATCH_LOST: say_why(b, "its node failed, or it had to make room", reason, &text); break;
+        case BATCH_UNFIT:
+                e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL};
+                say_why(b, "it cannot run there", reason, &text);
+                break;
+        default: /* over, or missing */
+                if (now - t->gone_ms < WORDLESS_MS)
+                        return;
+                if (complaint(b, t, &text))
+                        e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
+                else if (t->killing)
+                        e = (struct run_event){
+                                .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15};
+                else
+                        say_why(b,
+                                phase == BATCH_OVER ? "it ended without a word"
+                                                    : "it is not known there any more",
+                                reason, &text);
+        }
+        if (e.state == RUN_ENDED)
+                e.started_ms = t->started_ms, e.ended_ms = (uint64_t)clock_wall_ms();
+        batch_over(b, t, &e, text.n ? buf_z(&text) : NULL);
+}
+
+static bool is_end(enum batch_phase p)
+{
+        return p != BATCH_WAITING && p != BATCH_RUNNING;
+}
+
+static void take_line(struct batch *b, const struct batch_line *line)
+{
+        struct task *t = map_get(b->natives, line->native);
+        if (!t || t->state != TASK_IN)
+                return;
+        t->seen = b->generation;
+        if (is_end(line->phase)) {
+                settle(b, t, line->phase, line->reason);
+                return;
+        }
+        t->gone_ms = 0;
+        t->phase = line->phase;
+}
+
+/* A name of ours with a number that we do not know: of a submission whose answer was lost; or of nobody. */
+static void take_name(struct batch *b, const struct batch_line *line)
+{
+        struct submission *s = map_get(b->submissions, line->name);
+        size_t n = 0;
+        while (n < line->native.n && line->native.p[n] != '_' && line->native.p[n] != '.')
+                n++;
+        struct str number = str_head(line->native, n);
+        if (s && s->unsure) {
+                log_info("msg=\"found a submission again\" name=%s native=" STR_FMT, s->name,
+                         STR_ARG(number));
+                batch_native_known(b, s, number);
+                batch_journal_native(b, s);
+        } else if (!is_end(line->phase) && (!s || (s->native && !str_eqz(number, s->native)))) {
+                struct buf *out = &b->acts[BATCH_END];
+                buf_printf(out, "%s" STR_FMT, out->n ? " " : "", STR_ARG(number));
+        }
+}
+
+static void read_lines(struct batch *b, struct str out)
+{
+        struct str rest = out, text;
+        struct batch_line line;
+        while (rest.n && str_cut(&rest, '\n', &text)) {
+                if (!b->system->status_line(text, &line))
+                        continue;
+                if (!map_get(b->natives, line.native) && str_starts(line.name, str_of(b->prefix)))
+                        take_name(b, &line);
+                take_line(b, &line);
+        }
+}
+
+/* ---- queries */
+
+static void is_there(struct batch *b)
+{
+        b->failures = 0;
+        if (b->listed)
+                return;
+        for (struct task *t = b->all; t; t = t->next) {
+                if (t->state == TASK_IN || t->state == TASK_NAMED) {
+                        see_begin(b, t);
+                        see_end(b, t);
+                }
+                batch_tell(b, t, true);
+        }
+        batch_tell_runner(b, RUN_READY);
+        b->listed = true;
+}
+
+static void on_past(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        (void)status;
+        (void)errors;
+        b->commands[SLOT_PAST] = NULL;
+        read_lines(b, out);
+}
+
+/* What was in the system before the query and is not in its answer. */
+static void look_for_missing(struct batch *b)
+{
+        BUF_CLEANUP struct buf natives = {0};
+        for (struct task *t = b->all, *next; t; t = next) {
+                next = t->next;
+                if (t->state != TASK_IN || t->seen == b->generation || t->in_ms >= b->asked_ms)
+                        continue;
+                BUF_CLEANUP struct buf native = {0};
+                settle(b, t, t->phase, STR(""));
+                if (t->state == TASK_OVER || natives.n > 8000)
+                        continue;
+                if (t->s->count > 1)
+                        b->system->native_of(t->s->native, t->index, &native);
+                else
+                        buf_addz(&native, t->s->native);
+                buf_printf(&natives, "%s%s", natives.n ? "," : "", buf_z(&native));
+        }
+        if (natives.n && b->system->past && !b->commands[SLOT_PAST]) {
+                ARGS_CLEANUP struct args argv = {0};
+                b->system->past(buf_z(&natives), &argv);
+                batch_run(b, SLOT_PAST, &argv, on_past, b);
+        }
+}
+
+static void send_missing(struct batch *b)
+{
+        struct str key;
+        void *value;
+        struct submission *again[64];
+        size_t n = 0;
+        for (size_t at = 0; n < 64 && map_next(b->submissions, &at, &key, &value);) {
+                struct submission *s = value;
+                if (s->unsure && !s->native && !s->sending)
+                        again[n++] = s;
+        }
+        for (size_t i = 0; i < n; i++) {
+                log_info("msg=\"a submission was not taken; it is made again\" name=%s", again[i]->name);
+                batch_send_again(b, again[i]);
+        }
+}
+
+static void on_status(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        b->commands[SLOT_STATUS] = NULL;
+        b->status_ms = clock_boot_ms();
+        if (status != 0) {
+                if (++b->failures == FAILURES) {
+                        log_warn("msg=\"the batch system does not answer\" queue=%s error=%s", b->dir,
+                                 LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
+                        if (b->listed)
+                                batch_tell_runner(b, RUN_AWAY);
+                        b->listed = false;
+                }
+                return;
+        }
+        read_lines(b, out);
+        is_there(b);
+        look_for_missing(b);
+        send_missing(b);
+}
+
+static void ask_status(struct batch *b)
+{
+        ARGS_CLEANUP struct args argv = {0};
+        b->system->status(b->user, &argv);
+        b->generation++;
+        b->asked_ms = clock_boot_ms();
+        batch_run(b, SLOT_STATUS, &argv, on_status, b);
+}
+
+static void on_capacity(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        struct str rest = out, line;
+        struct run_capacity c = {.known = true, .at_ms = b->capacity_wall_ms, .tasks_max = UINT32_MAX};
+        (void)errors;
+        b->commands[SLOT_CAPACITY] = NULL;
+        if (status != 0)
+                return;
+        while (rest.n && str_cut(&rest, '\n', &line))
+                b->system->capacity_line(&b->settings, line, &c);
+        b->capacity = c;
+}
+
+static void ask_capacity(struct batch *b)
+{
+        ARGS_CLEANUP struct args argv = {0};
+        b->capacity_ms = clock_boot_ms();
+        b->capacity_wall_ms = (uint64_t)clock_wall_ms();
+        b->ended = false;
+        b->system->capacity(&b->settings, &argv);
+        batch_run(b, SLOT_CAPACITY, &argv, on_capacity, b);
+}
+
+void batch_poll(void *arg)
+{
+        struct batch *b = arg;
+        int64_t now = clock_boot_ms();
+        uint64_t every = STATUS_MS, seconds;
+        const char *poll = batch_setting(&b->settings, "poll");
+        if (poll && str_to_u64(str_of(poll), &seconds) == 0)
+                every = seconds * 1000;
+        look_at_files(b);
+        if (b->fresh || b->to_send)
+                batch_submit_later(b);
+        if (!b->all && b->listed && every < IDLE_MS)
+                every = IDLE_MS;
+        if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))
+                ask_status(b);
+        int64_t look = b->ended ? ENDED_MS : CAPACITY_MS;
+        if (!b->commands[SLOT_CAPACITY] && (!b->capacity_ms || now - b->capacity_ms >= look))
+                ask_capacity(b);
+}

@@ -1,0 +1,110 @@
+/* Shared by the files of the batch base (batch.c, batch_submit.c, batch_poll.c, batch_journal.c). */
+#pragma once
+#include "base/buf.h"
+#include "base/mem.h"
+#include "run/batch.h"
+
+struct submission;
+struct sending { /* what a submit command is about */
+        struct batch *b;
+        struct submission *s;
+        int slot;
+};
+
+enum task_state { TASK_FRESH, TASK_NAMED, TASK_IN, TASK_OVER };
+
+struct submission {
+        char *name, *native;     /* native: of the whole array; NULL: not known */
+        char *head;              /* NULL after a restart: its script is there */
+        bool sending, unsure;    /* unsure: nobody knows whether the system has it */
+        unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
+        struct submission *next; /* those to be sent */
+};
+
+struct task {
+        struct run_id id;
+        enum task_state state;
+        char *box, *head; /* head: while it is fresh */
+        struct submission *s;
+        unsigned index; /* from 0, in s */
+        enum batch_phase phase;
+        uint64_t seen;   /* the status query that named it last */
+        int64_t gone_ms; /* boot clock, since it is missing or without a word; 0: it is not */
+        int64_t in_ms;   /* when its native number became known */
+        bool begun, killing, held, acted; /* acted: the system was told to end it */
+        uint64_t started_ms;
+        struct run_event result;   /* OVER */
+        char *text;                /* the result's */
+        struct task *next, **link; /* all tasks, in the order of submit */
+};
+
+struct batch {
+        struct runner base;
+        const struct batch_system *system;
+        struct batch_settings settings;
+        struct loop *loop;
+        run_events_fn *events;
+        void *arg;
+        char *dir, *prefix, *user; /* prefix: of our submissions' names */
+        int fd;                    /* of dir */
+        struct args env;
+        struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
+        struct task *all, **last, *cursor;
+        uint64_t name_serial, generation, lease_serial;
+        unsigned array_max, fresh;
+        struct submission *to_send, **to_send_last;
+        struct command *commands[6]; /* under way */
+        struct sending sends[2];
+        struct timer *tick, *gather, *later;
+        bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
+        unsigned failures;             /* status queries in a row */
+        int64_t asked_ms, status_ms, capacity_ms;
+        struct buf acts[5]; /* natives for each verb, parted by spaces */
+        struct run_event *told;
+        size_t told_count, told_cap;
+        struct run_capacity capacity;
+        uint64_t capacity_wall_ms;
+        int journal;
+        struct buf journal_out;
+};
+enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY };
+
+#define RUN_KEY 24
+static inline struct str run_key(const struct run_id *id)
+{
+        return str_make((const char *)id, RUN_KEY);
+}
+
+/* batch.c */
+struct task *batch_task_new(struct batch *b, struct run_id id, const char *box);
+void batch_task_free(struct batch *b, struct task *t);
+struct submission *batch_submission_new(struct batch *b, const char *name);
+void batch_native_known(struct batch *b, struct submission *s, struct str native);
+void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
+/* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
+void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
+void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
+bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_fn *done, void *arg);
+
+void batch_tell_runner(struct batch *b, enum run_state state);
+void batch_log_name(const struct task *t, struct buf *out); /* in b->dir: what the system caught of it */
+void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
+
+/* batch_submit.c */
+void batch_submit_gathered(void *batch);
+void batch_submit_later(struct batch *b); /* there are fresh tasks, or submissions to send */
+void batch_send_again(struct batch *b, struct submission *s);
+
+/* batch_poll.c */
+void batch_poll(void *batch); /* the tick */
+
+/* batch_journal.c */
+int batch_journal_open(struct batch *b, struct err *err);
+void batch_journal_close(struct batch *b);
+void batch_journal_submission(struct batch *b, const struct submission *s);
+void batch_journal_task(struct batch *b, const struct task *t);
+void batch_journal_native(struct batch *b, const struct submission *s);
+void batch_journal_kill(struct batch *b, const struct task *t);
+void batch_journal_gone(struct batch *b, const struct task *t);
+int batch_journal_flush(struct batch *b, bool sync);

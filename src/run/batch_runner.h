@@ -1,0 +1,21 @@
+/* batch_runner: the verbs of a batch system's runner_kind, of which only `open` is its own. */
+#pragma once
+#include "run/batch.h"
+
+int batch_open(const struct runner_kind *kind, const struct batch_system *system,
+               const struct runner_config *c, struct runner **ret, struct err *err);
+void batch_close(struct runner *r, bool kill_all);
+void batch_flush(struct runner *r);
+void batch_submit(struct runner *r, const struct run_spec *spec);
+void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms);
+void batch_suspend(struct runner *r, struct run_id id);
+void batch_resume(struct runner *r, struct run_id id);
+void batch_status(struct runner *r, const struct run_id *ids, size_t count);
+void batch_forget(struct runner *r, struct run_id id);
+void batch_lease(struct runner *r, int64_t until_boot_ms);
+void batch_capacity(struct runner *r, struct run_capacity *ret);
+
+#define BATCH_VERBS                                                                                          \
+        .close = batch_close, .flush = batch_flush, .submit = batch_submit, .kill = batch_kill,              \
+        .suspend = batch_suspend, .resume = batch_resume, .status = batch_status, .forget = batch_forget,    \
+        .lease = batch_lease, .capacity = batch_capacity

@@ -1,0 +1,243 @@
+/* From fresh tasks to submissions: those with the same resources become one array, whose name and members are
+ * on disk before the system hears of it. While submissions are under way new tasks gather, so that arrays
+ * grow with the load by themselves. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/batch_private.h"
+
+#define GATHER_MS    20
+#define ERRORS_SHOWN 400
+
+struct group {
+        struct task **v;
+        size_t n, cap;
+};
+
+void batch_submit_later(struct batch *b)
+{
+        if (!b->gathering) {
+                b->gathering = true;
+                timer_start(b->gather, GATHER_MS);
+        }
+}
+
+/* ---- making */
+
+static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
+{
+        BUF_CLEANUP struct buf head = {0}, list = {0}, script = {0}, name = {0}, path = {0}, log = {0};
+        batch_path(b, &path, s->name, ".list");
+        batch_path(b, &log, s->name, "");
+        buf_addz(&head, s->head);
+        b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
+        batch_script_array(b->system, buf_z(&head), buf_z(&path), &script);
+        for (size_t i = 0; i < g->n; i++)
+                buf_printf(&list, "%s/" BATCH_STEP ".%u.sh\n", g->v[i]->box, g->v[i]->id.step);
+        buf_printf(&name, "%s.list", s->name);
+        int r = fs_write(b->fd, buf_z(&name), buf_view(&list), 0644, false, err);
+        buf_reset(&name);
+        buf_printf(&name, "%s.sh", s->name);
+        return r < 0 ? r : fs_write(b->fd, buf_z(&name), buf_view(&script), 0755, false, err);
+}
+
+static void to_send(struct batch *b, struct submission *s)
+{
+        s->next = NULL;
+        *b->to_send_last = s;
+        b->to_send_last = &s->next;
+}
+
+static void make(struct batch *b, struct group *g)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct err err = {""};
+        buf_printf(&name, "%s%llx", b->prefix, (unsigned long long)++b->name_serial);
+        struct submission *s = batch_submission_new(b, buf_z(&name));
+        s->head = mem_dupz(g->v[0]->head);
+        s->count = s->left = (unsigned)g->n;
+        batch_journal_submission(b, s);
+        for (size_t i = 0; i < g->n; i++) {
+                struct task *t = g->v[i];
+                t->s = s;
+                t->index = (unsigned)i;
+                t->state = TASK_NAMED;
+                b->fresh--;
+                free(t->head);
+                t->head = NULL;
+                batch_journal_task(b, t);
+        }
+        int r = write_files(b, s, g, &err);
+        if (r < 0)
+                for (size_t i = 0; i < g->n; i++)
+                        batch_over(b, g->v[i],
+                                   &(struct run_event){.state = RUN_FAILED, .what = "sandbox", .error = -r},
+                                   err.text);
+        else
+                to_send(b, s);
+        g->n = 0;
+}
+
+static void group_free(void *group)
+{
+        free(((struct group *)group)->v);
+        free(group);
+}
+
+static void name_fresh(struct batch *b)
+{
+        struct map *groups = map_new();
+        struct str key;
+        void *value;
+        for (struct task *t = b->all; t && b->fresh; t = t->next) {
+                if (t->state != TASK_FRESH || !t->head)
+                        continue;
+                struct group *g = map_get(groups, str_of(t->head));
+                if (!g)
+                        map_put(groups, str_of(t->head), g = mem_new(struct group));
+                MEM_GROW(g->v, g->cap, g->n + 1);
+                g->v[g->n++] = t;
+                if (g->n == b->array_max)
+                        make(b, g);
+        }
+        for (size_t at = 0; map_next(groups, &at, &key, &value);) {
+                struct group *g = value;
+                if (g->n)
+                        make(b, g);
+                group_free(g);
+        }
+        map_free(groups);
+}
+
+/* ---- sending */
+
+static void each_named(struct batch *b, const struct submission *s,
+                       void (*fn)(struct batch *b, struct task *t, const char *text), const char *text)
+{
+        for (struct task *t = b->all, *next; t; t = next) {
+                next = t->next;
+                if (t->s == s && t->state == TASK_NAMED)
+                        fn(b, t, text);
+        }
+}
+
+static void refuse(struct batch *b, struct task *t, const char *text)
+{
+        batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL}, text);
+}
+
+/* One by one, from now on: each gets a submission of its own. The head is the submission's. */
+static void part(struct batch *b, struct task *t, const char *head)
+{
+        struct submission *s = t->s;
+        t->s = NULL;
+        t->state = TASK_FRESH;
+        t->head = mem_dupz(head);
+        b->fresh++;
+        s->left--; /* not the last: it is held while it is sent */
+}
+
+static void refused(struct batch *b, struct submission *s, struct str errors)
+{
+        BUF_CLEANUP struct buf text = {0};
+        if (b->system->refused_array && s->count > 1 && s->head && b->system->refused_array(errors)) {
+                MEM_CLEANUP char *head = mem_dupz(s->head);
+                b->array_max = 1;
+                each_named(b, s, part, head);
+                return;
+        }
+        buf_printf(&text, "%s refuses it: ", b->system->name);
+        for (size_t i = 0; i < errors.n && i < ERRORS_SHOWN; i++)
+                buf_char(&text, (unsigned char)errors.p[i] < ' ' ? ' ' : errors.p[i]);
+        each_named(b, s, refuse, buf_z(&text));
+}
+
+static void sent(void *arg, int status, struct str out, struct str errors)
+{
+        struct sending *sending = arg;
+        struct batch *b = sending->b;
+        struct submission *s = sending->s;
+        BUF_CLEANUP struct buf native = {0};
+        b->commands[sending->slot] = NULL;
+        s->sending = false;
+        if (status == 0 && b->system->submitted(out, &native)) {
+                batch_native_known(b, s, buf_view(&native));
+                batch_journal_native(b, s);
+        } else if (status > 0 && b->system->refused(errors)) {
+                refused(b, s, str_trim(errors));
+        } else {
+                log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d error=%s",
+                         s->name, status,
+                         LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
+                s->unsure = true; /* the next status query tells */
+        }
+        batch_submission_unref(b, s);
+        batch_submit_later(b);
+}
+
+static void send(struct batch *b, struct submission *s, int slot)
+{
+        ARGS_CLEANUP struct args argv = {0};
+        BUF_CLEANUP struct buf path = {0};
+        struct sending *sending = &b->sends[slot];
+        *sending = (struct sending){b, s, slot};
+        batch_path(b, &path, s->name, ".sh");
+        b->system->submit(buf_z(&path), &argv);
+        s->sending = true;
+        s->left++; /* while it is sent */
+        batch_run(b, slot, &argv, sent, sending);
+}
+
+static bool wanted(const struct batch *b, const struct submission *s)
+{
+        for (const struct task *t = b->all; t; t = t->next)
+                if (t->s == s && t->state == TASK_NAMED && !t->killing)
+                        return true;
+        return false;
+}
+
+static void end_unsent(struct batch *b, struct task *t, const char *text)
+{
+        (void)text;
+        batch_over(
+                b, t,
+                &(struct run_event){.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+                NULL);
+}
+
+void batch_submit_gathered(void *arg)
+{
+        struct batch *b = arg;
+        b->gathering = false;
+        if (b->commands[SLOT_SEND] && b->commands[SLOT_SEND_2])
+                return; /* called again when one is done */
+        if (b->fresh)
+                name_fresh(b);
+        /* nothing is submitted that a restart would not know */
+        if (b->to_send && batch_journal_flush(b, true) < 0)
+                return;
+        for (int slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
+                while (!b->commands[slot] && b->to_send) {
+                        struct submission *s = b->to_send;
+                        b->to_send = s->next;
+                        if (!b->to_send)
+                                b->to_send_last = &b->to_send;
+                        if (wanted(b, s)) {
+                                send(b, s, slot);
+                        } else {
+                                s->left++;
+                                each_named(b, s, end_unsent, NULL);
+                                batch_submission_unref(b, s);
+                        }
+                }
+}
+
+void batch_send_again(struct batch *b, struct submission *s)
+{
+        s->unsure = false;
+        to_send(b, s);
+        batch_submit_later(b);
+}

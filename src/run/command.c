@@ -1,0 +1,98 @@
+/* What it prints goes to files in memory, which are read when it has ended: no pipe can block it. */
+#include "run/command.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "ev/children.h"
+
+struct command {
+        command_done_fn *done;
+        void *arg;
+        struct child *child;
+        struct timer *deadline;
+        int out, errors; /* descriptors */
+        bool late;
+        struct err err; /* it was not started */
+};
+
+static void command_free(struct command *c)
+{
+        timer_free(c->deadline);
+        close(c->out);
+        close(c->errors);
+        free(c);
+}
+
+static void read_all(int fd, struct buf *b)
+{
+        struct stat st;
+        if (fstat(fd, &st) < 0 || st.st_size <= 0)
+                return;
+        size_t size = st.st_size > COMMAND_OUTPUT_MAX ? COMMAND_OUTPUT_MAX : (size_t)st.st_size;
+        ssize_t n = pread(fd, buf_room(b, size), size, 0);
+        if (n > 0)
+                b->n = (size_t)n;
+}
+
+static void exited(void *arg, struct child *child, int status)
+{
+        struct command *c = arg;
+        BUF_CLEANUP struct buf out = {0}, errors = {0};
+        (void)child;
+        read_all(c->out, &out);
+        read_all(c->errors, &errors);
+        if (c->late)
+                buf_addz(&errors, "it did not answer in time");
+        c->done(c->arg, c->late ? -1 : status, buf_view(&out), buf_view(&errors));
+        command_free(c);
+}
+
+/* Its time is over; or it never began. */
+static void on_deadline(void *arg)
+{
+        struct command *c = arg;
+        if (c->child) {
+                c->late = true;
+                child_kill(c->child, SIGKILL);
+                return;
+        }
+        c->done(c->arg, -1, STR(""), str_of(c->err.text));
+        command_free(c);
+}
+
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, int64_t timeout_ms,
+                            command_done_fn *done, void *arg)
+{
+        struct command *c = mem_new(struct command);
+        c->done = done;
+        c->arg = arg;
+        c->out = memfd_create("out", MFD_CLOEXEC);
+        c->errors = memfd_create("errors", MFD_CLOEXEC);
+        c->deadline = timer_new(l, on_deadline, c);
+        struct child_spec spec = {.argv = argv->v,
+                                  .envp = envp,
+                                  .stdin_fd = -1,
+                                  .stdout_fd = c->out,
+                                  .stderr_fd = c->errors,
+                                  .die_with_parent = true};
+        int r = child_spawn(l, &spec, exited, c, &c->child, &c->err);
+        timer_start(c->deadline, r < 0 ? 0 : timeout_ms);
+        return c;
+}
+
+void command_cancel(struct command *c)
+{
+        if (!c)
+                return;
+        if (c->child) {
+                child_kill(c->child, SIGKILL);
+                child_forget(c->child);
+        }
+        command_free(c);
+}

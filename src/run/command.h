@@ -1,0 +1,16 @@
+/* command: a program that is run for what it prints. Never through a shell. */
+#pragma once
+#include "base/args.h"
+#include "ev/loop.h"
+
+#define COMMAND_OUTPUT_MAX (64u << 20)
+
+struct command;
+/* status as waitpid's; -1: it could not be started, or was ended at its deadline, and `errors` says so. The
+ * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
+typedef void command_done_fn(void *arg, int status, struct str out, struct str errors);
+
+/* It gets SIGTERM when we die and SIGKILL after timeout_ms. envp NULL: ours. */
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, int64_t timeout_ms,
+                            command_done_fn *done, void *arg);
+void command_cancel(struct command *c); /* ends it; done is not called. NULL is fine */

@@ -1,0 +1,297 @@
+/* Slurm: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as in Slurm 20.11 to
+ * 24 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in squeue's list of all
+ * states for MinJobAge, and sacct is asked only about what is missing there. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "run/batch_runner.h"
+
+#define WORD_MAX 256
+
+static const char *const settings[] = {"conf",    "partition", "account",     "qos",  "constraint",
+                                       "license", "gres_name", "reservation", "poll", NULL};
+
+static const struct {
+        const char *option, *setting;
+        const char *const words[3]; /* attributes of the job */
+} options[] = {
+        {"partition", "partition", {"SlurmPartition", "BatchQueue", NULL}},
+        {"account", "account", {"SlurmAccount", "BatchProject", NULL}},
+        {"qos", "qos", {"SlurmQOS", NULL}},
+        {"constraint", "constraint", {"SlurmConstraint", NULL}},
+        {"licenses", "license", {"SlurmLicenses", NULL}},
+        {"reservation", "reservation", {"SlurmReservation", NULL}},
+        {"comment", NULL, {"SlurmComment", NULL}},
+};
+
+/* What may stand in a line of a script: no blank, no quote, no end of the line. */
+static bool is_plain(const char *text)
+{
+        size_t n = strlen(text);
+        for (size_t i = 0; i < n; i++)
+                if (!isalnum((unsigned char)text[i]) && !strchr("_.,:@+=&|()*[]/-", text[i]))
+                        return false;
+        return n > 0 && n <= WORD_MAX && text[0] != '-';
+}
+
+static int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
+                           struct err *err)
+{
+        uint64_t cpus = (spec->cpus_milli + 999) / 1000;
+        buf_addz(out, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --export=ALL\n"
+                      "#SBATCH --chdir=/\n#SBATCH --input=/dev/null\n#SBATCH --open-mode=append\n");
+        buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)(cpus ? cpus : 1));
+        if (spec->memory_bytes)
+                buf_printf(out, "#SBATCH --mem=%lluM\n",
+                           (unsigned long long)((spec->memory_bytes + (1 << 20) - 1) >> 20));
+        if (spec->walltime_ms)
+                buf_printf(out, "#SBATCH --time=%llu\n",
+                           (unsigned long long)((spec->walltime_ms + 59999) / 60000));
+        if (spec->gpus) {
+                const char *name = batch_setting(s, "gres_name");
+                buf_printf(out, "#SBATCH --gres=%s:%llu\n", name && is_plain(name) ? name : "gpu",
+                           (unsigned long long)spec->gpus);
+        }
+        for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+                const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+                if (!value || !*value)
+                        continue;
+                if (!is_plain(value))
+                        return err_set(err, -EINVAL, "'%.100s' cannot be a %s of Slurm", value,
+                                       options[i].option);
+                buf_printf(out, "#SBATCH --%s=%s\n", options[i].option, value);
+        }
+        return 0;
+}
+
+static void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out)
+{
+        buf_printf(out, "#SBATCH --job-name=%s\n", name);
+        if (count > 1)
+                buf_printf(out, "#SBATCH --array=0-%u\n#SBATCH --output=%s.%%a.log\n", count - 1, log);
+        else
+                buf_printf(out, "#SBATCH --output=%s.0.log\n", log);
+}
+
+static void slurm_submit(const char *script, struct args *argv)
+{
+        args_add(argv, STR("sbatch"));
+        args_add(argv, STR("--parsable"));
+        args_add(argv, str_of(script));
+}
+
+/* "17" or "17;cluster" in the last line */
+static bool slurm_submitted(struct str out, struct buf *ret_native)
+{
+        struct str rest = out, line, last = STR(""), number;
+        uint64_t n;
+        while (rest.n && str_cut(&rest, '\n', &line))
+                if (str_trim(line).n)
+                        last = str_trim(line);
+        if (!str_cut(&last, ';', &number) || str_to_u64(number, &n) != 0)
+                return false;
+        buf_str(ret_native, number);
+        return true;
+}
+
+static bool contains(struct str text, const char *what)
+{
+        size_t n = strlen(what);
+        for (size_t i = 0; i + n <= text.n; i++)
+                if (!memcmp(text.p + i, what, n))
+                        return true;
+        return false;
+}
+
+/* What the controller answered; not what went wrong on the way to it, or is so only for now. */
+static bool slurm_refused(struct str errors)
+{
+        static const char *const unsure[] = {
+                "Unable to contact",    "timed out",
+                "Zero Bytes",           "not responding",
+                "Connection refused",   "communication",
+                "Resource temporarily", "Protocol authentication",
+                "in standby mode",      "Job violates accounting/QOS policy (job submit limit"};
+        for (size_t i = 0; i < sizeof(unsure) / sizeof(*unsure); i++)
+                if (contains(errors, unsure[i]))
+                        return false;
+        return contains(errors, "error:");
+}
+
+static bool slurm_refused_array(struct str errors)
+{
+        return contains(errors, "Invalid job array specification");
+}
+
+static void slurm_native_of(const char *native, unsigned index, struct buf *out)
+{
+        buf_printf(out, "%s_%u", native, index);
+}
+
+static void slurm_status(const char *user, struct args *argv)
+{
+        BUF_CLEANUP struct buf u = {0};
+        buf_printf(&u, "--user=%s", user);
+        args_add(argv, STR("squeue"));
+        args_add(argv, STR("--noheader"));
+        args_add(argv, STR("--array"));
+        args_add(argv, STR("--states=all"));
+        args_add(argv, buf_view(&u));
+        args_add(argv, STR("--format=%F|%K|%T|%j|%r"));
+}
+
+static const struct {
+        const char *name;
+        enum batch_phase phase;
+} states[] = {
+        {"PENDING", BATCH_WAITING},       {"CONFIGURING", BATCH_WAITING}, {"REQUEUED", BATCH_WAITING},
+        {"REQUEUE_HOLD", BATCH_WAITING},  {"REQUEUE_FED", BATCH_WAITING}, {"SPECIAL_EXIT", BATCH_WAITING},
+        {"RESV_DEL_HOLD", BATCH_WAITING}, {"RUNNING", BATCH_RUNNING},     {"COMPLETING", BATCH_RUNNING},
+        {"SUSPENDED", BATCH_RUNNING},     {"STOPPED", BATCH_RUNNING},     {"SIGNALING", BATCH_RUNNING},
+        {"STAGE_OUT", BATCH_RUNNING},     {"RESIZING", BATCH_RUNNING},    {"COMPLETED", BATCH_OVER},
+        {"FAILED", BATCH_OVER},           {"CANCELLED", BATCH_CANCELLED}, {"REVOKED", BATCH_CANCELLED},
+        {"TIMEOUT", BATCH_TIMEOUT},       {"DEADLINE", BATCH_TIMEOUT},    {"OUT_OF_MEMORY", BATCH_MEMORY},
+        {"NODE_FAIL", BATCH_LOST},        {"BOOT_FAIL", BATCH_LOST},      {"PREEMPTED", BATCH_LOST},
+};
+
+static bool phase_of(struct str state, enum batch_phase *ret)
+{
+        struct str word;
+        if (!str_cut(&state, ' ', &word)) /* sacct: "CANCELLED by 1000" */
+                return false;
+        for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+                if (str_eqz(word, states[i].name)) {
+                        *ret = states[i].phase;
+                        return true;
+                }
+        return false;
+}
+
+/* Reasons with which a job fails that never began. */
+static bool unfit(struct str reason)
+{
+        return str_eqz(reason, "BadConstraints") || str_eqz(reason, "LaunchFailed") ||
+               str_eqz(reason, "JobLaunchFailure");
+}
+
+/* squeue: "17|3|RUNNING|name|None", "18|N/A|…"; sacct: "17_3|COMPLETED|name". The native number of an array's
+ * member is made in the line itself: its '|' becomes the '_'. */
+static bool slurm_status_line(struct str line, struct batch_line *ret)
+{
+        struct str field[5], rest = line;
+        size_t n = 0;
+        while (n < 5 && rest.p && str_cut(&rest, '|', &field[n]))
+                n++;
+        if (n != 5 && n != 3)
+                return false;
+        *ret = (struct batch_line){.native = field[0], .name = field[n - 2], .reason = STR("")};
+        if (n == 3) {
+                ret->name = field[2];
+                return phase_of(field[1], &ret->phase);
+        }
+        ret->reason = field[4];
+        if (!phase_of(field[2], &ret->phase))
+                return false;
+        if (!str_eqz(field[1], "N/A") && field[1].n) {
+                ((char *)(uintptr_t)field[0].p)[field[0].n] = '_';
+                ret->native = str_make(field[0].p, field[0].n + 1 + field[1].n);
+        }
+        if (ret->phase == BATCH_OVER && unfit(ret->reason))
+                ret->phase = BATCH_UNFIT;
+        return true;
+}
+
+static void slurm_past(const char *natives, struct args *argv)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "--jobs=%s", natives);
+        args_add(argv, STR("sacct"));
+        args_add(argv, STR("--noheader"));
+        args_add(argv, STR("--parsable2"));
+        args_add(argv, STR("--allocations"));
+        args_add(argv, buf_view(&b));
+        args_add(argv, STR("--format=JobID,State,JobName"));
+}
+
+static void slurm_act(enum batch_verb verb, struct args *argv)
+{
+        static const char *const words[][3] = {[BATCH_END] = {"scancel", NULL, NULL},
+                                               [BATCH_STOP] = {"scancel", "--signal=TSTP", "--full"},
+                                               [BATCH_CONTINUE] = {"scancel", "--signal=CONT", "--full"},
+                                               [BATCH_HOLD] = {"scontrol", "hold", NULL},
+                                               [BATCH_RELEASE] = {"scontrol", "release", NULL}};
+        for (size_t i = 0; i < 3 && words[verb][i]; i++)
+                args_add(argv, str_of(words[verb][i]));
+}
+
+static void slurm_capacity(const struct batch_settings *s, struct args *argv)
+{
+        const char *partition = batch_setting(s, "partition");
+        BUF_CLEANUP struct buf b = {0};
+        args_add(argv, STR("sinfo"));
+        args_add(argv, STR("--noheader"));
+        args_add(argv, STR("--Node"));
+        if (partition) {
+                buf_printf(&b, "--partition=%s", partition);
+                args_add(argv, buf_view(&b));
+        }
+        args_add(argv, STR("--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20"));
+}
+
+/* "main*   0/4/0/4   4000   0": allocated, idle, other and all processors; memory in MiB. Without a partition
+ * of its own a job goes to the default one, which has the star. */
+static void slurm_capacity_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
+{
+        struct str word[4], part[4], rest = line, cpus;
+        uint64_t n[4], memory, taken;
+        for (size_t i = 0; i < 4; i++)
+                if (!str_word(&rest, &word[i]))
+                        return;
+        if (!batch_setting(s, "partition") && word[0].p[word[0].n - 1] != '*')
+                return;
+        cpus = word[1];
+        for (size_t i = 0; i < 4; i++)
+                if (!str_cut(&cpus, '/', &part[i]) || str_to_u64(part[i], &n[i]) != 0)
+                        return;
+        if (str_to_u64(word[2], &memory) != 0 || str_to_u64(word[3], &taken) != 0)
+                return;
+        uint64_t usable = n[0] + n[1];
+        c->nodes++;
+        c->cpus_milli += usable * 1000;
+        c->idle_cpus_milli += n[1] * 1000;
+        c->memory_bytes += usable ? memory << 20 : 0;
+        c->idle_memory_bytes += usable && memory > taken ? (memory - taken) << 20 : 0;
+        if (usable * 1000 > c->node_cpus_milli)
+                c->node_cpus_milli = usable * 1000;
+        if (usable && memory << 20 > c->node_memory_bytes)
+                c->node_memory_bytes = memory << 20;
+}
+
+const struct batch_system batch_slurm = {
+        .name = "slurm",
+        .settings = settings,
+        .config_variable = "SLURM_CONF",
+        .index_variable = "SLURM_ARRAY_TASK_ID",
+        .array_max = 1000,
+        .resources = slurm_resources,
+        .naming = slurm_naming,
+        .submit = slurm_submit,
+        .submitted = slurm_submitted,
+        .refused = slurm_refused,
+        .refused_array = slurm_refused_array,
+        .native_of = slurm_native_of,
+        .status = slurm_status,
+        .status_line = slurm_status_line,
+        .past = slurm_past,
+        .act = slurm_act,
+        .capacity = slurm_capacity,
+        .capacity_line = slurm_capacity_line,
+};
+
+static int slurm_open(const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        return batch_open(&runner_slurm, &batch_slurm, c, ret, err);
+}
+
+const struct runner_kind runner_slurm = {.name = "slurm", .open = slurm_open, BATCH_VERBS};

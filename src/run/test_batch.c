@@ -1,0 +1,361 @@
+/* The scripts are run, by /bin/sh; what Slurm prints is read as it was recorded from 22.05. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "run/batch.h"
+
+static char top[64], box[96], lease[96];
+
+static int setup(void **state)
+{
+        (void)state;
+        snprintf(top, sizeof(top), "/tmp/drover-batch-XXXXXX");
+        assert_non_null(mkdtemp(top));
+        snprintf(box, sizeof(box), "%s/it's a box", top);
+        snprintf(lease, sizeof(lease), "%s/lease", top);
+        assert_int_equal(mkdir(box, 0700), 0);
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        (void)state;
+        return fs_remove_tree(AT_FDCWD, top);
+}
+
+static struct run_spec spec_of(char *const *argv, char *const *envp)
+{
+        return (struct run_spec){.id = {7, 42, 3, 0, 0},
+                                 .job = "7.42",
+                                 .sandbox = box,
+                                 .path = argv[0],
+                                 .argv = argv,
+                                 .envp = envp,
+                                 .stdout_path = "out",
+                                 .stderr_path = "err",
+                                 .cpus_milli = 1500};
+}
+
+static int run_script(const struct run_spec *s)
+{
+        BUF_CLEANUP struct buf script = {0}, path = {0}, command = {0};
+        batch_script(s, "#SBATCH --mem=3M\n", lease, &script);
+        buf_printf(&path, "%s/script", top);
+        assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, NULL), 0);
+        buf_printf(&command, "/bin/sh %s 2>>%s/complaints", buf_z(&path), top);
+        int status = system(buf_z(&command));
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static void assert_file(const char *folder, const char *name, const char *text)
+{
+        BUF_CLEANUP struct buf path = {0}, b = {0};
+        buf_printf(&path, "%s/%s", folder, name);
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 65536, &b, NULL), 0);
+        assert_string_equal(buf_z(&b), text);
+}
+
+static bool exists(const char *name)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "%s/%s", box, name);
+        return access(buf_z(&path), F_OK) == 0;
+}
+
+static void done(struct run_event *e)
+{
+        BUF_CLEANUP struct buf path = {0}, b = {0};
+        *e = (struct run_event){0};
+        buf_printf(&path, "%s/" BATCH_STEP ".0.done", box);
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 65536, &b, NULL), 0);
+        assert_true(batch_script_done(buf_view(&b), e));
+}
+
+static void words_arrive_as_they_are(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/usr/bin/printf",
+                        (char *)"[%s]",
+                        (char *)"it's",
+                        (char *)"a\nb \"c\" $HOME `id` \\",
+                        (char *)"",
+                        (char *)"grün *",
+                        NULL},
+             *envp[] = {(char *)"A='x'\n$y", (char *)"not a name=1", (char *)"PATH=/usr/bin:/bin", NULL};
+        struct run_spec s = spec_of(argv, envp);
+        struct run_event e;
+        assert_int_equal(run_script(&s), 0);
+        assert_file(box, "out", "[it's][a\nb \"c\" $HOME `id` \\][][grün *]");
+        assert_file(box, "err", "");
+        done(&e);
+        assert_true(e.state == RUN_ENDED && e.why == RUN_ITSELF && !e.signaled && e.exit_code == 0);
+        assert_true(e.started_ms > 1000000000000u && e.ended_ms >= e.started_ms);
+        assert_true(exists(BATCH_STEP ".0.began/at"));
+        char *variable[] = {(char *)"/bin/sh", (char *)"-c", (char *)"printf %s \"$A\"; pwd", NULL};
+        s = spec_of(variable, envp);
+        s.id.step = 1;
+        assert_int_equal(run_script(&s), 0);
+        BUF_CLEANUP struct buf want = {0};
+        buf_printf(&want, "'x'\n$y%s\n", box);
+        assert_file(box, "out", buf_z(&want));
+}
+
+static void begins_once(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"echo again; exit 3", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        s.flags = RUN_STDOUT_APPEND;
+        assert_int_equal(run_script(&s), 3);
+        assert_int_equal(run_script(&s), 0);
+        assert_file(box, "out", "again\n");
+        done(&e);
+        assert_int_equal(e.exit_code, 3);
+        /* and only where its folder is */
+        char elsewhere[128];
+        snprintf(elsewhere, sizeof(elsewhere), "%s/none", top);
+        s.sandbox = elsewhere;
+        assert_int_equal(run_script(&s), 74);
+}
+
+static void signals_and_children(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c",
+                        (char *)"sleep 300 & echo $! >left; sleep 0.2; kill -SEGV $$", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        run_script(&s);
+        done(&e);
+        assert_true(e.state == RUN_ENDED && e.signaled && e.exit_code == 11);
+        BUF_CLEANUP struct buf path = {0}, pid = {0};
+        buf_printf(&path, "%s/left", box);
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 64, &pid, NULL), 0);
+        buf_reset(&path);
+        buf_printf(&path, "/proc/%ld/stat", strtol(buf_z(&pid), NULL, 10));
+        BUF_CLEANUP struct buf stat = {0};
+        /* killed: gone, or not yet reaped by whoever inherits it */
+        for (int i = 0; i < 500; i++) {
+                buf_reset(&stat);
+                if (fs_read(AT_FDCWD, buf_z(&path), 4096, &stat, NULL) < 0 || strstr(buf_z(&stat), ") Z"))
+                        return;
+                usleep(10000);
+        }
+        fail_msg("its child is left: %s", buf_z(&stat));
+}
+
+static void ends_at_its_walltime(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"trap '' TERM; sleep 300; sleep 300", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        s.walltime_ms = 300; /* a second */
+        run_script(&s);
+        done(&e);
+        assert_true(e.state == RUN_ENDED && e.why == RUN_WALLTIME && e.signaled && e.exit_code == 9);
+}
+
+static void ends_when_the_lease_grows_old(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/sleep", (char *)"300", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        assert_int_equal(fs_write(AT_FDCWD, lease, STR("12.1 1\n"), 0600, false, NULL), 0);
+        run_script(&s);
+        done(&e);
+        assert_true(e.state == RUN_ENDED && e.why == RUN_LEASE_ENDED && e.signaled && e.exit_code == 15);
+}
+
+static void says_what_it_cannot_start(void **state)
+{
+        (void)state;
+        char *none[] = {(char *)"/no/such/program", NULL}, *cat[] = {(char *)"cat", NULL};
+        struct run_spec s = spec_of(none, NULL);
+        struct run_event e;
+        run_script(&s);
+        done(&e);
+        assert_true(e.state == RUN_FAILED);
+        assert_string_equal(e.what, "program");
+        assert_int_equal(fs_remove_tree(AT_FDCWD, box), 0);
+        assert_int_equal(mkdir(box, 0700), 0);
+        s = spec_of(cat, NULL);
+        s.stdin_path = "none";
+        run_script(&s);
+        done(&e);
+        assert_string_equal(e.what, "stdin");
+        assert_int_equal(fs_remove_tree(AT_FDCWD, box), 0);
+        assert_int_equal(mkdir(box, 0700), 0);
+        s = spec_of(cat, NULL);
+        s.cwd = "/no/such/folder";
+        run_script(&s);
+        done(&e);
+        assert_string_equal(e.what, "folder");
+}
+
+static void done_files_are_checked(void **state)
+{
+        (void)state;
+        struct run_event e = {0};
+        assert_true(batch_script_done(STR("ended 139 killed 1000 2500\n0m0.01s 0m0.02s\n1m2.500s 0m0.25s\n"),
+                                      &e));
+        assert_true(e.signaled && e.exit_code == 11 && e.why == RUN_KILLED);
+        assert_int_equal(e.cpu_user_ms, 62500);
+        assert_int_equal(e.cpu_system_ms, 250);
+        e = (struct run_event){0};
+        assert_true(batch_script_done(STR("ended 200 itself 1000 2500\n"), &e));
+        assert_true(!e.signaled && e.exit_code == 200);
+        static const char *const bad[] = {"",
+                                          "\n",
+                                          "ended",
+                                          "ended 0 itself 1",
+                                          "ended x itself 1 2",
+                                          "failed moon",
+                                          "ended 0 itself x 2",
+                                          "gone 1 2 3 4"};
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+                assert_false(batch_script_done(str_of(bad[i]), &e));
+}
+
+/* ---- Slurm */
+
+static void slurm_lines(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *line, *native, *name, *reason;
+                enum batch_phase phase;
+        } good[] = {
+                {"17|N/A|PENDING|drover-1-2|Resources", "17", "drover-1-2", "Resources", BATCH_WAITING},
+                {"17|3|RUNNING|a.sh|None", "17_3", "a.sh", "None", BATCH_RUNNING},
+                {"5|0|FAILED|a.sh|BadConstraints", "5_0", "a.sh", "BadConstraints", BATCH_UNFIT},
+                {"5|0|FAILED|a.sh|NonZeroExitCode", "5_0", "a.sh", "NonZeroExitCode", BATCH_OVER},
+                {"17_3|CANCELLED by 1000|n", "17_3", "n", "", BATCH_CANCELLED},
+                {"17|OUT_OF_MEMORY|n", "17", "n", "", BATCH_MEMORY},
+                {"9|N/A|TIMEOUT|n|TimeLimit", "9", "n", "TimeLimit", BATCH_TIMEOUT},
+        };
+        for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+                MEM_CLEANUP char *line = mem_dupz(good[i].line);
+                struct batch_line l;
+                assert_true(batch_slurm.status_line(str_of(line), &l));
+                assert_true(str_eqz(l.native, good[i].native) && str_eqz(l.name, good[i].name) &&
+                            str_eqz(l.reason, good[i].reason));
+                assert_int_equal(l.phase, good[i].phase);
+        }
+        static const char *const bad[] = {"", "17", "a|b", "17|N/A|DREAMING|n|None", "1|2|3|4"};
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+                MEM_CLEANUP char *line = mem_dupz(bad[i]);
+                struct batch_line l;
+                assert_false(batch_slurm.status_line(str_of(line), &l));
+        }
+}
+
+static void slurm_answers(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf native = {0};
+        assert_true(batch_slurm.submitted(STR("sbatch: a site's greeting\n4711;alpha\n"), &native));
+        assert_string_equal(buf_z(&native), "4711");
+        assert_false(batch_slurm.submitted(STR("Submitted\n"), &native));
+        assert_false(batch_slurm.submitted(STR(""), &native));
+        assert_true(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Invalid partition name "
+                                        "specified\n")));
+        assert_false(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Unable to contact slurm "
+                                        "controller (connect failure)\n")));
+        assert_false(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Socket timed out on "
+                                        "send/recv operation\n")));
+        assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
+}
+
+static void slurm_nodes(void **state)
+{
+        (void)state;
+        struct batch_settings none = {NULL, 0};
+        struct run_word word = {"partition", "short"};
+        struct batch_settings set = {&word, 1};
+        struct run_capacity c = {0};
+        static const char *const lines[] = {"main*   1/3/0/4   4000   100",
+                                            "short   0/4/0/4   4000   0",
+                                            "main*   0/0/8/8   9000   0",
+                                            "main*   0/8/0/8   2000   0",
+                                            "",
+                                            "x"};
+        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+                batch_slurm.capacity_line(&none, str_of(lines[i]), &c);
+        assert_int_equal(c.nodes, 3);
+        assert_int_equal(c.cpus_milli, 12000);
+        assert_int_equal(c.idle_cpus_milli, 11000);
+        assert_int_equal(c.node_cpus_milli, 8000);
+        assert_int_equal(c.node_memory_bytes >> 20, 4000);
+        assert_int_equal(c.idle_memory_bytes >> 20, 5900);
+        c = (struct run_capacity){0};
+        batch_slurm.capacity_line(&set, STR("short   0/4/0/4   4000   0"), &c);
+        assert_int_equal(c.idle_cpus_milli, 4000);
+}
+
+static void slurm_asks_for_resources(void **state)
+{
+        (void)state;
+        struct run_word set[] = {{"partition", "main"}, {"account", "a1"}},
+                        words[] = {{"slurmpartition", "short"},
+                                   {"SlurmQOS", "high"},
+                                   {"JobBatchName", "x y"}},
+                        odd[] = {{"SlurmComment", "a\n#SBATCH --uid=0"}};
+        struct batch_settings s = {set, 2};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+        spec.memory_bytes = (100 << 20) + 1;
+        spec.walltime_ms = 61000;
+        spec.gpus = 2;
+        spec.words = words;
+        spec.word_count = 3;
+        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), 0);
+        static const char *const lines[] = {"--cpus-per-task=2\n", "--mem=101M\n",        "--time=2\n",
+                                            "--gres=gpu:2\n",      "--partition=short\n", "--account=a1\n",
+                                            "--qos=high\n"};
+        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+                assert_non_null(strstr(buf_z(&out), lines[i]));
+        assert_null(strstr(buf_z(&out), "x y"));
+        spec.words = odd;
+        spec.word_count = 1;
+        buf_reset(&out);
+        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "cannot be a comment"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(words_arrive_as_they_are, setup, teardown),
+                cmocka_unit_test_setup_teardown(begins_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
+                cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
+                cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
+                cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
+                cmocka_unit_test(done_files_are_checked),
+                cmocka_unit_test(slurm_lines),
+                cmocka_unit_test(slurm_answers),
+                cmocka_unit_test(slurm_nodes),
+                cmocka_unit_test(slurm_asks_for_resources),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

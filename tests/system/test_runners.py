@@ -1,0 +1,121 @@
+"""What every runner must do, on each of them: processes of this machine, and a real Slurm."""
+import glob
+import os
+import signal
+
+import pytest
+
+import agents
+from drover import sh, wait_until
+
+pytest_plugins = ["batch_systems"]
+
+
+@pytest.fixture(params=["process", "slurm"])
+def place(request, instance):
+    """A server, and an agent with one queue of the runner."""
+    if request.param == "process":
+        instance.config = "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n"
+        instance.system = None
+    else:
+        instance.system = request.getfixturevalue("alpha")
+        instance.config = agents.batch_queues(instance.system)
+    instance.server()
+    instance.agent = agents.start(instance, instance.config)
+    agents.offering(instance)
+    return instance
+
+
+def until(path):
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
+
+
+def in_system(place):
+    """What the batch system still has, or nothing."""
+    return place.system.jobs("pending,running,completing,suspended") if place.system else []
+
+
+def hold_reason(place, request):
+    place.wait_state(f"{request}.0", "held", seconds=40)
+    return place.job(f"{request}.0")["hold_reason"]
+
+
+def test_exit_codes_and_signals(place):
+    codes = place.submit(sh("exit $DROVER_MEMBER", queue="queue 12"))
+    killed = place.submit(sh("kill -KILL $$"))
+    place.wait(codes, killed, code=None, seconds=90)
+    assert {j["member"]: j["exit_code"] for j in place.history(codes)} == {n: n for n in range(12)}
+    assert place.history(killed)[0]["exit_signal"] == 9
+
+
+def test_words_and_streams(place):
+    """Arguments as they were written, input, outputs, the environment, the folder."""
+    place.write("in put", "from stdin\n")
+    words = place.submit('executable = /usr/bin/printf\narguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' '
+                         '\'grün ☃\' \'\' \'*\'"\noutput = words\nqueue\n')
+    streams = place.submit(sh('cat; echo err >&2; echo made >new; pwd; echo "$GREETING $OMP_NUM_THREADS"', input="in put",
+                              output="out", error="err", environment="\"GREETING='gu ten'\"", request_cpus="2"))
+    place.wait(words, streams, seconds=90)
+    assert place.read("words") == "[it's]\n[a \"b\"]\n[$HOME `x` \\]\n[grün ☃]\n[]\n[*]\n"
+    out = place.read("out").splitlines()
+    assert out[0] == "from stdin" and out[2] == "gu ten 2" and "/jobs/" in out[1]
+    assert place.read("err") == "err\n" and place.read("new") == "made\n"
+
+
+def test_what_cannot_start_is_held(place):
+    program = place.submit("executable = /no/such/program\nqueue\n")
+    stdin = place.submit("executable = /bin/cat\ninput = /no/such/file\nqueue\n")
+    assert "/no/such/program" in hold_reason(place, program)
+    assert "/no/such/file" in hold_reason(place, stdin)
+
+
+def test_time_is_kept(place):
+    assert "walltime of 2 s" in hold_reason(place, place.submit(sh("sleep 600", allowed_execute_duration="2")))
+
+
+def test_hold_release_and_remove(place):
+    request = place.submit(sh(f"echo $$ >>{place.work}/pids; sleep 600"))
+    wait_until(lambda: place.exists("pids"), 40)
+    place.cli("hold", f"{request}.0")
+    place.wait_state(f"{request}.0", "held", seconds=40)
+    first = place.read("pids").split()[0]
+    wait_until(lambda: not os.path.exists(f"/proc/{first}"), 30)
+    wait_until(lambda: not in_system(place), 30)
+    place.cli("release", f"{request}.0")
+    wait_until(lambda: len(place.read("pids").split()) == 2, 40)
+    place.cli("rm", f"{request}.0")
+    second = place.read("pids").split()[1]
+    wait_until(lambda: not os.path.exists(f"/proc/{second}"), 30)
+    wait_until(lambda: not in_system(place), 30)
+
+
+def test_agent_killed_in_the_middle(place):
+    """Again and again, while jobs are submitted and run: each runs once, and none is lost."""
+    for turn in range(4):
+        place.submit(sh(f"echo $DROVER_JOB >>{place.work}/ran; sleep 0.5", queue="queue 6"))
+        if place.system:
+            wait_until(lambda: glob.glob(f"{place.base}/n1/batch.*/*.sh"))
+        else:
+            wait_until(lambda n=turn: place.exists("ran") and len(place.read("ran").split()) > 6 * n)
+        place.agent.stop(signal.SIGKILL)
+        place.agent = agents.start(place, place.config)
+    wait_until(lambda: len(place.history()) == 24, 90)
+    ran = place.read("ran").split()
+    assert len(ran) == len(set(ran)) == 24
+    assert all(j["exit_code"] == 0 and j["starts"] == 1 for j in place.history())
+
+
+def test_jobs_go_on_without_an_agent(place):
+    flag = os.path.join(place.work, "flag")
+    request = place.submit(sh(f"echo $$ >>{place.work}/pids; {until(flag)}; exit 5"))
+    wait_until(lambda: place.exists("pids"), 40)
+    place.wait_state(f"{request}.0", "running", seconds=40)
+    place.agent.kill()
+    place.write("flag", "")
+    pid = place.read("pids").split()[0]
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 30)
+    place.agent = agents.start(place, place.config)
+    place.wait(request, code=1, seconds=60)
+    row = place.history(request)[0]
+    assert (row["exit_code"], row["starts"]) == (5, 1)
+    assert len(place.read("pids").split()) == 1

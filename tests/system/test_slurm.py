@@ -1,0 +1,193 @@
+"""Queues of real Slurm clusters: two private ones, on loopback, of nodes that are all this machine."""
+import glob
+import os
+import re
+import shutil
+import signal
+import time
+
+import pytest
+
+import agents
+from drover import sh, wait_until
+
+pytest_plugins = ["batch_systems"]
+
+
+@pytest.fixture
+def one(instance, alpha):
+    """A server and an agent with a queue of the cluster alpha."""
+    instance.server()
+    instance.agent = agents.start(instance, agents.batch_queues(alpha))
+    agents.offering(instance, "alpha")
+    return instance
+
+
+def restart(instance, cluster):
+    instance.agent = agents.start(instance, agents.batch_queues(cluster))
+
+
+def until(path):
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
+
+
+def test_what_slurm_refuses_is_held_with_its_words(one, alpha):
+    refused = one.submit(sh("true", **{"+SlurmPartition": '"nowhere"'}))
+    odd = one.submit(sh("true", **{"+SlurmConstraint": '"a b"'}))
+    for job in (refused, odd):
+        one.wait_state(f"{job}.0", "held", seconds=40)
+    reason = one.job(f"{refused}.0")["hold_reason"]
+    assert "slurm refuses it" in reason and "nvalid partition" in reason
+    assert "cannot be a constraint" in one.job(f"{odd}.0")["hold_reason"]
+    assert alpha.jobs("pending,running") == []
+
+
+def test_jobs_alike_travel_as_arrays(one, alpha):
+    before = {line[0].split("_")[0] for line in alpha.jobs()}
+    one.run(sh("true", queue="queue 100"), seconds=90)
+    after = {line[0].split("_")[0] for line in alpha.jobs()}
+    assert len(after - before) < 40
+
+
+def test_suspended_and_resumed(one, alpha):
+    """What runs is stopped, what waits is held, until it is resumed."""
+    request = one.submit(sh(f"while :; do echo x >>{one.work}/beats; sleep 0.05; done"))
+    wait_until(lambda: one.exists("beats"), 40)
+    one.wait_state(f"{request}.0", "running", seconds=40)
+    one.api("POST", "/v1/actions", {"action": "suspend", "ids": [f"{request}.0"]})
+
+    def quiet():
+        """the job does nothing for a moment"""
+        before = len(one.read("beats"))
+        wait_until(lambda: alpha.tool("sinfo", "-h"), 5)
+        time.sleep(0.3)
+        return len(one.read("beats")) == before
+
+    wait_until(quiet, 30)
+    one.api("POST", "/v1/actions", {"action": "resume", "ids": [f"{request}.0"]})
+    wait_until(lambda: not quiet(), 30)
+    one.cli("rm", f"{request}.0")
+
+
+def test_cancelled_behind_our_back(one, alpha):
+    """Somebody's scancel holds the job, with the system's word."""
+    request = one.submit(sh("sleep 600"))
+    one.wait_state(f"{request}.0", "running", seconds=40)
+    alpha.tool("scancel", "-u", "root")
+    one.wait_state(f"{request}.0", "held", seconds=40)
+    assert "cancelled in slurm" in one.job(f"{request}.0")["hold_reason"]
+
+
+def test_a_submission_whose_answer_is_lost_is_found(one, alpha):
+    """sbatch has done its work and the agent dies before it hears of it: the name is found, nothing is sent twice."""
+    real = shutil.which("sbatch")
+    tools = os.path.join(one.base, "tools")
+    os.mkdir(tools)
+    with open(os.path.join(tools, "sbatch"), "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\ntrap '' TERM\n{real} \"$@\" >{tools}/out || exit\ntouch {tools}/done\nsleep 600\n")
+    os.chmod(os.path.join(tools, "sbatch"), 0o755)
+    one.agent.stop()
+    path = one.env["PATH"]
+    one.env["PATH"] = tools + ":" + path
+    restart(one, alpha)
+    agents.offering(one, "alpha")
+    flag = os.path.join(one.work, "flag")
+    request = one.submit(sh(f"echo once >>{one.work}/ran; {until(flag)}"))
+    wait_until(lambda: os.path.exists(f"{tools}/done"), 30)
+    one.agent.kill()
+    one.env["PATH"] = path
+    restart(one, alpha)
+    one.wait_state(f"{request}.0", "running", seconds=40)
+    one.write("flag", "")
+    one.wait(request, seconds=60)
+    assert one.read("ran") == "once\n"
+    assert "found a submission again" in one.logs()
+    for pid in one.pids("dash") + one.pids("sleep"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_controller_stopped_and_started_again(one, alpha):
+    """The queue is away and offers nothing; its jobs are kept, and their ends are told when it is back."""
+    flag = os.path.join(one.work, "flag")
+    request = one.submit(sh(f"{until(flag)}; exit 3"))
+    one.wait_state(f"{request}.0", "running", seconds=40)
+    alpha.controller.stop()  # killed, it would forget numbers it gave, and give them again
+    try:
+        wait_until(lambda: "does not answer" in one.logs(), 40)
+        later = one.submit(sh("true"))
+        one.write("flag", "")
+    finally:
+        alpha.start_controller()
+    one.wait(request, code=1, seconds=90)
+    one.wait(later, seconds=90)
+    assert one.history(request)[0]["exit_code"] == 3
+    assert one.history(request)[0]["starts"] == 1
+
+
+def test_most_wait_in_drover(instance, alpha):
+    """Not more jobs are in the cluster's queue than queued_max, however many there are."""
+    instance.server()
+    instance.agent = agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 3\n"))
+    agents.offering(instance, "alpha")
+    flag = os.path.join(instance.work, "flag")
+    request = instance.submit(sh(until(flag), request_cpus="2", queue="queue 40"))
+    wait_until(lambda: len(alpha.jobs("running")) == 8, 40)
+    wait_until(lambda: alpha.jobs("pending"), 20)
+    assert len(alpha.jobs("pending")) <= 3
+    instance.write("flag", "")
+    instance.wait(request, seconds=120)
+
+
+def test_the_script_is_kept_and_says_what_was_asked_for(one, alpha):
+    flag = os.path.join(one.work, "flag")
+    request = one.submit(sh(until(flag), request_cpus="2", request_memory="100", allowed_execute_duration="120",
+                            **{"+SlurmPartition": '"short"', "+SlurmComment": '"hello"'}))
+    one.wait_state(f"{request}.0", "running", seconds=40)
+    with open(f"{one.base}/n1/jobs/{request}.0.1/.drover_step.0.sh", encoding="utf-8") as f:
+        script = f.read()
+    for line in ("--cpus-per-task=2", "--mem=100M", "--time=2", "--partition=short", "--comment=hello"):
+        assert f"#SBATCH {line}\n" in script
+    shown = alpha.tool("scontrol", "show", "job", alpha.jobs("running")[0][0])
+    assert "Partition=short" in shown and "NumCPUs=2" in shown and "TimeLimit=00:02:00" in shown
+    one.write("flag", "")
+    one.wait(request)
+
+
+def test_two_clusters_share(instance, clusters):
+    """One submit over two clusters and processes of the agent's machine: each takes a part."""
+    instance.server()
+    agents.start(instance, agents.batch_queues(*clusters) + "  - name: here\n    cpus: 2\n")
+    for queue in ("alpha", "beta", "here"):
+        agents.offering(instance, queue)
+    request = instance.submit(sh("sleep 0.3", request_memory="16", queue="queue 150"))
+    instance.wait(request, seconds=150)
+    done = instance.history(request)
+    assert len(done) == 150 and all(j["exit_code"] == 0 for j in done)
+    share = {q: sum(j["queue"] == q for j in done) for q in ("alpha", "beta", "here")}
+    assert all(n > 0 for n in share.values()) and sum(share.values()) == 150, share
+
+
+def test_scripts_end_without_their_agent(instance, alpha):
+    """The lease file grows old: the job ends by itself, and the agent's word later is that it was lost."""
+    instance.server()
+    instance.agent = agents.start(instance, agents.batch_queues(alpha))
+    agents.offering(instance, "alpha")
+    request = instance.submit(sh(f"echo $$ >>{instance.work}/pids; sleep 600"))
+    instance.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: instance.exists("pids"))
+    instance.agent.kill()
+    lease = f"{instance.base}/n1/batch.alpha/lease"
+    with open(lease, "w", encoding="utf-8") as f:
+        f.write("old 1\n")
+    pid = int(instance.read("pids").split()[0])
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 40)
+    done = glob.glob(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done")
+    wait_until(lambda: re.search(r"^ended \d+ lease ", open(done[0], encoding="utf-8").read() if done else "x ended 0 lease ",
+                                 re.M), 20)
+
+
+def test_mistakes_are_said_at_the_start(instance):
+    instance.server()
+    agent = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {partitions: x}\n")
+    assert agent.process.wait(20) == 1
+    assert "slurm has no setting 'partitions'" in agent.output()
