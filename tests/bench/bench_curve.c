@@ -15,6 +15,7 @@
 #include <malloc.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -360,28 +361,35 @@ static void bench_store(const char *what, const char *address, uint64_t queued)
         stop();
 }
 
-int main(int argc, char **argv)
+static void bench_stores(const char *const *depths, int count)
 {
-        static const char *const usual[] = {"2000", "20000", "200000", "1000000"};
-        const char *const *depths = argc > 1 ? (const char *const *)argv + 1 : usual;
-        int count = argc > 1 ? argc - 1 : 4;
-        struct buf BUF_CLEANUP folder = {0}, address = {0};
         const char *tmp = getenv("TMPDIR");
 
-        for (int i = 0; i < count && !getenv("MEM"); i++)
-                bench_core("curve_core", strtoull(depths[i], NULL, 10), 1);
-        if (!getenv("MEM"))
-                bench_core("curve_core_1000_accounts", 50000, 1000);
         for (int i = 0; i < count; i++)
                 bench_store("curve_memory_store", "memory:", strtoull(depths[i], NULL, 10));
         for (int i = 0; i < count; i++) {
-                buf_reset(&folder);
+                struct buf BUF_CLEANUP folder = {0}, address = {0};
+
                 buf_printf(&folder, "%s/drover-curve-XXXXXX", tmp ? tmp : "/var/tmp");
                 must(mkdtemp((char *)buf_z(&folder)) != NULL, "a folder");
-                buf_reset(&address);
                 buf_printf(&address, "sqlite:%s/curve.db", buf_z(&folder));
                 bench_store("curve_sqlite", buf_z(&address), strtoull(depths[i], NULL, 10));
                 must(fs_remove_tree(AT_FDCWD, buf_z(&folder)) == 0, "remove");
         }
+}
+
+int main(int argc, char **argv)
+{
+        static const char *const usual[] = {"2000", "20000", "200000", "1000000"};
+        bool core_only = argc > 1 && strcmp(argv[1], "--core") == 0;
+        int given = argc - 1 - core_only;
+        const char *const *depths = given ? (const char *const *)argv + 1 + core_only : usual;
+        int count = given ? given : 4;
+
+        for (int i = 0; i < count; i++)
+                bench_core("curve_core", strtoull(depths[i], NULL, 10), 1);
+        bench_core("curve_core_1000_accounts", 50000, 1000);
+        if (!core_only)
+                bench_stores(depths, count);
         return 0;
 }
