@@ -329,7 +329,8 @@ static void bench_core(const char *what, uint64_t queued, unsigned owners)
         }
         line(what, "per_s", queued, (double)field.assigned * 1e9 / (double)all, "/s", "higher");
         qsort(took, AGENTS, sizeof(*took), by_value);
-        line(what, "offer_p99_us", queued, (double)took[AGENTS * 99 / 100] / 1000, "us", "lower");
+        const size_t p99 = AGENTS * 99 / 100;
+        line(what, "offer_p99_us", queued, (double)took[p99] / 1000, "us", "lower");
         stop();
         free(took);
 }
