@@ -49,22 +49,15 @@ static bool varies(const struct ad *ad, symbol name)
         return ad_find(ad, name) && !ad_literal(ad, name, &v);
 }
 
-/* The stores that the members read from, as limits. */
-static int add_stores(struct core *c, const struct class *k, struct draws **draws, struct err *err)
+/* Names some more in a list of draws (Drover's own, "qos/urgent,"). 0, -EINVAL, -E2BIG: nothing has changed.
+ */
+static int draw_too(struct core *c, struct draws **draws, struct buf *more, struct err *err)
 {
-        BUF_CLEANUP struct buf all = {0};
         struct draws *with;
         int r;
 
-        if (k->stores == 0)
-                return 0;
-        if (*draws)
-                buf_addz(&all, (*draws)->text);
-        for (size_t i = 0; i < c->sites.store_count && i < 64; i++)
-                if (k->stores >> i & 1)
-                        buf_printf(&all, "%sstore/" STR_FMT, all.n ? "," : "",
-                                   STR_ARG(c->sites.stores[i].urls.name));
-        r = limits_parse(c->limits, buf_view(&all), true, &with, err);
+        buf_addz(more, *draws ? (*draws)->text : "");
+        r = limits_parse(c->limits, buf_view(more), true, &with, err);
         if (r != 0)
                 return r;
         draws_unref(c->limits, *draws);
@@ -72,26 +65,43 @@ static int add_stores(struct core *c, const struct class *k, struct draws **draw
         return 0;
 }
 
-/* What stands in a job's ad, and its quality of service. 0 and a reference, -EINVAL, -E2BIG. */
+/* The stores that the members read from, as limits. */
+static int add_stores(struct core *c, const struct class *k, struct draws **draws, struct err *err)
+{
+        BUF_CLEANUP struct buf stores = {0};
+
+        for (size_t i = 0; k->stores && i < c->sites.store_count && i < 64; i++)
+                if (k->stores >> i & 1)
+                        buf_printf(&stores, "store/" STR_FMT ",", STR_ARG(c->sites.stores[i].urls.name));
+        return stores.n ? draw_too(c, draws, &stores, err) : 0;
+}
+
+/* What stands in a job's ad, and its quality of service. 0 and a reference; -EINVAL, -E2BIG, and nothing to
+ * unref. */
 static int parse_draws(struct core *c, const struct ad *ad, const struct ad *place, struct draws **ret,
                        struct err *err)
 {
         const struct qos *qos = qos_of(c, ad);
-        struct buf BUF_CLEANUP all = {0};
+        BUF_CLEANUP struct buf own = {0};
         struct value v = {.type = VALUE_UNDEFINED};
-        int r;
+        int r = 0;
 
         *ret = NULL;
         if (ad_find(ad, c->attr.ConcurrencyLimits))
                 eval_attr(&c->eval, ad, place, c->attr.ConcurrencyLimits, &v);
         if (v.type != VALUE_UNDEFINED && v.type != VALUE_STRING)
                 return err_set(err, -EINVAL, "ConcurrencyLimits is no text");
-        r = v.type == VALUE_STRING ? limits_parse(c->limits, v.string, false, ret, err) : 0;
-        if (r || !qos)
+        if (v.type == VALUE_STRING)
+                r = limits_parse(c->limits, v.string, false, ret, err);
+        if (r != 0 || !qos)
                 return r;
-        buf_printf(&all, "qos/%s,%s", qos->name, *ret ? (*ret)->text : "");
-        draws_unref(c->limits, *ret);
-        return limits_parse(c->limits, buf_view(&all), true, ret, err);
+        buf_printf(&own, "qos/%s,", qos->name);
+        r = draw_too(c, ret, &own, err);
+        if (r != 0) {
+                draws_unref(c->limits, *ret);
+                *ret = NULL;
+        }
+        return r;
 }
 
 void claim_class_init(struct core *c, struct class *k)
@@ -146,7 +156,11 @@ int claim_draws(struct core *c, const struct class *k, const struct queue *q, st
         r = parse_draws(c, k->ad, q->ad, ret, err);
         if (r == 0)
                 r = add_stores(c, k, ret, err);
-        return r ? -EINVAL : 0;
+        if (r == 0)
+                return 0;
+        draws_unref(c->limits, *ret);
+        *ret = NULL;
+        return -EINVAL;
 }
 
 uint32_t claim_room(const struct class *k, const struct draws *d, struct limit **ret_short)

@@ -76,7 +76,7 @@ def test_accounts_and_quality_of_service(instance):
     me = instance.server_info()["you"]
     plain = instance.submit(sh("exit 0", queue="queue 2", request_cpus=1))
     cms = instance.submit(sh("exit 0", request_cpus=1, accounting_group="physics.cms", priority=3))
-    urgent = instance.submit(sh("exit 0", queue="queue 2", request_cpus=1, **{"+QOS": '"urgent"'}))
+    urgent = instance.submit(sh("exit 0", queue="queue 2", request_cpus=1, qos="urgent"))
     points = instance.json("priority", f"{urgent}.0")
     assert points["account"] == f"physics/{me}" and points["qos"] == "urgent" and points["ahead"] == 0
     assert {c["name"]: c["points"] for c in points["components"]}["qos"] == 1000

@@ -89,6 +89,8 @@ const struct keyword keywords[] = {
          "The name that the jobs count for; their owner's if not given."},
         {"nice_user", "NiceUser", ACTS, OTHER, "NiceUser", NULL,
          "`True`: the jobs count for the accounting group `nice-user`, unless one is given."},
+        {"qos", "QOS", ACTS, STRING, "QOS", NULL,
+         "The quality of service that the jobs ask for, by its name in the server's settings; see drover-priority(7)."},
         {"project_name", "ProjectName", ACTS, STRING, "ProjectName", NULL, "Kept as the attribute."},
         {"concurrency_limits", "ConcurrencyLimits", ACTS, OTHER, "ConcurrencyLimits", NULL,
          "Limits that running jobs draw on, parted by commas: `db, licence:2` takes one unit of db and two of licence."},
