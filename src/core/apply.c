@@ -229,6 +229,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 move(c, j, JOB_MATCHED, e->at_ms);
                 j->accepted = false;
                 queue_attach(q, j);
+                lease_began(c, j);
                 if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
                         return damaged(err, e, "the limits that it draws on");
                 log_job(j, e, q);

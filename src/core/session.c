@@ -370,25 +370,39 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
 
 /* ---- leases */
 
+static int64_t lease_end(const struct core *c, const struct job *j)
+{
+        return j->queue->agent->renewed_steady_ms + (int64_t)j->lease_ms + c->config.lease_margin_ms;
+}
+
+void lease_began(struct core *c, const struct job *j)
+{
+        int64_t end = lease_end(c, j);
+
+        if (end < c->lease_due_ms)
+                c->lease_due_ms = end;
+}
+
+/* Renewals only put ends off, so none comes before the earliest that was seen when all were looked at last,
+ * or that began since: until then there is nothing to look at. */
 int64_t leases_end(struct core *c)
 {
-        int64_t next = INT64_MAX;
         void *value;
 
-        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
-                struct core_agent *a = value;
+        if (c->steady_ms >= c->lease_due_ms) {
+                c->lease_due_ms = INT64_MAX;
+                for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                        struct core_agent *a = value;
 
-                for (struct queue *q = a->queues; q; q = q->next)
-                        for (struct job *j = q->attempts, *after; j; j = after) {
-                                int64_t end = a->renewed_steady_ms + (int64_t)j->lease_ms +
-                                              c->config.lease_margin_ms;
-
-                                after = j->next;
-                                if (end <= c->steady_ms)
-                                        lose(c, j, "the lease ended: nothing was heard of the agent");
-                                else if (end < next)
-                                        next = end;
-                        }
+                        for (struct queue *q = a->queues; q; q = q->next)
+                                for (struct job *j = q->attempts, *after; j; j = after) {
+                                        after = j->next;
+                                        if (lease_end(c, j) <= c->steady_ms)
+                                                lose(c, j, "the lease ended: nothing was heard of the agent");
+                                        else
+                                                lease_began(c, j);
+                                }
+                }
         }
-        return next == INT64_MAX ? INT64_MAX : next - c->steady_ms;
+        return c->lease_due_ms == INT64_MAX ? INT64_MAX : c->lease_due_ms - c->steady_ms;
 }

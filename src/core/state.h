@@ -304,6 +304,7 @@ struct core {
         struct eta *eta;       /* NULL: not needed yet */
         int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
 
+        int64_t lease_due_ms; /* on the second clock: no lease ends before; 0: look */
         int64_t periodic_due_ms;
         uint64_t periodic_request;           /* where the slice goes on; 0: not under way */
         const struct submission *submitting; /* during core_submit: spares loading the record */
@@ -382,6 +383,7 @@ struct core_agent **agents_sorted(struct core *c,
 /* session.c: ends the leases whose time has come; milliseconds to the next end, INT64_MAX when there is none
  */
 int64_t leases_end(struct core *c);
+void lease_began(struct core *c, const struct job *j); /* an attempt is there that was not: its end counts */
 
 /* why.c */
 struct ad *queue_whole_ad(struct core *c,
