@@ -23,12 +23,23 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
         return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
 }
 
+/* It would only be refused again. */
+static bool was_refused(const struct class *k, const struct queue *q)
+{
+        for (unsigned i = 0; i < q->refused_count; i++)
+                if (q->refused[i] == k->index.serial)
+                        return true;
+        return false;
+}
+
 bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need)
 {
         c->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
                 return false;
         if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
+                return false;
+        if (q->refused_count && was_refused(k, q))
                 return false;
         need_of(c, k, k->ad, q->ad, ret_need);
         return need_fits(c, ret_need, q) && reserve_allows(c, k, q, ret_need) && agree(c, k, q);

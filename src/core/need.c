@@ -99,6 +99,22 @@ void need_take(struct core *c, const struct need *n, struct queue *q)
         index_queue_changed(c, q);
 }
 
+void need_return(struct core *c, const struct need *n, struct queue *q)
+{
+        q->cpus += n->cpus;
+        q->memory_mib += n->memory_mib;
+        q->disk_kib += n->disk_kib;
+        for (unsigned i = 0; i < n->more.count; i++) {
+                struct queue_resource *r = need_resource(q, n->more.v[i].name);
+
+                if (r)
+                        r->free += n->more.v[i].n;
+        }
+        q->jobs_left++;
+        queue_show_free(c, q);
+        index_queue_changed(c, q);
+}
+
 void queue_show_free(struct core *c, struct queue *q)
 {
         ad_set_integer(q->ad, c->attr.Cpus, q->cpus < q->total_cpus ? q->cpus : q->total_cpus);

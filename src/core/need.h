@@ -19,6 +19,9 @@ bool need_fits(struct core *c, const struct need *n, const struct queue *q);
 /* One job's worth less in the queue; its ad says so. */
 void need_take(struct core *c, const struct need *n, struct queue *q);
 
+/* What an attempt that the agent refuses was to take is there again. */
+void need_return(struct core *c, const struct need *n, struct queue *q);
+
 /* After an offer: countable resources are what its ad says, less what was taken and is not accepted. */
 void need_read_resources(struct core *c, struct queue *q);
 /* What the attempt of a job takes of countable resources is taken (1), or is the agent's to count (-1). */

@@ -241,6 +241,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->serial = o->serial;
         set_owners(q, o);
         memcpy(q->wishes, o->wishes, sizeof(q->wishes));
+        q->refused_count = 0;
         learn_references(c, q);
         /* What was given and is not accepted yet, the agent did not know of when it made the offer. */
         q->cpus = number_of(c, ad, at->Cpus) - q->taken_cpus;
@@ -289,6 +290,24 @@ void core_accepted(struct core *c, const char *agent, const struct core_attempts
         emit_attempts(c, a, &e);
 }
 
+/* A refusal does not use up the offer: what the attempt was to take is for others. */
+static void offer_again(struct core *c, struct queue *q, const struct need *need, const struct class *k)
+{
+        if (!q->ad)
+                return;
+        need_return(c, need, q);
+        for (unsigned i = 0; k && i < q->refused_count; i++)
+                if (q->refused[i] == k->index.serial)
+                        return;
+        if (k && q->refused_count < REFUSED_MAX) {
+                q->refused[q->refused_count++] = k->index.serial;
+                if (q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        } else {
+                queue_unpark(c, q);
+        }
+}
+
 void core_refused(struct core *c, const char *agent, const struct core_attempts *a, struct str reason,
                   int hold_code)
 {
@@ -299,7 +318,15 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
         SET_FOREACH (&mine, m) {
                 struct job *j = request_job(r, (uint32_t)m);
                 struct event e = {.type = EVENT_REFUSED, .code = hold_code, .reason = reason};
+                const struct bucket *b = request_bucket(c, r, (uint32_t)m);
+                struct need need = {.cpus = j->cpus,
+                                    .memory_mib = (int64_t)j->memory_mib,
+                                    .disk_kib = (int64_t)j->disk_kib};
+                struct queue *q = j->accepted ? NULL : j->queue;
                 char *why = NULL;
+
+                if (j->more)
+                        need.more = *j->more;
 
                 e.next = hold_code ? JOB_HELD : JOB_IDLE;
                 if (j->state == JOB_VACATING) {
@@ -311,6 +338,8 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
                 set_add(&e.members, (uint32_t)m);
                 emit_attempts(c, a, &e);
                 free(why);
+                if (q)
+                        offer_again(c, q, &need, b ? b->class : NULL);
         }
         set_deinit(&mine);
 }

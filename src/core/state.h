@@ -204,6 +204,9 @@ struct queue_resource {
         int64_t free, taken; /* taken: by attempts that the agent has not accepted yet */
 };
 
+/* A queue that refuses jobs of more classes than this waits for its next offer. */
+#define REFUSED_MAX 8u
+
 struct queue {
         char *name;
         struct core_agent *agent;
@@ -219,6 +222,9 @@ struct queue {
                 taken_disk_kib; /* by attempts that the agent has not accepted yet */
         uint32_t taken_jobs;
         enum core_wish wishes[CORE_WISHES_MAX];
+        uint64_t
+                refused[REFUSED_MAX]; /* serials of classes of which it refused a job, until its next offer */
+        unsigned refused_count;
         struct queue_resource *resources;
         unsigned resource_count;
         char **owners;

@@ -375,6 +375,34 @@ static void test_wishes(void **state)
         expect_assigned(c, "p/q 2 1\n"); /* as short as the other, and larger */
 }
 
+/* What was refused is there for other jobs at once; for such jobs, when the agent makes its next offer. */
+static void test_a_refusal_uses_up_no_offer(void **state)
+{
+        static const char *const one[] = {"RequestMemory", "10", NULL};
+        static const char *const other[] = {"RequestMemory", "20", NULL};
+        struct core *c = *state;
+        struct set first = {0};
+        uint64_t r = test_submit(c, "ann@lab", 1, one);
+        struct core_attempts a = {r, 1, &first};
+
+        offer(c, "n", "[Cpus=1; Memory=100; Disk=100]");
+        expect_assigned(c, "n/default 1 0\n");
+        test_submit(c, "ann@lab", 1, other);
+        expect_assigned(c, "");
+        set_add(&first, 0);
+        core_refused(c, "n", &a, STR("not today"), 0);
+        expect_assigned(c, "n/default 2 0\n");
+        assert_null(core_check(c));
+        offer(c, "m", "[Cpus=1; Memory=100; Disk=100]");
+        expect_assigned(c, "m/default 1 0\n");
+        a.fence = 2;
+        core_refused(c, "m", &a, STR("not here"), 0);
+        expect_assigned(c, "");
+        offer(c, "m", "[Cpus=1; Memory=100; Disk=100]");
+        expect_assigned(c, "m/default 1 0\n");
+        set_deinit(&first);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -394,6 +422,7 @@ int main(void)
                 TEST(test_blind),
                 TEST(test_cached_bytes),
                 cmocka_unit_test_setup_teardown(test_wishes, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_a_refusal_uses_up_no_offer, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
