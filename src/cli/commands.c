@@ -128,6 +128,8 @@ static const struct option_row sim_options[] = {
         {"lease", 0, OPTION_DURATION, "TIME", "Length of leases. Default: 40m."},
         {"better-wait", 0, OPTION_DURATION, "TIME",
          "How long a job may wait for a better place; 0: not at all. Default: 5m."},
+        {"eta", 0, OPTION_FLAG, NULL,
+         "Measure how far expected starts and ends are off, for jobs whose user asked for a run time."},
         {"seed", 0, OPTION_NUMBER, "N", "Of all that is random. Default: 1."},
         {"faults", 0, OPTION_FLAG, NULL, "Play games with faults instead, and check the invariants."},
         {"seeds", 0, OPTION_NUMBER, "N", "With --faults: so many games, with seeds from --seed on."},

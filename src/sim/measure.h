@@ -25,6 +25,13 @@ struct sim_sample {
         int64_t at_ms;
         uint64_t waiting, moved_bytes;
 };
+/* Medians of |expected - what was|, see guess.h. */
+struct sim_guess_errors {
+        uint64_t count, unknown;     /* unknown: the core could not say */
+        double wait_s, wait_usual_s; /* by the core; by the mean of the queue's last ten waits */
+        double run_s, run_asked_s;   /* by the core; by what the user asked for */
+        double end_s, end_usual_s;   /* by the core; by both of these */
+};
 struct sim_measures {
         uint64_t jobs;
         double makespan_s;
@@ -36,8 +43,9 @@ struct sim_measures {
                                      clusters' stores; cached: needed and there */
         uint64_t decisions, lost; /* lost: attempts whose agent failed */
         double lost_cpu_s;
-        double match_s, wall_s;     /* of real time: in core_match; in all */
-        uint64_t memory_bytes;      /* resident at most, above what there was at the start */
+        double match_s, wall_s; /* of real time: in core_match; in all */
+        uint64_t memory_bytes;  /* resident at most, above what there was at the start */
+        struct sim_guess_errors guesses;
         struct sim_sample *samples; /* owned */
         size_t sample_count, sample_cap;
         int64_t sample_every_ms;

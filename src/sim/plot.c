@@ -13,7 +13,7 @@
 /* Okabe and Ito's colours, which colour-blind readers tell apart; grey last. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#56b4e9", "#e69f00", "#555555"};
-static const char *const dashes[] = {"", "7 4", "2 3", "9 3 2 3", "4 4", "12 4", "1 2"};
+static const char *const dashes[] = {"none", "7 4", "2 3", "9 3 2 3", "4 4", "12 4", "1 2"};
 #define STYLES (sizeof(colours) / sizeof(colours[0]))
 
 struct axis {

@@ -62,7 +62,7 @@ static void ring(struct run *r, struct timer *t)
         case TIMER_ATTEMPT: run_attempt_timer(r, container_of(t, struct attempt, timer)); break;
         case TIMER_PLACE: run_place_timer(r, container_of(t, struct place, timer)); break;
         case TIMER_RENEW: renew_all(r); break;
-        case TIMER_TICK: break; /* every turn ticks */
+        case TIMER_TICK: break; /* the turn will tick: its timer is not set any more */
         }
 }
 
@@ -185,6 +185,8 @@ static int make(struct run *r, struct err *err)
                 r->times[i] = (struct sim_times){-1, -1, -1};
                 r->waits[i] = r->w->jobs[i].waits;
         }
+        if (r->o->guesses)
+                r->guesses = sim_guesses_new(r->w, r->site);
         number_files(r);
         make_pipes(r);
         run_places_make(r);
@@ -206,6 +208,8 @@ static void clean(struct run *r)
         free(r->waits);
         free(r->file_ids);
         free(r->first_of);
+        free(r->asked);
+        sim_guesses_free(r->guesses);
         sim_world_free(r->world);
 }
 
@@ -258,21 +262,37 @@ static uint64_t resident_bytes(void)
         return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void turn(struct run *r)
+/* What time alone does. The core asks to be called every second at least, for what it tidies; nobody waits
+ * for that here. */
+static void tick(struct run *r)
 {
-        struct core *core = sim_world_core(r->world);
-        int64_t from, wait_ms = core_tick(core);
+        int64_t wait_ms = core_tick(sim_world_core(r->world));
 
-        /* It asks to be called every second at least, for what it tidies; nobody waits for that here. */
         if (wait_ms >= 1000)
                 wait_ms = r->waiting ? TICK_MS : TICK_IDLE_MS;
         run_timer_set(r, &r->tick, run_now(r) + (wait_ms < 1 ? 1 : wait_ms));
+}
+
+static void turn(struct run *r)
+{
+        int64_t from;
+
+        if (!r->tick.node.place || (r->waiting && r->tick.at_ms > run_now(r) + TICK_MS))
+                tick(r);
         run_places_tell(r);
         from = clock_mono_ns();
         sim_world_turn(r->world);
         r->m->match_s += (double)(clock_mono_ns() - from) / 1e9;
         while (sim_world_flying(r->world))
                 sim_world_commit(r->world);
+}
+
+/* The first job of each request that came in this turn. */
+static void ask(struct run *r)
+{
+        for (size_t i = 0; i < r->asked_count; i++)
+                sim_guess(r->guesses, r->first_of[r->asked[i]], sim_world_core(r->world), r->asked[i], 0);
+        r->asked_count = 0;
 }
 
 struct look {
@@ -325,12 +345,13 @@ static int play(struct run *r, struct err *err)
                         ring(r, t);
                 }
                 turn(r);
+                ask(r);
                 look(r, &l);
-                if (r->m->decisions + r->ended + arrivals.next != done || arrive != SIM_NEVER) {
+                if (r->m->decisions + r->ended + arrivals.next != done || arrive != SIM_NEVER || r->held) {
                         done = r->m->decisions + r->ended + arrivals.next;
                         moved_ms = next;
                 }
-                if (next - moved_ms > STUCK_LEASES * lease_of(r) && r->held == 0)
+                if (next - moved_ms > STUCK_LEASES * lease_of(r))
                         break;
         }
         free(arrivals.jobs);
@@ -353,6 +374,8 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
                 e = play(&r, err);
         if (e == 0) {
                 sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
+                if (r.guesses)
+                        sim_guesses_measure(r.guesses, r.times, &m.guesses);
                 m.wall_s = (double)(clock_mono_ns() - from) / 1e9;
                 *ret = m;
         } else {

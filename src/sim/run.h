@@ -22,8 +22,9 @@ struct sim_run_options {
         const struct sim_workload *workload;
         enum core_placement placement;
         uint64_t seed;
-        int64_t lease_ms;                                          /* 0: 40 min, that of batch queues */
-        int64_t better_wait_ms;                                    /* as in core_config */
+        int64_t lease_ms;       /* 0: 40 min, that of batch queues */
+        int64_t better_wait_ms; /* as in core_config */
+        bool guesses;           /* measure expected starts and ends as well */
         void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
         void *arg;
 };

@@ -105,6 +105,10 @@ void run_submit(struct run *r, uint32_t first)
         submission_deinit(&s);
         MEM_GROW(r->first_of, r->first_cap, id + 1);
         r->first_of[id] = first;
+        if (r->guesses) {
+                MEM_GROW(r->asked, r->asked_cap, r->asked_count + 1);
+                r->asked[r->asked_count++] = id;
+        }
         for (uint32_t i = 0; i < j->together; i++)
                 r->times[first + i].submitted = run_now(r);
         r->waiting += j->together;

@@ -259,6 +259,8 @@ static void attempt_run(struct run *r, struct attempt *t)
         t->run_from = run_now(r);
         t->run_to = t->run_from + (ms < 1 ? 1 : (int64_t)ms);
         r->times[t->job].started = t->run_from;
+        if (r->guesses)
+                sim_guess_started(r->guesses, t->job, t->place->cluster_index, &r->times[t->job]);
         r->waiting--;
         run_timer_set(r, &t->timer, t->run_to);
         set_add(&one, t->member);

@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "place/cache_policy.h"
+#include "sim/guess.h"
 #include "sim/pipe.h"
 #include "sim/random.h"
 #include "sim/run.h"
@@ -84,6 +85,9 @@ struct run {
         uint64_t *file_ids; /* as the core numbers them */
         uint32_t *first_of; /* first job of each request */
         size_t first_cap;
+        struct sim_guesses *guesses; /* NULL: nobody wants to know */
+        uint64_t *asked;             /* requests of this turn, to be asked about */
+        size_t asked_count, asked_cap;
         uint64_t ended, waiting, held; /* held: attempts that agents have */
         double used_cpu_s;
 };

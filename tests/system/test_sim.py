@@ -42,6 +42,16 @@ def test_two_real_clusters_at_once(sim):
     assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
 
 
+@pytest.mark.parametrize("hurry", [1, 3])
+def test_expected_starts_and_ends(sim, hurry):
+    """They are nearer than the last ten waits, and than the time that users asked for."""
+    error = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", hurry, "--eta")["cost"]["expected_median_error_s"]
+    assert error["jobs"] > 2900
+    assert error["wait"] < error["wait_by_last_ten"]
+    assert error["run"] < error["run_as_asked"]
+    assert error["end"] < error["end_by_last_ten_and_asked"]
+
+
 @pytest.mark.parametrize("name,every", [("1000genome-2ch", "1m"), ("srasearch-10a", "0"), ("epigenomics-1seq", "0")])
 def test_real_workflows(sim, name, every):
     """The same on real workflows, that share what they read."""

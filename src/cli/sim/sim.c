@@ -75,6 +75,7 @@ static int run_all(struct study *s)
                                              .seed = s->seed,
                                              .lease_ms = s->lease_ms,
                                              .better_wait_ms = s->better_wait_ms,
+                                             .guesses = s->guesses,
                                              .progress = show_progress,
                                              .arg = &shown};
                 struct study_result *result = &s->results[s->result_count];

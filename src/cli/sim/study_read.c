@@ -296,6 +296,7 @@ int study_read(struct study *s, const struct options *o)
         bool ok = read_policies(s, options_text(o, "compare")) && read_site(s, o), workflows;
 
         s->seed = (uint64_t)options_number(o, "seed", 1);
+        s->guesses = options_flag(o, "eta");
         s->lease_ms = options_number(o, "lease", 0) * 1000;
         s->better_wait_ms = options_text(o, "better-wait") ? options_number(o, "better-wait", 0) * 1000 : 0;
         if (options_text(o, "better-wait") && s->better_wait_ms == 0)

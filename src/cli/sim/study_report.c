@@ -90,6 +90,30 @@ static void print_waits(const struct cli *cli, const struct study *s)
         cli_print_table(cli, &t);
 }
 
+static void print_guesses(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {
+                {"POLICY", false, false}, {"JOBS", true, false},
+                {"WAIT", true, false},    {"LAST TEN", true, false},
+                {"RUN", true, false},     {"ASKED FOR", true, false},
+                {"END", true, false},     {"LAST TEN + ASKED", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (size_t i = 0; i < s->result_count; i++) {
+                const struct sim_guess_errors *g = &s->results[i].m.guesses;
+                const double v[] = {g->wait_s,      g->wait_usual_s, g->run_s,
+                                    g->run_asked_s, g->end_s,        g->end_usual_s};
+
+                table_text(&t, str_of(s->results[i].policy));
+                table_format(&t, "%" PRIu64, g->count);
+                for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+                        cell_seconds(&t, v[k]);
+                table_end_row(&t);
+        }
+        cli_print_table(cli, &t);
+}
+
 void study_print_table(const struct cli *cli, const struct study *s)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -101,6 +125,11 @@ void study_print_table(const struct cli *cli, const struct study *s)
         buf_addz(&out, "\nwaits by the size of the job\n");
         cli_print(&out);
         print_waits(cli, s);
+        if (!s->guesses)
+                return;
+        buf_addz(&out, "\nmedian error of expected waits, runs and ends, and of what people go by\n");
+        cli_print(&out);
+        print_guesses(cli, s);
 }
 
 /* ---- for programs */
@@ -127,7 +156,22 @@ static void add_spread(struct json *j, const char *key, const struct sim_spread 
         json_close(j, '}');
 }
 
-static void add_result(struct json *j, const struct study_result *r)
+static void add_guesses(struct json *j, const struct sim_guess_errors *g)
+{
+        json_key(j, "expected_median_error_s");
+        json_open(j, '{');
+        add_uint(j, "jobs", g->count);
+        add_uint(j, "unknown", g->unknown);
+        add_double(j, "wait", g->wait_s);
+        add_double(j, "wait_by_last_ten", g->wait_usual_s);
+        add_double(j, "run", g->run_s);
+        add_double(j, "run_as_asked", g->run_asked_s);
+        add_double(j, "end", g->end_s);
+        add_double(j, "end_by_last_ten_and_asked", g->end_usual_s);
+        json_close(j, '}');
+}
+
+static void add_result(struct json *j, const struct study_result *r, bool guesses)
 {
         const struct sim_measures *m = &r->m;
 
@@ -151,6 +195,8 @@ static void add_result(struct json *j, const struct study_result *r)
         add_double(j, "utilisation", m->utilisation);
         add_uint(j, "attempts_lost", m->lost);
         add_double(j, "cpu_lost_s", m->lost_cpu_s);
+        if (guesses)
+                add_guesses(j, &m->guesses);
         add_uint(j, "decisions", m->decisions);
         add_double(j, "decisions_per_s", decisions_per_s(m));
         add_double(j, "wall_s", m->wall_s);
@@ -172,7 +218,7 @@ void study_print_json(const struct study *s)
         json_key(&j, "policies");
         json_open(&j, '[');
         for (size_t i = 0; i < s->result_count; i++)
-                add_result(&j, &s->results[i]);
+                add_result(&j, &s->results[i], s->guesses);
         json_close(&j, ']');
         json_close(&j, '}');
         buf_char(&out, '\n');
