@@ -22,8 +22,7 @@ static int hold_code(struct core *c, const struct request *r, uint32_t member)
 
 static void see_deferred(void *arg, const struct core_why *w)
 {
-        assert_string_equal(w->clause.p, "time() >= DeferralTime");
-        *(int *)arg += w->verdict == CORE_JOB_REFUSES;
+        *(int *)arg += w->verdict == CORE_JOB_REFUSES && str_eqz(w->clause, "time() >= DeferralTime");
 }
 
 /* The clock stands at 1700000000 when the tests begin. */
