@@ -66,7 +66,7 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
                 cost_time(out, start_ms, cli->now_ms);
         else
                 human_time(out, start_ms, cli->now_ms);
-        buf_addz(out, " and to end ");
+        buf_addz(out, view_is(view_get(root, "state"), "idle") ? " and to end " : " and is expected to end ");
         cost_time(out, view_integer(view_get(root, "eta_end_ms"), 0), cli->now_ms);
         buf_addz(out, ".\n");
         cost_error_line(out, view_get(root, "eta_error"));

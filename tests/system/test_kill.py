@@ -140,8 +140,7 @@ def test_shepherd_is_killed(instance):
     instance.wait(request)
     events = instance.events(f"{request}.0")
     assert "lost" in [e["event"] for e in events]
-    fences = [e["fence"] for e in events if e["event"] == "started" and e.get("fence")]
-    assert len(set(fences)) == 2, events
+    assert [e["fence"] for e in events if e["event"] == "matched"] == [1, 2], events
     assert len(instance.read("pids").split()) == 2
     assert final_events(instance, f"{request}.0") == ["exited"]
 

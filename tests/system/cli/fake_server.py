@@ -15,7 +15,7 @@ import openapi
 DEFAULTS = {
     "/v1/server": {"version": "0.1.0", "uuid": "00000000-0000-4000-8000-000000000000", "domain": "local",
                    "now_ms": 1763715600000, "remote_agents": False, "you": "me@local", "admin": True,
-                   "accepting": True, "jobs": {"idle": 0}},
+                   "accepting": True, "moved": {"bytes_in": 0, "bytes_out": 0}, "jobs": {"idle": 0}},
 }
 
 

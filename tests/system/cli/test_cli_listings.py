@@ -25,7 +25,8 @@ def job(number, member, state="idle", **more):
 def test_requests(cli):
     fake = cli.fake(replies={"GET /v1/requests": {"requests": [request(7), request(12, batch="nightly")], "next": None}})
     lines = cli("queue").splitlines()
-    assert lines[0].split() == ["ID", "OWNER", "SUBMITTED", "JOBS", "IDLE", "RUN", "HELD", "DONE", "FAIL", "RM", "COMMAND"]
+    assert lines[0].split() == ["ID", "OWNER", "SUBMITTED", "JOBS", "IDLE", "RUN", "HELD", "DONE", "FAIL", "RM",
+                                "END", "COMMAND"]
     assert lines[1].split()[0] == "7" and lines[1].endswith("sleep 60")
     assert lines[2].split()[0] == "12" and lines[2].endswith("nightly")
     assert lines[3] == "2 requests: 8 idle, 6 running, 2 held"

@@ -51,7 +51,8 @@ def accepted(r):
 
 def remote(r):
     return {"version": "0.1.0", "uuid": "00000000-0000-4000-8000-000000000000", "domain": "local",
-            "now_ms": 1, "remote_agents": True, "you": "me@local", "admin": True, "accepting": True, "jobs": {}}
+            "now_ms": 1, "remote_agents": True, "you": "me@local", "admin": True, "accepting": True,
+            "moved": {"bytes_in": 0, "bytes_out": 0}, "jobs": {}}
 
 
 def test_submit(cli):
