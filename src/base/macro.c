@@ -8,6 +8,7 @@
  */
 #include "base/macro.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 #include "base/macro_function.h"
@@ -431,6 +432,29 @@ int macro_expand_expression(const struct macro_world *w, struct str text, struct
         else if (ret_late)
                 *ret_late = any_late;
         return rc;
+}
+
+bool macro_cut(struct str *rest, char sep, struct str *ret_element)
+{
+        size_t depth = 0, i;
+        bool macro = false; /* behind a '$', or in the name that follows it */
+
+        if (!rest->p)
+                return false;
+        for (i = 0; i < rest->n; i++) {
+                char c = rest->p[i];
+
+                if (c == '(' && (depth > 0 || macro))
+                        depth++;
+                else if (c == ')' && depth > 0)
+                        depth--;
+                else if (c == sep && depth == 0)
+                        break;
+                macro = c == '$' || (macro && (isalnum((unsigned char)c) || c == '_'));
+        }
+        *ret_element = str_trim(str_head(*rest, i));
+        *rest = i < rest->n ? str_skip(*rest, i + 1) : STR_NONE;
+        return true;
 }
 
 bool macro_present(struct str text)

@@ -51,4 +51,7 @@ int macro_expand(const struct macro_world *w, struct str text, struct buf *out, 
 int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
                             struct err *err);
 bool macro_present(struct str text); /* there is a $( or $FUNCTION( in it, other than $$( */
+/* The next element of a list, trimmed, and *rest behind its separator; one inside $(…), $$(…) or $FUNCTION(…)
+ * parts nothing. As str_cut: false, with nothing changed, when *rest is used up. */
+bool macro_cut(struct str *rest, char sep, struct str *ret_element);
 bool macro_is_name(struct str name); /* letters, digits, '_' and '.', at least one */

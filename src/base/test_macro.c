@@ -414,6 +414,19 @@ static void test_present(void **state)
         assert_false(macro_present(STR("$5 $OTHER(x) $()")));
 }
 
+static void test_cut(void **state)
+{
+        static const char *const want[] = {"a", "$(b:c, d)", "", "$$([f(1, 2)])", "$F_x(b, c)", "(d", "e)"};
+        struct str rest = STR("a , $(b:c, d),, $$([f(1, 2)]), $F_x(b, c), (d, e)"), one;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+                assert_true(macro_cut(&rest, ',', &one));
+                assert_true(str_eqz(one, want[i]));
+        }
+        assert_false(macro_cut(&rest, ',', &one));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -429,6 +442,7 @@ int main(void)
                 cmocka_unit_test(test_random),
                 cmocka_unit_test(test_random_for_each_job),
                 cmocka_unit_test(test_present),
+                cmocka_unit_test(test_cut),
                 cmocka_unit_test(test_expression),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "core/inputs.h"
 
+#include "base/macro.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "core/state.h"
@@ -33,26 +34,6 @@ struct inputs {
         struct map *spooled;      /* by name, until all rows are filled; NULL: nothing was spooled */
         struct inputs *fill_next; /* in core.filling */
 };
-
-/* The next of a list; a separator inside $(…) parts nothing. */
-static bool cut_list(struct str *rest, struct str *ret)
-{
-        size_t depth = 0, i;
-
-        if (!rest->p)
-                return false;
-        for (i = 0; i < rest->n; i++) {
-                if (rest->p[i] == '(' && (depth > 0 || (i > 0 && rest->p[i - 1] == '$')))
-                        depth++;
-                else if (rest->p[i] == ')' && depth > 0)
-                        depth--;
-                else if (rest->p[i] == ',' && depth == 0)
-                        break;
-        }
-        *ret = str_trim(str_head(*rest, i));
-        *rest = i < rest->n ? str_skip(*rest, i + 1) : STR_NONE;
-        return true;
-}
 
 static const struct template_late *late_of(const struct part *p, symbol name)
 {
@@ -162,9 +143,9 @@ static void reading_open(struct core *c, const struct inputs *in, uint32_t membe
         x->unknown_bytes = 0;
         if (!eval_integer(&c->eval, ad, NULL, c->attr.TransferInputSizeMB, &mb) || mb <= 0 || mb > 1 << 30)
                 return;
-        for (struct str list = x->rest, sizes = x->sizes_rest; cut_list(&list, &element);) {
+        for (struct str list = x->rest, sizes = x->sizes_rest; macro_cut(&list, ',', &element);) {
                 one = STR_NONE;
-                cut_list(&sizes, &one);
+                macro_cut(&sizes, ',', &one);
                 if (str_to_u64(one, &size) == 0)
                         known += size;
                 else
@@ -180,9 +161,9 @@ static bool reading_next(struct core *c, const struct inputs *in, struct reading
         struct str element, size = STR_NONE;
         uint64_t bytes;
 
-        if (!cut_list(&x->rest, &element))
+        if (!macro_cut(&x->rest, ',', &element))
                 return false;
-        cut_list(&x->sizes_rest, &size);
+        macro_cut(&x->sizes_rest, ',', &size);
         *ret_file = file_of(c, in, element, ret);
         if (*ret_file && str_to_u64(size, &bytes) == 0)
                 ret->bytes = bytes;
@@ -211,7 +192,7 @@ static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
         while (reading_next(c, in, &x, &f, &file)) {
                 one = STR_NONE;
                 if (raw.p)
-                        cut_list(&raw, &one);
+                        macro_cut(&raw, ',', &one);
                 if (one.n && str_find(one, '$') >= 0)
                         own++;
                 else if (file)

@@ -62,37 +62,17 @@ static bool flag(struct maker *k, symbol name, bool otherwise)
         return otherwise;
 }
 
-/* The next of a list; a separator inside $(…) parts nothing. */
-static bool cut_list(struct str *rest, char sep, struct str *ret)
-{
-        size_t depth = 0, i;
-
-        if (!rest->p)
-                return false;
-        for (i = 0; i < rest->n; i++) {
-                if (rest->p[i] == '(' && (depth > 0 || (i > 0 && rest->p[i - 1] == '$')))
-                        depth++;
-                else if (rest->p[i] == ')' && depth > 0)
-                        depth--;
-                else if (rest->p[i] == sep && depth == 0)
-                        break;
-        }
-        *ret = str_trim(str_head(*rest, i));
-        *rest = i < rest->n ? str_skip(*rest, i + 1) : STR_NONE;
-        return true;
-}
-
 static char **list(struct maker *k, struct str value, size_t *ret_count)
 {
         struct str rest = value, one;
         size_t n = 0;
         char **v;
 
-        while (cut_list(&rest, ',', &one))
+        while (macro_cut(&rest, ',', &one))
                 n += one.n > 0;
         v = message_alloc(k->m, (n ? n : 1) * sizeof(*v));
         *ret_count = n;
-        for (rest = value, n = 0; cut_list(&rest, ',', &one);)
+        for (rest = value, n = 0; macro_cut(&rest, ',', &one);)
                 if (one.n)
                         v[n++] = message_text(k->m, one);
         return v;
@@ -112,10 +92,10 @@ static void set_files(struct maker *k, Drover__Template *t)
         t->output_destination = text(k, k->attr.OutputDestination);
         if (!text_of(k, k->attr.TransferOutputRemaps, &v))
                 return;
-        for (rest = v; cut_list(&rest, ';', &one);)
+        for (rest = v; macro_cut(&rest, ';', &one);)
                 n++;
         t->output_remaps = message_alloc(k->m, n * sizeof(*t->output_remaps));
-        for (rest = v; cut_list(&rest, ';', &one);) {
+        for (rest = v; macro_cut(&rest, ';', &one);) {
                 ptrdiff_t eq = str_find(one, '=');
                 Drover__Remap *r;
 
