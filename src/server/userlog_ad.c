@@ -1,7 +1,6 @@
 /* Events as ClassAds, with the names and types that HTCondor's toClassAd() of each event gives them: bytes
  * are reals, times are text. What is not known is left out. */
 #include <inttypes.h>
-#include <time.h>
 
 #include "classad/print.h"
 #include "server/userlog_format.h"
@@ -61,13 +60,9 @@ static void put_slot(struct ad *ad, const struct userlog_line *l, const char *at
 static void put_time(struct ad *ad, const struct userlog_line *l)
 {
         BUF_CLEANUP struct buf text = {0};
-        time_t at = (time_t)(l->at_ms / 1000);
         struct tm tm;
 
-        if (l->options & USERLOG_UTC)
-                gmtime_r(&at, &tm);
-        else
-                localtime_r(&at, &tm);
+        userlog_time(l, &tm);
         buf_printf(&text, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
                    tm.tm_hour, tm.tm_min, tm.tm_sec);
         if (l->options & USERLOG_SUB_SECOND)

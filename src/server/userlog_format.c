@@ -47,15 +47,21 @@ unsigned userlog_options(struct str words, unsigned options, struct str *unknown
         return options;
 }
 
-static void add_header(struct buf *out, enum userlog_number number, const struct userlog_line *l)
+void userlog_time(const struct userlog_line *l, struct tm *ret)
 {
         time_t at = (time_t)(l->at_ms / 1000);
-        struct tm tm;
 
         if (l->options & USERLOG_UTC)
-                gmtime_r(&at, &tm);
+                gmtime_r(&at, ret);
         else
-                localtime_r(&at, &tm);
+                localtime_r(&at, ret);
+}
+
+static void add_header(struct buf *out, enum userlog_number number, const struct userlog_line *l)
+{
+        struct tm tm;
+
+        userlog_time(l, &tm);
         buf_printf(out, "%03d (%03" PRIu64 ".%03" PRIu32 ".000) ", (int)number, l->request, l->member);
         if (l->options & USERLOG_ISO_DATE)
                 buf_printf(out, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);

@@ -7,6 +7,8 @@
  * Pure, but for the time zone.
  */
 #pragma once
+#include <time.h>
+
 #include "base/buf.h"
 #include "core/event.h"
 
@@ -67,6 +69,7 @@ void userlog_format(struct buf *out, enum userlog_number number, const struct us
 /* Pieces of it. */
 void userlog_cpu_time(struct buf *out, int64_t user_ms,
                       int64_t system_ms);                         /* Usr 0 00:00:00, Sys 0 00:00:00 */
+void userlog_time(const struct userlog_line *l, struct tm *ret);  /* of the event, in the zone asked for */
 void userlog_slot(struct buf *out, const struct userlog_line *l); /* queue@host */
 void userlog_address(struct buf *out, const char *host);          /* <host:0?alias=host> */
 static inline uint64_t userlog_mib(uint64_t bytes)
