@@ -318,3 +318,29 @@ int api_list(struct cli *cli, const struct api_list *l)
         buf_deinit(&t.json);
         return code;
 }
+
+int api_table(struct cli *cli, const struct api_table *a)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view list, item;
+        size_t at = 0;
+        int code;
+
+        table_init(&t, a->columns, a->column_count);
+        code = api_get(cli, a->path, &answer);
+        if (code != 0)
+                return code;
+        if (api_print_json(cli, &answer))
+                return CLI_OK;
+        list = view_get(answer.root, a->array);
+        while (view_next(list, &at, &item))
+                a->row(cli, &t, item);
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        else
+                buf_addz(&out, a->none);
+        cli_print(&out);
+        return CLI_OK;
+}

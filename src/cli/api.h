@@ -65,3 +65,13 @@ struct api_list {
         void *arg;
 };
 int api_list(struct cli *cli, const struct api_list *l);
+
+/* Prints what one address gives as a table: row() fills it for every element of `array`; `none` is printed
+ * when there are no rows. With --json the answer as it came. Returns an exit code. */
+struct api_table {
+        const char *path, *array, *none;
+        const struct table_column *columns;
+        unsigned column_count;
+        void (*row)(struct cli *cli, struct table *t, struct view item);
+};
+int api_table(struct cli *cli, const struct api_table *a);

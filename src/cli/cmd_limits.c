@@ -22,11 +22,12 @@ static void add_users(struct table *t, struct view users)
         table_text(t, buf_view(&text));
 }
 
-static void add_limit(struct table *t, struct view limit)
+static void add_limit(struct cli *cli, struct table *t, struct view limit)
 {
         struct view max = view_get(limit, "max");
         int64_t units = view_integer(max, -1);
 
+        (void)cli;
         table_view(t, view_get(limit, "name"));
         table_view(t, view_get(limit, "used"));
         if (units >= 0 && view_integer(view_get(limit, "used"), 0) >= units)
@@ -41,26 +42,13 @@ static void add_limit(struct table *t, struct view limit)
 
 int cmd_limits(struct cli *cli, const struct options *o)
 {
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf out BUF_CLEANUP = {0};
-        struct table t TABLE_CLEANUP;
-        struct view limits, limit;
-        size_t at = 0;
-        int code = api_get(cli, "/v1/limits", &answer);
-
         (void)o;
-        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
-        if (code != 0)
-                return code;
-        if (api_print_json(cli, &answer))
-                return CLI_OK;
-        limits = view_get(answer.root, "limits");
-        while (view_next(limits, &at, &limit))
-                add_limit(&t, limit);
-        if (table_rows(&t) > 0)
-                cli_print_table(cli, &t);
-        else
-                buf_addz(&out, "no limits: see drover-priority(7) for how to set some\n");
-        cli_print(&out);
-        return CLI_OK;
+        return api_table(cli, &(struct api_table){
+                                      .path = "/v1/limits",
+                                      .array = "limits",
+                                      .none = "no limits: see drover-priority(7) for how to set some\n",
+                                      .columns = columns,
+                                      .column_count = sizeof(columns) / sizeof(columns[0]),
+                                      .row = add_limit,
+                              });
 }

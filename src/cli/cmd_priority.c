@@ -48,18 +48,14 @@ static void add_component(struct table *t, struct view one)
 int cmd_priority(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0}, id BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view list, item;
         size_t at = 0;
         int code;
 
         table_init(&t, component_columns, 4);
-        code = jobs_one(cli, o->words[0], &id);
-        if (code != 0)
-                return code;
-        buf_printf(&path, "/v1/jobs/%s/priority", buf_z(&id));
-        code = api_get(cli, buf_z(&path), &answer);
+        code = jobs_get(cli, o->words[0], "priority", &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))
@@ -77,8 +73,9 @@ int cmd_priority(struct cli *cli, const struct options *o)
         return CLI_OK;
 }
 
-static void add_account(struct table *t, struct view one)
+static void add_account(struct cli *cli, struct table *t, struct view one)
 {
+        (void)cli;
         table_view(t, view_get(one, "name"));
         add_number(t, real(view_get(one, "shares")), 3);
         table_format(t, "%.1f%%", 100 * real(view_get(one, "part")));
@@ -91,26 +88,13 @@ static void add_account(struct table *t, struct view one)
 
 int cmd_shares(struct cli *cli, const struct options *o)
 {
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf out BUF_CLEANUP = {0};
-        struct table t TABLE_CLEANUP;
-        struct view list, item;
-        size_t at = 0;
-        int code = api_get(cli, "/v1/accounts", &answer);
-
         (void)o;
-        table_init(&t, account_columns, sizeof(account_columns) / sizeof(account_columns[0]));
-        if (code != 0)
-                return code;
-        if (api_print_json(cli, &answer))
-                return CLI_OK;
-        list = view_get(answer.root, "accounts");
-        while (view_next(list, &at, &item))
-                add_account(&t, item);
-        if (table_rows(&t) > 0)
-                cli_print_table(cli, &t);
-        else
-                buf_addz(&out, "nobody has used anything yet\n");
-        cli_print(&out);
-        return CLI_OK;
+        return api_table(cli, &(struct api_table){
+                                      .path = "/v1/accounts",
+                                      .array = "accounts",
+                                      .none = "nobody has used anything yet\n",
+                                      .columns = account_columns,
+                                      .column_count = sizeof(account_columns) / sizeof(account_columns[0]),
+                                      .row = add_account,
+                              });
 }

@@ -50,35 +50,27 @@ static void add_link(struct cli *cli, struct table *t, struct view store, struct
         table_view(t, url);
 }
 
+static void add_store(struct cli *cli, struct table *t, struct view store)
+{
+        struct view links = view_get(store, "links"), link;
+        size_t at = 0, n = 0;
+
+        for (; view_next(links, &at, &link); n++)
+                add_link(cli, t, store, link);
+        if (n == 0)
+                add_link(cli, t, store, (struct view){STR_NONE});
+}
+
 int cmd_stores(struct cli *cli, const struct options *o)
 {
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf out BUF_CLEANUP = {0};
-        struct table t TABLE_CLEANUP;
-        struct view stores, store;
-        size_t at = 0;
-        int code = api_get(cli, "/v1/stores", &answer);
-
         (void)o;
-        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
-        if (code != 0)
-                return code;
-        if (api_print_json(cli, &answer))
-                return CLI_OK;
-        stores = view_get(answer.root, "stores");
-        while (view_next(stores, &at, &store)) {
-                struct view links = view_get(store, "links"), link;
-                size_t k = 0, n = 0;
-
-                for (; view_next(links, &k, &link); n++)
-                        add_link(cli, &t, store, link);
-                if (n == 0)
-                        add_link(cli, &t, store, (struct view){STR_NONE});
-        }
-        if (table_rows(&t) > 0)
-                cli_print_table(cli, &t);
-        else
-                buf_addz(&out, "no stores: they are configured in droverd.yaml, see droverd(8)\n");
-        cli_print(&out);
-        return CLI_OK;
+        return api_table(cli,
+                         &(struct api_table){
+                                 .path = "/v1/stores",
+                                 .array = "stores",
+                                 .none = "no stores: they are configured in droverd.yaml, see droverd(8)\n",
+                                 .columns = columns,
+                                 .column_count = sizeof(columns) / sizeof(columns[0]),
+                                 .row = add_store,
+                         });
 }

@@ -75,18 +75,14 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
 int cmd_why(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf path BUF_CLEANUP = {0}, id BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view list, item;
         size_t at = 0;
         int code;
 
         table_init(&t, columns, 4);
-        code = jobs_one(cli, o->words[0], &id);
-        if (code != 0)
-                return code;
-        buf_printf(&path, "/v1/jobs/%s/why", buf_z(&id));
-        code = api_get(cli, buf_z(&path), &answer);
+        code = jobs_get(cli, o->words[0], "why", &answer);
         if (code != 0)
                 return code;
         if (api_print_json(cli, &answer))

@@ -121,3 +121,14 @@ int jobs_one(struct cli *cli, const char *word, struct buf *out)
         buf_printf(out, "%llu.%u", (unsigned long long)id.request, id.first);
         return 0;
 }
+
+int jobs_get(struct cli *cli, const char *word, const char *what, struct api_answer *ret)
+{
+        struct buf path BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
+        int code = jobs_one(cli, word, &id);
+
+        if (code != 0)
+                return code;
+        buf_printf(&path, "/v1/jobs/%s/%s", buf_z(&id), what);
+        return api_get(cli, buf_z(&path), ret);
+}
