@@ -48,6 +48,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->some_limit = limits_get(c->limits, STR("any/limit"));
         c->shares = shares_new(&config->share);
         c->index = index_new();
+        c->reserve_round = 1;
         return c;
 }
 

@@ -50,9 +50,9 @@ struct order_mark order_mark_of(const struct class *k)
 {
         const struct bucket *b = class_first_bucket(k);
 
-        return (struct order_mark){.standing = k->standing,
+        return (struct order_mark){.account = k->account,
+                                   .own = k->standing - k->account->points,
                                    .points = b->points,
-                                   .account = k->account->serial,
                                    .request = b->request->id,
                                    .priority = b->priority,
                                    .part = b->part};
@@ -60,10 +60,12 @@ struct order_mark order_mark_of(const struct class *k)
 
 bool order_mark_before(const struct order_mark *a, const struct order_mark *b)
 {
-        if (a->standing != b->standing)
-                return a->standing > b->standing;
+        double x = a->account->points + a->own, y = b->account->points + b->own;
+
         if (a->account != b->account)
-                return a->account < b->account;
+                return x != y ? x > y : a->account->serial < b->account->serial;
+        if (a->own != b->own)
+                return a->own > b->own;
         if (a->points != b->points)
                 return a->points > b->points;
         if (a->priority != b->priority)

@@ -12,7 +12,8 @@
 #define STEP_MS        5000
 #define AFTER_MS       600000
 #define RESERVED_MAX   16u   /* at a time */
-#define QUEUES_SLICE   500u  /* looked at in one step */
+#define CLASSES_STEP   4u    /* for so many a place is looked for in one step */
+#define QUEUES_SLICE   500u  /* looked at for one of them */
 #define PLACES_TRIED   32u   /* of these, asked in full */
 #define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
 
@@ -96,13 +97,15 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
         const struct bucket *b;
         int64_t cpus, memory_mib, allowed_ms;
 
-        if (!r || r->class == k)
+        if (!r)
+                return true;
+        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        if (cpus < need->cpus || memory_mib < need->memory_mib)
+                return false; /* it would not start at once: what a queue takes ahead of its turn is no room */
+        if (r->class == k)
                 return true;
         b = class_first_bucket(k);
         allowed_ms = b->request->parts[b->part].template->allowed_ms;
-        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
-        if (cpus < need->cpus || memory_mib < need->memory_mib)
-                return false; /* it would not start at once */
         if (allowed_ms && c->now_ms + START_SLACK_MS + allowed_ms <= r->start_ms)
                 return true;
         free_at(c, q, r->start_ms, &cpus, &memory_mib);
@@ -130,13 +133,21 @@ void reserve_given(struct core *c, struct class *k, struct queue *q)
 {
         struct order_mark mark = order_mark_of(k);
 
+        k->given_before_ms = k->given_ms;
         k->given_ms = c->now_ms;
         if (k->reserved)
                 end(c, k->reserved);
-        if (c->now_ms - q->passed_ms > after_ms(c) || order_mark_before(&q->passed, &mark)) {
+        if (!q->passed.account || c->now_ms - q->passed_ms > after_ms(c) ||
+            order_mark_before(&q->passed, &mark)) {
                 q->passed = mark;
                 q->passed_ms = c->now_ms;
         }
+}
+
+void reserve_refused(struct class *k)
+{
+        if (k->given_before_ms && k->given_before_ms < k->given_ms)
+                k->given_ms = k->given_before_ms;
 }
 
 void reserve_class_ready(struct core *c, struct class *k)
@@ -152,7 +163,7 @@ void reserve_class_gone(struct core *c, struct class *k)
 
 static bool is_hungry(struct core *c, const struct class *k)
 {
-        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) && claim_room(k, k->draws, NULL) > 0 &&
+        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) && k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 &&
                !k->draws_bad;
 }
 
@@ -193,7 +204,7 @@ static bool could_have_been(struct core *c, const struct class *k, const struct 
 {
         struct order_mark mark = order_mark_of(k);
 
-        if (q->reserved || !q->agent->connected || !q->ad || !queue_allows_owner(q, k->owner) ||
+        if (q->reserved || !q->passed.account || !q->agent->connected || !q->ad || !queue_allows_owner(q, k->owner) ||
             (k->labels & ~q->agent->cleared) || c->now_ms - q->passed_ms > after_ms(c) ||
             !order_mark_before(&mark, &q->passed))
                 return false;
@@ -250,6 +261,8 @@ static void reserve_for(struct core *c, struct class *k)
                         break;
                 }
         }
+        if (at == 0)
+                k->reserve_round = c->reserve_round; /* all were asked: it is others' turn */
         eval_reset(&c->eval);
         free(found);
 }
@@ -269,9 +282,14 @@ int64_t reserve_step(struct core *c)
                 if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0)
                         end(c, r);
         }
-        k = c->reservation_count < RESERVED_MAX ? hungriest(c, shares_root(c->shares)) : NULL;
-        if (k)
+        for (unsigned i = 0; i < CLASSES_STEP && c->reservation_count < RESERVED_MAX; i++) {
+                k = hungriest(c, shares_root(c->shares));
+                if (!k) {
+                        c->reserve_round++; /* all have had their turn */
+                        break;
+                }
                 reserve_for(c, k);
+        }
         return c->reserve_due_ms - c->now_ms;
 }
 

@@ -28,6 +28,8 @@ struct reservation {
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
 /* The class is about to be given something at this queue. */
 void reserve_given(struct core *c, struct class *k, struct queue *q);
+/* What it was given it was not given after all: it waits since when it waited before. */
+void reserve_refused(struct class *k);
 void reserve_class_ready(struct core *c, struct class *k); /* it has idle members now */
 void reserve_class_gone(struct core *c, struct class *k);  /* it has none any more */
 /* From time to time: makes one, and looks at those that there are. Milliseconds until it wants to be called.

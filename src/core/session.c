@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/need.h"
+#include "core/reserve.h"
 
 void core_agent_connected(struct core *c, const char *agent)
 {
@@ -338,6 +339,8 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
                 set_add(&e.members, (uint32_t)m);
                 emit_attempts(c, a, &e);
                 free(why);
+                if (!hold_code && b && b->class)
+                        reserve_refused(b->class);
                 if (q)
                         offer_again(c, q, &need, b ? b->class : NULL);
         }

@@ -158,8 +158,9 @@ struct request {
 
 /* Where a class with idle members stands in the order, or stood; see order.h. */
 struct order_mark {
-        double standing, points;
-        uint64_t account, request;
+        const struct account *account; /* NULL: no class stood there */
+        double own, points;            /* of its standing, what is not its account's */
+        uint64_t request;
         int64_t priority;
         uint32_t part;
 };
@@ -184,6 +185,8 @@ struct class
         struct class *account_next, *account_prev; /* of it, while this one has idle members */
         struct reservation *reserved;              /* NULL: none */
         int64_t given_ms;                          /* when it was last given something, or became ready */
+        int64_t given_before_ms;                   /* the time before that */
+        uint64_t reserve_round;                    /* in which a place to keep was looked for last */
         const struct qos *qos;                     /* NULL: none */
         double standing;                           /* see order.h */
         struct draws *draws;                       /* units of limits that each member draws */
@@ -292,6 +295,7 @@ struct core {
         uint32_t reservation_count;
         int64_t reserve_due_ms;
         size_t reserve_at;      /* where the next slice of agents begins */
+        uint64_t reserve_round; /* every hungry class has one turn in it; 1 and more */
         uint32_t ready_classes; /* with idle members */
         uint32_t wanting;       /* accounts with idle jobs */
         bool order_stale;       /* another account wants something, or one less does */

@@ -186,6 +186,68 @@ static void test_it_starts_when_it_was_said_at_the_latest(void **state)
         assert_true(backfilled > 50); /* those that end in time went on being started */
 }
 
+/* The longer an account is given jobs the lower it stands: lower than it stood itself a moment ago. And who
+ * can never be given anything keeps nobody from a reservation. */
+static void test_being_passed_over_is_seen_while_accounts_take_turns(void **state)
+{
+        static const char *const never[] = {"RequestCpus", "64", NULL};
+        struct core_reservation r;
+        struct machine m;
+        unsigned steps = 0;
+
+        begin(&m, *state, 7);
+        assert_int_not_equal(test_submit(*state, "bob@lab", 1, never), 0);
+        while (core_job_reservation(m.core, WIDE, 0, &r) != 0 && steps < 500) {
+                step(&m);
+                steps++;
+        }
+        assert_in_range(steps, 1, 200);
+}
+
+static void test_a_refusal_is_no_start(void **state)
+{
+        static const char *const wide[] = {"RequestCpus", "8", NULL};
+        struct core *c = *state;
+        struct set one = {0};
+        struct core_attempts a = {1, 1, &one};
+        struct class *k;
+
+        submit(c, NULL, 1, wide);
+        k = c->first->buckets[0]->class;
+        pass_time(c, 50000);
+        offer(c, "n1", "[ Cpus = 8; Memory = 10; Disk = 10; TotalCpus = 8 ]");
+        expect_assigned(c, "n1/default 1 0\n");
+        set_add(&one, 0);
+        core_refused(c, "n1", &a, STR("busy"), 0);
+        set_deinit(&one);
+        assert_int_equal(c->now_ms - k->given_ms, 50000);
+}
+
+/* A queue that takes a job ahead of its turn has no room for it yet. */
+static void test_reserved_room_is_used_when_it_is_there(void **state)
+{
+        static const char *const small[] = {"RequestCpus", "1", "AllowedExecuteDuration", "600", NULL};
+        struct core_reservation r;
+        struct core *c = *state;
+        struct queue *q;
+
+        c->config.reserve_after_ms = 1000;
+        submit(c, NULL, 1, (const char *const[]){"RequestCpus", "2", "JobPrio", "5", NULL});
+        submit(c, NULL, 50, small);
+        offer(c, "n1", "[ Cpus = 1; Memory = 10; Disk = 10; TotalCpus = 2 ]");
+        expect_assigned(c, "n1/default 2 0\n");
+        started(c, "n1", 2, 0);
+        pass_time(c, 1000);
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), 0);
+        q = offer(c, "n1", "[ Cpus = 3; FreeCpus = 1; Memory = 10; Disk = 10; TotalCpus = 2 ]");
+        expect_assigned(c, "");
+        ended(c, "n1", 2, 0);
+        assert_int_equal(q->attempt_count, 0);
+        offer(c, "n1", "[ Cpus = 4; FreeCpus = 2; Memory = 10; Disk = 10; TotalCpus = 2 ]");
+        core_match(c);
+        assert_non_null(strstr(buf_z(&bare_assigned), "n1/default 1 0\n"));
+}
+
 static void test_without_a_reservation_it_starves(void **state)
 {
         struct machine m;
@@ -240,6 +302,9 @@ int main(void)
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_starts_when_it_was_said_at_the_latest),
+                STORY(test_being_passed_over_is_seen_while_accounts_take_turns),
+                STORY(test_a_refusal_is_no_start),
+                STORY(test_reserved_room_is_used_when_it_is_there),
                 STORY(test_without_a_reservation_it_starves),
                 STORY(test_who_is_behind_all_others_gets_none),
                 STORY(test_a_reservation_ends_with_its_reason),

@@ -107,22 +107,20 @@ def test_accounts_and_quality_of_service(instance):
         assert refused.code != 0 and word in refused.err, refused.err
 
 
-if os.environ.get("DROVER_CHECK_LONG"):  # from 15 s to 2 min: how soon there is room depends on when small jobs end
-    @pytest.mark.timeout(300)
-    def test_a_wide_job_gets_its_room(instance):
-        """Small jobs that end one by one leave never two processors free, unless they are kept."""
-        settings(instance, "reserve_after: 1s\n")
-        instance.up("--cpus", "2")
-        slow = sh("exec sleep 1.$0", queue="queue 400", request_cpus=1, allowed_execute_duration=5)
-        small = instance.submit(slow.replace("sleep 1.$0'", "sleep 1.$0' $(Process)"))
-        wait_until(lambda: "running" in states(instance, small))
-        wide = instance.submit(sh("exit 0", request_cpus=2, priority=5))
-        found = wait_until(lambda: instance.json("why", f"{wide}.0").get("reservation") or instance.history(wide), 150)
-        if isinstance(found, dict):
-            assert found["first"] and found["start_ms"] > 0
-        instance.wait(wide, seconds=120)
-        assert "idle" in states(instance, small)
-        instance.cli("rm", str(small))
+def test_a_wide_job_gets_its_room(instance):
+    """Small jobs that end one by one leave never two processors free, unless they are kept."""
+    settings(instance, "reserve_after: 1s\n")
+    instance.up("--cpus", "2")
+    slow = sh("exec sleep 1.$0", queue="queue 400", request_cpus=1, allowed_execute_duration=5)
+    small = instance.submit(slow.replace("sleep 1.$0'", "sleep 1.$0' $(Process)"))
+    wait_until(lambda: "running" in states(instance, small))
+    wide = instance.submit(sh("exit 0", request_cpus=2, priority=5))
+    found = wait_until(lambda: instance.json("why", f"{wide}.0").get("reservation") or instance.history(wide))
+    if isinstance(found, dict):
+        assert found["first"] and found["start_ms"] > 0
+    instance.wait(wide)
+    assert "idle" in states(instance, small)
+    instance.cli("rm", str(small))
 
 
 def test_settings_that_make_no_sense_are_refused(instance):
