@@ -486,6 +486,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_RESUMED: return apply_control(c, r, e, err);
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
         case EVENT_FILED: apply_filed(c, r, e); return 0;
+        case EVENT_LEASE_ENDED: r->hop.lease_over = true; return 0;
+        case EVENT_RESULTS_TAKEN: set_add_all(&r->hop.taken, &e->members); return 0;
         case EVENT_PURGED:
                 if (!request_ended(r))
                         return damaged(err, e, "it has not ended");

@@ -58,6 +58,7 @@ void core_free(struct core *c)
                 return;
         while (c->first)
                 request_free(c, c->first);
+        hops_deinit(c);
         data_deinit(c);
         estimates_deinit(c);
         index_free(c->index);

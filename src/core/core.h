@@ -18,6 +18,7 @@
 #include "core/data.h"
 #include "core/eta.h"
 #include "core/event.h"
+#include "core/hop.h"
 #include "core/job.h"
 #include "core/share.h"
 #include "core/submission.h"

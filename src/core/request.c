@@ -119,6 +119,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 first += p->count;
         }
         request_data_load(c, r);
+        hop_load(c, r, s);
         return 0;
 }
 
@@ -154,6 +155,7 @@ void request_free(struct core *c, struct request *r)
 
         drop_buckets(c, r);
         request_inputs_free(c, r);
+        hop_free(c, r);
         claim_members_ended(c, r, r->queued_count);
         free(r->buckets);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {

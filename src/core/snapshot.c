@@ -10,7 +10,7 @@
 #include "base/pack.h"
 #include "core/claim.h"
 
-#define SNAPSHOT_VERSION 2 /* 1: without accounts and limits */
+#define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
 /* ---- writing */
 
@@ -157,6 +157,7 @@ void core_snapshot(struct core *c, struct buf *out)
                 pack_u64(out, c->finished[i]);
         idmap_free(w.queues);
         shares_pack(c->shares, out);
+        hops_pack(c, out);
 }
 
 /* ---- reading */
@@ -413,6 +414,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         free(r.queues);
         if (!e && r.version > 1)
                 shares_unpack(c->shares, &r.in);
+        if (!e && r.version > 2)
+                hops_unpack(c, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

@@ -21,6 +21,7 @@
 #include "core/data_state.h"
 #include "core/estimate.h"
 #include "core/eta.h"
+#include "core/hop.h"
 #include "core/index.h"
 #include "core/inputs.h"
 #include "core/label.h"
@@ -154,6 +155,7 @@ struct request {
         bool periodic;
         struct limit *user, *queued; /* the owner's; NULL in a shadow */
         uint64_t queued_count;       /* members that have not ended, as counted there */
+        struct hop hop;
 };
 
 /* Where a class with idle members stands in the order, or stood; see order.h. */
@@ -296,6 +298,7 @@ struct core {
         int64_t reserve_due_ms;
         size_t reserve_at;      /* where the next slice of agents begins */
         uint64_t reserve_round; /* every hungry class has one turn in it; 1 and more */
+        struct hops hops;
         uint32_t ready_classes; /* with idle members */
         uint32_t wanting;       /* accounts with idle jobs */
         bool order_stale;       /* another account wants something, or one less does */

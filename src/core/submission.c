@@ -4,7 +4,7 @@
 
 #include "base/pack.h"
 
-#define SUBMISSION_VERSION 1
+#define SUBMISSION_VERSION 2 /* 1: without lease, hold_results and origin */
 
 void submission_deinit(struct submission *s)
 {
@@ -138,6 +138,26 @@ void submission_pack(struct buf *out, const struct submission *s)
                 pack_u64(out, s->spooled[i].size);
                 pack_u64(out, s->spooled[i].executable);
         }
+        pack_u64(out, s->lease_ms);
+        pack_u64(out, s->hold_results);
+        pack_str(out, s->origin.servers);
+        pack_str(out, s->origin.owner);
+        pack_str(out, s->origin.label);
+        pack_str(out, s->origin.path);
+        pack_str(out, s->origin.job);
+        pack_u64(out, s->origin.hops_left);
+}
+
+static void unpack_origin(struct unpack *u, struct submission *s)
+{
+        s->lease_ms = unpack_u64(u);
+        s->hold_results = unpack_max(u, 1);
+        s->origin.servers = unpack_str(u);
+        s->origin.owner = unpack_str(u);
+        s->origin.label = unpack_str(u);
+        s->origin.path = unpack_str(u);
+        s->origin.job = unpack_str(u);
+        s->origin.hops_left = (uint32_t)unpack_max(u, SUBMISSION_HOPS_MAX);
 }
 
 static void unpack_bytes(struct unpack *u, unsigned char *to, size_t n)
@@ -153,10 +173,10 @@ static void unpack_bytes(struct unpack *u, unsigned char *to, size_t n)
 int submission_unpack(struct submission *s, struct str record, struct err *err)
 {
         struct unpack u = unpack_from(record);
-        uint64_t n;
+        uint64_t n, version = unpack_u64(&u);
 
         *s = (struct submission){0};
-        if (unpack_u64(&u) != SUBMISSION_VERSION)
+        if (version == 0 || version > SUBMISSION_VERSION)
                 return err_set(err, -EBADMSG, "a request record of a version that is not known here");
         unpack_bytes(&u, s->uuid, sizeof(s->uuid));
         s->owner = unpack_str(&u);
@@ -183,6 +203,8 @@ int submission_unpack(struct submission *s, struct str record, struct err *err)
                 f->size = unpack_u64(&u);
                 f->executable = unpack_max(&u, 1);
         }
+        if (version > 1)
+                unpack_origin(&u, s);
         if (unpack_done(&u))
                 return 0;
         submission_deinit(s);

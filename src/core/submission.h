@@ -34,11 +34,26 @@ struct submission_file {
         uint64_t size;
         bool executable;
 };
+/* Of a request that another server hands on; all empty: a user's own. */
+struct submission_origin {
+        struct str servers; /* uuids of those that it has passed, the first one first, parted by blanks */
+        struct str owner;   /* there: name@domain */
+        struct str label;   /* of its data: "a,b" */
+        struct str path;    /* what of the way ahead is fixed: "agent/queue agent", see server/origin.h */
+        struct str job;     /* there: "7.42" */
+        uint32_t hops_left; /* it may be handed on so many times more */
+};
+#define SUBMISSION_HOPS_MAX 64u
+
 struct submission {
         unsigned char uuid[16];
         struct str owner; /* name@domain */
         int64_t at_ms;
         bool hold; /* every job starts held */
+        /* of a submitter that must stay in touch (hop.h) */
+        uint64_t lease_ms; /* 0: none */
+        bool hold_results;
+        struct submission_origin origin;
         struct submission_part *parts;
         size_t part_count;
         struct submission_file *spooled;

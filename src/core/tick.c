@@ -36,14 +36,18 @@ bool history_file_slice(struct core *c)
 
 static void forget_old(struct core *c)
 {
-        while (c->finished_count) {
-                uint64_t id = c->finished[0];
+        for (size_t i = 0; i < c->finished_count;) {
+                uint64_t id = c->finished[i];
                 struct request *r = request_find(c, id);
                 struct event e = {.type = EVENT_PURGED, .request = id};
 
                 if (c->finished_count <= c->config.keep_finished &&
                     c->now_ms - r->finished_ms < c->config.keep_finished_ms)
                         break;
+                if (hop_keeps_results(r)) {
+                        i++;
+                        continue;
+                }
                 core_emit(c, &e, NULL);
                 c->world.forget(c->world.arg, id);
         }
@@ -52,7 +56,7 @@ static void forget_old(struct core *c)
 int64_t core_tick(struct core *c)
 {
         int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c),
-                reserve = reserve_step(c);
+                reserve = reserve_step(c), hops = hops_tick(c);
 
         if (better < wait)
                 wait = better;
@@ -63,6 +67,8 @@ int64_t core_tick(struct core *c)
                 wait = deferred;
         if (reserve < wait)
                 wait = reserve;
+        if (hops < wait)
+                wait = hops;
         if (history_file_slice(c))
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))
@@ -90,5 +96,6 @@ void core_ready(struct core *c)
 
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
+        hops_ready(c);
         c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
 }

@@ -73,6 +73,7 @@ struct look {
         int64_t before_ms,
                 after_ms; /* rows that ended before this, or, by a wrong clock, after that, are old */
         uint64_t keep_rows;
+        int64_t held_ms; /* rows that ended since may be waited for */
         uint64_t newest, upto, count;
         bool more, failed;
 };
@@ -90,7 +91,7 @@ static int on_oldest(void *arg, uint64_t row, const struct store_history *h)
         bool old = x->before_ms && (h->ended_ms < x->before_ms || h->ended_ms > x->after_ms);
         bool too_many = x->keep_rows && x->newest >= x->keep_rows && row <= x->newest - x->keep_rows;
 
-        if (!old && !too_many)
+        if ((!old && !too_many) || h->ended_ms >= x->held_ms)
                 return 1;
         if (x->count == ROWS) {
                 x->more = true;
@@ -148,6 +149,7 @@ static void start_look(struct server *s)
         x->before_ms = k->history_ms ? now - k->history_ms : 0;
         x->after_ms = now + DAY_MS;
         x->keep_rows = k->history_jobs;
+        x->held_ms = core_results_held_since(s->core);
         s->prune->busy = true;
         server_to_reader(s, &x->task);
 }
@@ -275,7 +277,8 @@ static void drop_outputs(struct server *s)
         const struct config_keep *k = &s->config.keep;
         int64_t age = k->outputs_ms && (!k->history_ms || k->outputs_ms < k->history_ms) ? k->outputs_ms
                                                                                          : k->history_ms;
-        size_t n = age ? objects_unkeep(s, clock_wall_ms() - age, OUTPUTS) : 0;
+        int64_t before = clock_wall_ms() - age, held = core_results_held_since(s->core);
+        size_t n = age ? objects_unkeep(s, held < before ? held : before, OUTPUTS) : 0;
 
         if (n)
                 log_info("msg=\"outputs were pruned\" files=%zu", n);

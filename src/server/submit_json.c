@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/uuid.h"
+#include "server/origin.h"
 
 /* Set by the core for each job, whatever a submitter says. */
 static const char *const ours[] = {"ClusterId", "ProcId",      "Owner",    "User",
@@ -213,7 +214,8 @@ static int read_all(const json_t *doc, struct submission *s, const char ***uploa
                         return r;
         }
         s->hold = json_is_true(json_object_get(doc, "hold"));
-        return read_spooled(doc, s, err);
+        r = origin_read(doc, s, err);
+        return r ? r : read_spooled(doc, s, err);
 }
 
 int submit_json_read(const json_t *doc, struct submission *s, const char ***ret_items_upload, struct err *err)

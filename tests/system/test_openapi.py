@@ -99,6 +99,17 @@ def test_every_operation(instance):
     assert again["id"] == made["id"] and again["existing"]
     number = made["id"]
 
+    far = {**body, "uuid": UUID.format(9), "lease_ms": 60000, "hold_results": True, "hold": True,
+           "origin": {"servers": UUID.format(7), "owner": "ann@far", "job": "3.0", "path": "n1/fast n2", "hops_left": 3}}
+    kept = call("POST", "/v1/requests", far, status=201)["id"]
+    assert call("PUT", f"/v1/requests/{kept}/lease", {"lease_ms": 90000})["lease_ms"] == 90000
+    assert call("GET", f"/v1/requests/{kept}")["origin"]["owner"] == "ann@far"
+    call("PUT", f"/v1/requests/{number}/lease", {}, status=409)
+    assert call("POST", "/v1/actions", {"action": "remove", "ids": [str(kept)]})["affected"] == 5
+    assert call("POST", f"/v1/requests/{kept}/taken", {"members": "0-2"}) == {"left": 2}
+    call("POST", "/v1/requests", {**far, "uuid": UUID.format(10), "origin": {
+        "servers": call("GET", "/v1/server")["uuid"], "hops_left": 1}}, status=409)
+
     assert call("GET", "/v1/requests?limit=1")["requests"][0]["id"] == number
     assert len(call("GET", f"/v1/requests/{number}")["parts"]) == 2
     assert call("GET", f"/v1/requests/{number}/files")["files"] == []

@@ -19,6 +19,7 @@ struct request_row {
         int64_t submitted_ms, finished_ms;
         struct core_counts n;
         struct core_eta eta;
+        struct core_hop hop; /* of one that is looked at alone */
 };
 struct listing {
         struct request_row *rows;
@@ -223,6 +224,29 @@ static void write_part(struct json *j, const struct submission_part *p)
         json_close(j, '}');
 }
 
+static void write_hop(struct json *j, const struct core_hop *h, const struct submission *s)
+{
+        const struct submission_origin *o = &s->origin;
+
+        if (h->lease_ms) {
+                json_kint(j, "lease_ms", (int64_t)h->lease_ms);
+                json_kint(j, "lease_left_ms", h->left_ms);
+                json_kbool(j, "lease_over", h->lease_over);
+                json_kbool(j, "hold_results", h->hold_results);
+        }
+        if (o->servers.n == 0)
+                return;
+        json_key(j, "origin");
+        json_open(j, '{');
+        json_kstr(j, "servers", o->servers);
+        json_kstr(j, "owner", o->owner);
+        json_kstr(j, "label", o->label);
+        json_kstr(j, "path", o->path);
+        json_kstr(j, "job", o->job);
+        json_kint(j, "hops_left", o->hops_left);
+        json_close(j, '}');
+}
+
 static void write_one(struct server *s, struct call *c)
 {
         (void)s;
@@ -242,6 +266,7 @@ static void read_parts(struct server *s, struct call *c)
                 submission_unpack(&sub, buf_view(&record), NULL);
         json_open(&j, '{');
         write_fields(&j, row);
+        write_hop(&j, &row->hop, &sub);
         json_key(&j, "parts");
         json_open(&j, '[');
         for (size_t i = 0; i < sub.part_count && i < PARTS_SHOWN; i++)
@@ -273,6 +298,8 @@ static void look(struct server *s, struct call *c)
         row_maker_init(&m, s, &c->arena);
         make(s, &m, &r, row);
         row_maker_deinit(&m);
+        core_request_hop(s->core, id, &row->hop);
+        row->hop.origin = NULL; /* the core's */
         call_front(c, ask_parts);
 }
 

@@ -8,6 +8,7 @@
 #include "server/api/route.h"
 #include "server/notices.h"
 #include "server/objects.h"
+#include "server/origin.h"
 #include "server/submit_json.h"
 #include "server/userlog.h"
 
@@ -154,6 +155,10 @@ static void check(struct call *c, struct submit *x)
         struct err err = {0};
         int r = submission_check(&x->s, &err);
 
+        if (r == 0 && (r = origin_apply(&x->s, c->server->uuid, &c->arena, &err)) > 0) {
+                call_fail_err(c, 409, r == ORIGIN_LOOP ? "loop" : "path_too_long", &err);
+                return;
+        }
         if (r == 0)
                 call_core(c, x->quote ? quote : submit);
         else

@@ -1,0 +1,258 @@
+#include "server/origin.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/uuid.h"
+
+/* ---- reading */
+
+static int read_text(const json_t *o, const char *key, struct str *ret, struct err *err)
+{
+        const json_t *v = json_object_get(o, key);
+
+        if (!v)
+                return 0;
+        if (!json_is_string(v) || json_string_length(v) > 4096 ||
+            memchr(json_string_value(v), '\n', json_string_length(v)))
+                return err_set(err, -EINVAL, "origin: \"%s\" must be a line of text", key);
+        *ret = str_make(json_string_value(v), json_string_length(v));
+        return 0;
+}
+
+static int check_servers(struct str servers, struct err *err)
+{
+        struct str rest = servers, one;
+        unsigned n = 0;
+
+        while (rest.n && str_cut(&rest, ' ', &one))
+                if (++n > SUBMISSION_HOPS_MAX || !uuid_valid(one))
+                        return err_set(err, -EINVAL,
+                                       "origin: \"servers\" must be the uuids of at most %u servers, parted "
+                                       "by blanks",
+                                       SUBMISSION_HOPS_MAX);
+        return n ? 0
+                 : err_set(err, -EINVAL, "origin: \"servers\" must name those that the request has passed");
+}
+
+static int read_origin(const json_t *o, struct submission_origin *to, struct err *err)
+{
+        const json_t *left = json_object_get(o, "hops_left");
+        int r;
+
+        if (!json_is_object(o))
+                return err_set(err, -EINVAL, "\"origin\" must be an object");
+        if (!json_is_integer(left) || json_integer_value(left) < 0 ||
+            json_integer_value(left) > SUBMISSION_HOPS_MAX)
+                return err_set(err, -EINVAL, "origin: \"hops_left\" must be a number of at most %u",
+                               SUBMISSION_HOPS_MAX);
+        to->hops_left = (uint32_t)json_integer_value(left);
+        if ((r = read_text(o, "servers", &to->servers, err)) || (r = check_servers(to->servers, err)) ||
+            (r = read_text(o, "owner", &to->owner, err)) || (r = read_text(o, "label", &to->label, err)) ||
+            (r = read_text(o, "path", &to->path, err)) || (r = read_text(o, "job", &to->job, err)))
+                return r;
+        return 0;
+}
+
+int origin_read(const json_t *doc, struct submission *s, struct err *err)
+{
+        const json_t *lease = json_object_get(doc, "lease_ms"), *origin = json_object_get(doc, "origin");
+
+        if (lease &&
+            (!json_is_integer(lease) || json_integer_value(lease) < (json_int_t)ORIGIN_LEASE_MIN_MS ||
+             json_integer_value(lease) > (json_int_t)ORIGIN_LEASE_MAX_MS))
+                return err_set(err, -EINVAL,
+                               "\"lease_ms\" must be a number of milliseconds, from a second to 30 days");
+        s->lease_ms = lease ? (uint64_t)json_integer_value(lease) : 0;
+        s->hold_results = json_is_true(json_object_get(doc, "hold_results"));
+        if (s->hold_results && !s->lease_ms)
+                return err_set(err, -EINVAL,
+                               "\"hold_results\" needs \"lease_ms\": nothing is held for who may be gone");
+        return origin ? read_origin(origin, &s->origin, err) : 0;
+}
+
+/* ---- what follows from it */
+
+bool origin_path_cut(struct str *path, struct str *ret_element)
+{
+        size_t n = 0;
+
+        while (path->n && (path->p[0] == ' ' || path->p[0] == ',' || path->p[0] == '\t'))
+                *path = str_skip(*path, 1);
+        while (n < path->n && path->p[n] != ' ' && path->p[n] != ',' && path->p[n] != '\t')
+                n++;
+        *ret_element = str_head(*path, n);
+        *path = str_skip(*path, n);
+        return n > 0;
+}
+
+static struct submission_attribute *find(struct submission_part *p, const char *name)
+{
+        for (size_t i = 0; i < p->attribute_count; i++)
+                if (str_ieqz(p->attributes[i].name, name))
+                        return &p->attributes[i];
+        return NULL;
+}
+
+static void set(struct submission_part *p, struct arena *arena, const char *name, const struct buf *text)
+{
+        struct submission_attribute *a = find(p, name);
+        struct str kept = arena_str(arena, buf_view(text));
+
+        if (a)
+                a->text = kept;
+        else
+                submission_add_attribute(p, str_of(name), kept, false);
+}
+
+static void quoted(struct buf *out, struct str s)
+{
+        buf_char(out, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || s.p[i] == '\\')
+                        buf_char(out, '\\');
+                buf_char(out, s.p[i]);
+        }
+        buf_char(out, '"');
+}
+
+static void set_text(struct submission_part *p, struct arena *arena, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        quoted(&b, value);
+        set(p, arena, name, &b);
+}
+
+/* Adds a clause to what the job requires. */
+static void require(struct submission_part *p, struct arena *arena, struct str clause)
+{
+        const struct submission_attribute *a = find(p, "Requirements");
+        BUF_CLEANUP struct buf b = {0};
+
+        if (a)
+                buf_printf(&b, "(" STR_FMT ") && ", STR_ARG(a->text));
+        buf_printf(&b, "(" STR_FMT ")", STR_ARG(clause));
+        set(p, arena, "Requirements", &b);
+}
+
+static bool name_ok(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '\\' || s.p[i] == 0x7f)
+                        return false;
+        return s.n > 0;
+}
+
+static int fix_first(struct submission_part *p, struct arena *arena, struct str path, struct err *err)
+{
+        BUF_CLEANUP struct buf clause = {0};
+        struct str element, agent;
+
+        if (!origin_path_cut(&path, &element) || str_eqz(element, "*"))
+                return 0;
+        ptrdiff_t slash = str_find(element, '/');
+        agent = str_head(element, slash < 0 ? element.n : (size_t)slash);
+        struct str queue = str_skip(element, slash < 0 ? element.n : (size_t)slash + 1);
+        if (!name_ok(agent) || (slash >= 0 && !name_ok(queue)))
+                return err_set(err, -EINVAL,
+                               "DroverPath: '" STR_FMT "' is not a place: write agent/queue, agent, or *",
+                               STR_ARG(element));
+        if (!str_eqz(agent, "*"))
+                buf_printf(&clause, "TARGET.Name == \"" STR_FMT "\"", STR_ARG(agent));
+        if (queue.n && !str_eqz(queue, "*"))
+                buf_printf(&clause, "%sTARGET.QueueName == \"" STR_FMT "\"", clause.n ? " && " : "",
+                           STR_ARG(queue));
+        if (clause.n)
+                require(p, arena, buf_view(&clause));
+        return 0;
+}
+
+/* The path that a part's own ad gives, as a text in quotes; empty: none. */
+static int own_path(struct submission_part *p, struct str *ret, struct err *err)
+{
+        const struct submission_attribute *a = find(p, "DroverPath");
+        struct str text = a ? str_trim(a->text) : STR_NONE;
+
+        *ret = STR_NONE;
+        if (!a)
+                return 0;
+        if (a->late || text.n < 2 || text.p[0] != '"' || text.p[text.n - 1] != '"' ||
+            memchr(text.p + 1, '"', text.n - 2) || memchr(text.p, '\\', text.n))
+                return err_set(
+                        err, -EINVAL,
+                        "DroverPath must be a text, the same for all jobs: \"agent/queue, agent/queue\"");
+        *ret = str_head(str_skip(text, 1), text.n - 2);
+        return 0;
+}
+
+/* Places that lead back: an agent says in DroverServer where it hands jobs on to. */
+static void avoid_passed(struct submission_part *p, struct arena *arena, struct str servers)
+{
+        BUF_CLEANUP struct buf clause = {0};
+        struct str rest = servers, one;
+
+        buf_addz(&clause, "TARGET.DroverServer =?= undefined || !member(TARGET.DroverServer, {");
+        while (rest.n && str_cut(&rest, ' ', &one))
+                buf_printf(&clause, "%s\"" STR_FMT "\"", one.p == servers.p ? "" : ", ", STR_ARG(one));
+        buf_addz(&clause, "})");
+        require(p, arena, buf_view(&clause));
+}
+
+/* DataLabels of the job's own are kept; the origin's come to them. */
+static void add_label(struct submission_part *p, struct arena *arena, struct str label)
+{
+        const struct submission_attribute *a = find(p, "DataLabels");
+        BUF_CLEANUP struct buf b = {0};
+
+        if (a)
+                buf_printf(&b, "strcat(" STR_FMT ", \",\", ", STR_ARG(a->text));
+        quoted(&b, label);
+        if (a)
+                buf_char(&b, ')');
+        set(p, arena, "DataLabels", &b);
+}
+
+static int may_come(const struct submission_origin *o, const char *uuid, struct err *err)
+{
+        struct str rest = o->servers, one;
+        unsigned n = 0;
+
+        while (rest.n && str_cut(&rest, ' ', &one)) {
+                n++;
+                if (str_ieqz(one, uuid))
+                        return err_set(err, ORIGIN_LOOP,
+                                       "a loop: job " STR_FMT
+                                       " has passed this server (%s) before, as number %u of its path",
+                                       STR_ARG(o->job), uuid, n);
+        }
+        if (n >= SUBMISSION_HOPS_MAX)
+                return err_set(err, ORIGIN_TOO_LONG, "its path is longer than %u servers",
+                               SUBMISSION_HOPS_MAX);
+        return 0;
+}
+
+int origin_apply(struct submission *s, const char *server_uuid, struct arena *arena, struct err *err)
+{
+        const struct submission_origin *o = &s->origin;
+        int r = may_come(o, server_uuid, err);
+
+        for (size_t i = 0; i < s->part_count && r == 0; i++) {
+                struct submission_part *p = &s->parts[i];
+                struct str path = o->path;
+
+                if (o->servers.n) {
+                        set_text(p, arena, "DroverPath", o->path);
+                        set_text(p, arena, "DroverOriginOwner", o->owner);
+                        set_text(p, arena, "DroverOriginJob", o->job);
+                        avoid_passed(p, arena, o->servers);
+                } else {
+                        r = own_path(p, &path, err);
+                }
+                if (r == 0)
+                        r = fix_first(p, arena, path, err);
+                if (o->label.n)
+                        add_label(p, arena, o->label);
+        }
+        return r;
+}
