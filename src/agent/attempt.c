@@ -507,7 +507,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 runner_is_away(b);
                 return;
         }
-        if (stage_event(a, e) || movers_event(a, e))
+        if (e->state == RUN_QUOTED || stage_event(a, e) || movers_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {

@@ -7,16 +7,6 @@
 #include "agent/mapping.h"
 #include "base/log.h"
 
-static const struct runner_kind *const runner_kinds[] = {&runner_process, &runner_slurm};
-
-static const struct runner_kind *kind_of(const char *name)
-{
-        for (size_t i = 0; i < sizeof(runner_kinds) / sizeof(*runner_kinds); i++)
-                if (!strcmp(runner_kinds[i]->name, name))
-                        return runner_kinds[i];
-        return NULL;
-}
-
 bool queue_is_local(const struct queue *q)
 {
         return q->backend->runner->kind == &runner_process;
@@ -159,7 +149,7 @@ static struct queue *queue_add(struct agent *a, const struct config_queue *c, st
 
 static int queue_open(struct agent *a, const struct config_queue *c, struct err *err)
 {
-        const struct runner_kind *kind = kind_of(c->runner);
+        const struct runner_kind *kind = runner_find(c->runner);
         struct backend *b = a->backends[0];
         int r = 0;
         if (!kind)

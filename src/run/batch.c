@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,9 @@
 #include "run/batch_private.h"
 #include "run/batch_runner.h"
 
-#define TICK_MS    250
-#define COMMAND_MS 60000
+#define TICK_MS     250
+#define COMMAND_MS  60000
+#define WORDS_SHOWN 400
 
 const char *batch_setting(const struct batch_settings *s, const char *name)
 {
@@ -33,6 +35,12 @@ const char *batch_word(const struct run_spec *spec, const char *const *names, co
                         if (str_ieqz(str_of(spec->words[i].name), *names) && *spec->words[i].value)
                                 return spec->words[i].value;
         return setting ? batch_setting(s, setting) : NULL;
+}
+
+void batch_clean(struct buf *out, struct str words)
+{
+        for (size_t i = 0; i < words.n && i < WORDS_SHOWN; i++)
+                buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
 }
 
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end)
@@ -57,7 +65,7 @@ static void tell(void *arg)
         free(events);
 }
 
-static void gather(struct batch *b, struct run_event e)
+void batch_gather(struct batch *b, struct run_event e)
 {
         MEM_GROW(b->told, b->told_cap, b->told_count + 1);
         if (e.text)
@@ -80,12 +88,12 @@ void batch_tell(struct batch *b, const struct task *t, bool known)
                 e.started_ms = t->started_ms;
         if (t->s && t->s->native)
                 e.native = (int64_t)strtoull(t->s->native, NULL, 10);
-        gather(b, e);
+        batch_gather(b, e);
 }
 
 void batch_tell_runner(struct batch *b, enum run_state state)
 {
-        gather(b, (struct run_event){.state = state});
+        batch_gather(b, (struct run_event){.state = state});
 }
 
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text)
@@ -148,6 +156,8 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
                 t->in_ms = clock_boot_ms();
                 if (t->killing)
                         batch_act(b, t, BATCH_END);
+                else if (t->held)
+                        batch_act(b, t, BATCH_HOLD);
         }
 }
 
@@ -218,7 +228,7 @@ bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
 {
         struct buf *out = &b->acts[verb];
-        if (t->state != TASK_IN || (verb == BATCH_END && t->acted))
+        if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted))
                 return;
         t->acted |= verb == BATCH_END;
         if (out->n)
@@ -288,24 +298,70 @@ void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
         batch_act(b, t, BATCH_END);
 }
 
+static void hold(struct batch *b, struct task *t, bool on)
+{
+        if (t->begun || t->held == on)
+                return;
+        t->held = on;
+        batch_act(b, t, on ? BATCH_HOLD : BATCH_RELEASE);
+        if (!on)
+                batch_submit_later(b);
+}
+
+/* The system is told, if it has a word for it; the program is, unless that is enough. */
+static void stop(struct batch *b, struct task *t, bool on)
+{
+        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
+        if (batch_has(b, verb))
+                batch_act(b, t, verb);
+        else
+                batch_order(b, t, on ? SIGSTOP : SIGCONT);
+}
+
 void batch_suspend(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find(b, id);
-        if (!t)
-                return;
-        t->held = !t->begun;
-        batch_act(b, t, t->begun ? BATCH_STOP : BATCH_HOLD);
+        if (t && t->begun)
+                stop(b, t, true);
+        else if (t)
+                hold(b, t, true);
 }
 
 void batch_resume(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find(b, id);
-        if (!t)
-                return;
-        batch_act(b, t, t->held ? BATCH_RELEASE : BATCH_CONTINUE);
-        t->held = false;
+        if (t && t->begun)
+                stop(b, t, false);
+        if (t)
+                hold(b, t, false);
+}
+
+void batch_hold(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t)
+                hold(b, t, true);
+}
+
+void batch_release(struct runner *r, struct run_id id)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t)
+                hold(b, t, false);
+}
+
+void batch_signal(struct runner *r, struct run_id id, int signal)
+{
+        struct batch *b = self(r);
+        struct task *t = find(b, id);
+        if (t && (signal == SIGSTOP || signal == SIGCONT))
+                stop(b, t, signal == SIGSTOP);
+        else if (t)
+                batch_order(b, t, signal);
 }
 
 void batch_status(struct runner *r, const struct run_id *ids, size_t count)
@@ -373,7 +429,7 @@ static void take_natives(struct batch *b, enum batch_verb verb, struct args *arg
 /* One command for all natives of a verb; the next verb with the next tick. */
 static void run_acts(struct batch *b)
 {
-        for (int verb = 0; verb <= BATCH_RELEASE && !b->commands[SLOT_ACT]; verb++) {
+        for (int verb = 0; verb < BATCH_VERBS_COUNT && !b->commands[SLOT_ACT]; verb++) {
                 ARGS_CLEANUP struct args argv = {0};
                 if (b->acts[verb].n == 0)
                         continue;
@@ -469,6 +525,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->array_max = system->array_max;
         b->last = &b->all;
         b->to_send_last = &b->to_send;
+        b->questions_last = &b->questions;
         b->tasks = map_new();
         b->natives = map_new();
         b->submissions = map_new();
@@ -538,6 +595,7 @@ void batch_close(struct runner *r, bool kill_all)
         if (kill_all)
                 end_all(b);
         batch_journal_close(b);
+        batch_when_close(b);
         free_tasks(b);
         for (size_t i = 0; i < sizeof(b->acts) / sizeof(*b->acts); i++)
                 buf_deinit(&b->acts[i]);

@@ -14,6 +14,11 @@
  * with the next status query: found, it is adopted; not found, it is submitted again. Should both come to
  * run, the folder that the first one makes (BOX/.drover_step.N.began) makes the other end at once.
  *
+ * A signal for the program is an order, a file BOX/.drover_step.N.order.SERIAL with the signal's name: the
+ * script takes it, when it is nudged or within the guard's few seconds, by renaming it, so that it is obeyed
+ * once, whether the batch system can send signals or not. Without verbs of the system's own suspending is an
+ * order too.
+ *
  * The script (batch_script.c) writes how its program ended to BOX/.drover_step.N.done, which is what counts;
  * the system is asked about tasks that are gone without it. It ends its program when the lease file, which
  * the agent renews, grows old, and at the walltime.
@@ -42,7 +47,16 @@ struct batch_line { /* of a status query; borrowed */
         struct str native, name, reason;
         enum batch_phase phase;
 };
-enum batch_verb { BATCH_END, BATCH_STOP, BATCH_CONTINUE, BATCH_HOLD, BATCH_RELEASE };
+/* NUDGE: SIGURG to the script, which then looks for orders. */
+enum batch_verb {
+        BATCH_END,
+        BATCH_STOP,
+        BATCH_CONTINUE,
+        BATCH_HOLD,
+        BATCH_RELEASE,
+        BATCH_NUDGE,
+        BATCH_VERBS_COUNT
+};
 
 struct batch_settings {
         const struct run_word *v;
@@ -76,6 +90,11 @@ struct batch_system {
         bool (*status_line)(struct str line, struct batch_line *ret);
         void (*past)(const char *natives, struct args *argv); /* "1,2_3"; answers status_lines. NULL: none */
         void (*act)(enum batch_verb verb, struct args *argv); /* the natives are put behind it */
+        unsigned verbs;                                       /* bits 1 << verb of those that it has */
+        /* A command that says when the script would begin. NULL: it cannot say. True: *ret_ms is Unix time.
+         */
+        void (*when)(const char *script, struct args *argv);
+        bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
         void (*capacity)(const struct batch_settings *s, struct args *argv);
         /* Adds what a line says of a node. */
         void (*capacity_line)(const struct batch_settings *s, struct str line, struct run_capacity *c);

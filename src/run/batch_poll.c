@@ -30,7 +30,7 @@ static int read_file(const struct batch *b, const struct task *t, const char *en
         return fs_read(AT_FDCWD, buf_z(&path), DONE_MAX, out, NULL);
 }
 
-static void see_begin(struct batch *b, struct task *t)
+void batch_see_begin(struct batch *b, struct task *t)
 {
         BUF_CLEANUP struct buf text = {0};
         struct str rest, word;
@@ -83,7 +83,7 @@ static bool see_end(struct batch *b, struct task *t)
                            "its end was written, but cannot be read");
                 return true;
         }
-        see_begin(b, t);
+        batch_see_begin(b, t);
         if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
                 somebody_ended_it(b, t, &e);
         else
@@ -100,7 +100,7 @@ static void look_at_files(struct batch *b)
                 b->cursor = t->next;
                 if (t->state != TASK_IN && !(t->state == TASK_NAMED && t->s->unsure))
                         continue;
-                see_begin(b, t);
+                batch_see_begin(b, t);
                 if (t->begun)
                         see_end(b, t);
         }
@@ -243,7 +243,7 @@ static void is_there(struct batch *b)
                 return;
         for (struct task *t = b->all; t; t = t->next) {
                 if (t->state == TASK_IN || t->state == TASK_NAMED) {
-                        see_begin(b, t);
+                        batch_see_begin(b, t);
                         see_end(b, t);
                 }
                 batch_tell(b, t, true);

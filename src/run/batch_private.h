@@ -50,16 +50,18 @@ struct batch {
         struct args env;
         struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
         struct task *all, **last, *cursor;
-        uint64_t name_serial, generation, lease_serial;
+        uint64_t name_serial, generation, lease_serial, order_serial;
         unsigned array_max, fresh;
         struct submission *to_send, **to_send_last;
-        struct command *commands[6]; /* under way */
+        struct command *commands[7]; /* under way */
         struct sending sends[2];
+        struct question *questions, **questions_last; /* quotes that are open; the first one is asked */
+        unsigned question_count;
         struct timer *tick, *gather, *later;
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
         unsigned failures;             /* status queries in a row */
         int64_t asked_ms, status_ms, capacity_ms;
-        struct buf acts[5]; /* natives for each verb, parted by spaces */
+        struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
         struct run_event *told;
         size_t told_count, told_cap;
         struct run_capacity capacity;
@@ -67,7 +69,7 @@ struct batch {
         int journal;
         struct buf journal_out;
 };
-enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY };
+enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
 #define RUN_KEY 24
 static inline struct str run_key(const struct run_id *id)
@@ -84,6 +86,8 @@ void batch_tell(struct batch *b, const struct task *t, bool known); /* an event,
 /* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
+void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
+void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
 bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_fn *done, void *arg);
 
@@ -96,8 +100,16 @@ void batch_submit_gathered(void *batch);
 void batch_submit_later(struct batch *b); /* there are fresh tasks, or submissions to send */
 void batch_send_again(struct batch *b, struct submission *s);
 
+/* batch_orders.c */
+bool batch_has(const struct batch *b, enum batch_verb verb);
+void batch_order(struct batch *b, struct task *t, int signal); /* to its program, if it runs */
+
+/* batch_when.c */
+void batch_when_close(struct batch *b);
+
 /* batch_poll.c */
-void batch_poll(void *batch); /* the tick */
+void batch_see_begin(struct batch *b, struct task *t); /* looks whether it has begun */
+void batch_poll(void *batch);                          /* the tick */
 
 /* batch_journal.c */
 int batch_journal_open(struct batch *b, struct err *err);

@@ -10,6 +10,10 @@ void batch_submit(struct runner *r, const struct run_spec *spec);
 void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms);
 void batch_suspend(struct runner *r, struct run_id id);
 void batch_resume(struct runner *r, struct run_id id);
+void batch_hold(struct runner *r, struct run_id id);
+void batch_release(struct runner *r, struct run_id id);
+void batch_signal(struct runner *r, struct run_id id, int signal);
+void batch_when(struct runner *r, const struct run_spec *spec); /* quote */
 void batch_status(struct runner *r, const struct run_id *ids, size_t count);
 void batch_forget(struct runner *r, struct run_id id);
 void batch_lease(struct runner *r, int64_t until_boot_ms);
@@ -17,5 +21,6 @@ void batch_capacity(struct runner *r, struct run_capacity *ret);
 
 #define BATCH_VERBS                                                                                          \
         .close = batch_close, .flush = batch_flush, .submit = batch_submit, .kill = batch_kill,              \
-        .suspend = batch_suspend, .resume = batch_resume, .status = batch_status, .forget = batch_forget,    \
+        .suspend = batch_suspend, .resume = batch_resume, .hold = batch_hold, .release = batch_release,      \
+        .signal = batch_signal, .quote = batch_when, .status = batch_status, .forget = batch_forget,         \
         .lease = batch_lease, .capacity = batch_capacity

@@ -43,12 +43,18 @@ static const char begin[] =
 /* A session of its own beside the program, so that it ends whole when it is not needed any more: it looks at
  * the lease and at the time. No single quote may stand in it. */
 static const char guard[] =
-        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7\n"
+        "orders='for order in \"$step\".order.????????????????; do\n"
+        "        mv \"$order\" \"$step.taken.$$\" 2>/dev/null || continue\n"
+        "        read -r signal <\"$step.taken.$$\" && kill -s \"$signal\" -- \"-$child\"\n"
+        "        rm -f \"$step.taken.$$\"\n"
+        "done'\n"
+        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8\n"
         "waited=0 seen= why=\n"
         "while [ -z \"$why\" ]; do\n"
         "        nap=$every\n"
         "        [ $left -gt 0 ] && [ $left -lt $nap ] && nap=$left\n"
         "        sleep $nap\n"
+        "        eval \"$orders\"\n"
         "        if read -r serial seconds <\"$lease\" && [ \"$serial\" != \"$seen\" ]; then\n"
         "                seen=$serial term=$seconds waited=0\n"
         "        else\n"
@@ -71,16 +77,25 @@ static const char guard[] =
         "        beside 'sleep $1; kill -s KILL -- \"-$2\"' end $grace $child\n"
         "}\n";
 
+/* A signal to the script ends a wait before its time, with that signal's status: then it waits again. What
+ * was waited for already is unknown (127). */
 static const char end[] =
-        "child=$! guards=\n"
-        "trap told TERM INT\n"
-        "trap 'kill -s STOP -- \"-$child\"' TSTP # its own stop would not reach the program\n"
-        "trap 'kill -s CONT -- \"-$child\"' CONT\n"
-        "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime\n"
-        "while :; do # a signal to the script ends a wait before its time\n"
+        "child=$! guards= status=\n"
+        "trap 'again=1; told' TERM INT\n"
+        "trap 'again=1; kill -s STOP -- \"-$child\"' TSTP # its own stop would not reach the program\n"
+        "trap 'again=1; kill -s CONT -- \"-$child\"' CONT\n"
+        "trap 'again=1; eval \"$orders\"' URG # a signal for the program\n"
+        "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime \"$orders\"\n"
+        "again=1\n"
+        "while [ -n \"$again\" ]; do\n"
+        "        again=\n"
         "        wait $child\n"
-        "        status=$?\n"
-        "        kill -0 $child 2>/dev/null || break\n"
+        "        now=$?\n"
+        "        case $now:$status in\n"
+        "        127:143 | 127:130 | 127:148 | 127:146 | 127:151) status=127 ;;\n"
+        "        127:?*) ;;\n"
+        "        *) status=$now ;;\n"
+        "        esac\n"
         "done\n"
         "ended=$(now)\n"
         "for guard in $guards; do kill -s KILL $guard; kill -s KILL -- \"-$guard\"; done 2>/dev/null\n"
@@ -133,7 +148,10 @@ static void program(const struct run_spec *s, struct buf *out)
                 redirect(out, "", in);
                 buf_addz(out, " ] || failed stdin\n");
         }
-        buf_addz(out, "setsid \"$program\"");
+        /* what a shell starts beside itself ignores these two, and it cannot be undone in a shell */
+        buf_addz(out, "clean='env --default-signal=INT,QUIT'\n"
+                      "$clean true 2>/dev/null || clean=\n"
+                      "$clean setsid \"$program\"");
         for (char *const *a = s->argv + 1; s->argv[0] && *a; a++) {
                 buf_char(out, ' ');
                 batch_quote(out, *a);

@@ -93,7 +93,7 @@ static void name_fresh(struct batch *b)
         struct str key;
         void *value;
         for (struct task *t = b->all; t && b->fresh; t = t->next) {
-                if (t->state != TASK_FRESH || !t->head)
+                if (t->state != TASK_FRESH || !t->head || t->held)
                         continue;
                 struct group *g = map_get(groups, str_of(t->head));
                 if (!g)
@@ -150,8 +150,7 @@ static void refused(struct batch *b, struct submission *s, struct str errors)
                 return;
         }
         buf_printf(&text, "%s refuses it: ", b->system->name);
-        for (size_t i = 0; i < errors.n && i < ERRORS_SHOWN; i++)
-                buf_char(&text, (unsigned char)errors.p[i] < ' ' ? ' ' : errors.p[i]);
+        batch_clean(&text, errors);
         each_named(b, s, refuse, buf_z(&text));
 }
 

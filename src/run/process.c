@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "run/runner.h"
 #include "run/shepherd_client.h"
@@ -233,6 +234,32 @@ static void process_resume(struct runner *base, struct run_id id)
         name_record(self(base), SHEPHERD_RESUME, id);
 }
 
+/* No task waits here: what is submitted begins. */
+static void process_hold(struct runner *base, struct run_id id)
+{
+        (void)base;
+        (void)id;
+}
+
+static void process_signal(struct runner *base, struct run_id id, int signal)
+{
+        struct process_runner *r = self(base);
+        struct shepherd_signal s = {.record = {sizeof(s), SHEPHERD_SIGNAL}, .signal = signal};
+        memcpy(&s.id, &id, sizeof(id));
+        buf_add(shepherd_client_out(r->client), &s, sizeof(s));
+}
+
+static void process_quote(struct runner *base, const struct run_spec *spec)
+{
+        struct process_runner *r = self(base);
+        bool up = shepherd_client_up(r->client);
+        gather(r, &(struct run_event){.id = spec->id,
+                                      .state = RUN_QUOTED,
+                                      .slot = UINT32_MAX,
+                                      .begins_ms = up ? (uint64_t)clock_wall_ms() : 0});
+        timer_start(r->later, 0);
+}
+
 /* Changes come by themselves; a HELLO makes the shepherd tell all again. */
 static void process_status(struct runner *base, const struct run_id *ids, size_t count)
 {
@@ -276,6 +303,10 @@ const struct runner_kind runner_process = {
         .kill = process_kill,
         .suspend = process_suspend,
         .resume = process_resume,
+        .hold = process_hold,
+        .release = process_hold,
+        .signal = process_signal,
+        .quote = process_quote,
         .status = process_status,
         .forget = process_forget,
         .lease = process_lease,

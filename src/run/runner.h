@@ -73,12 +73,22 @@ struct run_spec {
         size_t word_count;
 };
 
-enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST, RUN_READY, RUN_AWAY };
+enum run_state {
+        RUN_WAITING,
+        RUN_RUNNING,
+        RUN_ENDED,
+        RUN_FAILED,
+        RUN_LOST,
+        RUN_READY,
+        RUN_AWAY,  /* of the runner: unreachable. Nothing is known of its tasks but that nobody has ended them
+                    */
+        RUN_QUOTED /* the answer to a quote; of no task */
+};
 enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED, RUN_MEMORY };
 
 struct run_event {
         struct run_id id;
-        enum run_state state; /* READY and AWAY concern the runner, not a task */
+        enum run_state state; /* READY, AWAY and QUOTED do not concern a task */
         bool known;           /* told because the runner still had it */
         uint32_t slot;
         int64_t native; /* pid, or the batch system's number */
@@ -91,7 +101,11 @@ struct run_event {
         /* RUN_FAILED */
         int error;        /* errno */
         const char *what; /* what failed: "program", "stdin", "folder", …; static */
-        const char *text; /* FAILED, LOST: the batch system's own words, or NULL; for the time of the call */
+        const char
+                *text; /* FAILED, LOST, QUOTED: the system's own words, or NULL; for the time of the call */
+        /* RUN_QUOTED: Unix time at which it would begin, not before the quote was asked for; 0: unknown. With
+         * `error` (EINVAL) the system says that it would never run this, and `text` why. */
+        uint64_t begins_ms;
 };
 
 struct run_capacity {
@@ -132,6 +146,22 @@ struct runner_kind {
                      uint64_t grace_ms);                     /* the whole tree; RUN_ENDED follows */
         void (*suspend)(struct runner *r, struct run_id id); /* a waiting one does not begin until resumed */
         void (*resume)(struct runner *r, struct run_id id);
+        /* A waiting task does not begin until it is released, and keeps its place in the system's queue if
+         * the system does that; one that has begun, or begins at this moment, goes on as if nothing was said.
+         * No event follows. Held twice is held; a kill ends a held one too. */
+        void (*hold)(struct runner *r, struct run_id id);
+        void (*release)(struct runner *r, struct run_id id);
+        /* To the program of a running task: to the process group that it leads, whatever stands between (a
+         * script, a batch system, another machine). At most once, and in the order of the calls; within a
+         * few seconds. Nothing follows but what the program does; an end by it is RUN_ITSELF. Without effect
+         * on what does not run. `signal` is one of this machine's numbers (signal(7)). SIGSTOP and SIGCONT
+         * are suspend and resume. */
+        void (*signal)(struct runner *r, struct run_id id, int signal);
+        /* When would this begin if it was submitted now? Nothing is submitted, and nothing is in the way of a
+         * later submit of the same id. One RUN_QUOTED with the spec's id follows, unless the runner is closed
+         * first; a system that cannot say, or does not answer, makes it unknown. What the agent's own limits
+         * allow is not counted. At most 32 may be open: more are unknown at once. */
+        void (*quote)(struct runner *r, const struct run_spec *spec);
         void (*status)(struct runner *r, const struct run_id *ids,
                        size_t count);                       /* an event for each, `known` set */
         void (*forget)(struct runner *r, struct run_id id); /* after it ended: it was recorded elsewhere */
@@ -141,6 +171,8 @@ struct runner_kind {
 };
 
 extern const struct runner_kind runner_process, runner_slurm;
+const struct runner_kind *runner_find(
+        const char *name); /* as `runner` in a queue says; NULL: there is none */
 
 /* Every runner begins with its kind, so that calls read runner_submit(r, …). */
 struct runner {
@@ -157,6 +189,10 @@ static inline void runner_kill(struct runner *r, struct run_id id, uint64_t grac
 static inline void runner_forget(struct runner *r, struct run_id id)
 {
         r->kind->forget(r, id);
+}
+static inline void runner_signal(struct runner *r, struct run_id id, int signal)
+{
+        r->kind->signal(r, id, signal);
 }
 static inline bool run_id_eq(struct run_id a, struct run_id b)
 {

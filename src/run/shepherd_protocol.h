@@ -34,6 +34,7 @@ enum shepherd_kind {
         SHEPHERD_WELCOME,
         SHEPHERD_CHILD,
         SHEPHERD_LISTED, /* a shepherd_name, ignored */
+        SHEPHERD_SIGNAL,
 };
 
 struct shepherd_record {
@@ -61,6 +62,13 @@ struct shepherd_kill {
         struct shepherd_record record;
         struct shepherd_id id;
         uint64_t grace_ms; /* SIGTERM to its process group now and SIGKILL to its tree then; 0: SIGKILL now */
+};
+
+struct shepherd_signal { /* to its process group, while its first process lives */
+        struct shepherd_record record;
+        struct shepherd_id id;
+        int32_t signal;
+        uint32_t zero;
 };
 
 struct shepherd_lease {

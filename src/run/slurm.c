@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "run/batch_runner.h"
 
@@ -97,11 +98,7 @@ static bool slurm_submitted(struct str out, struct buf *ret_native)
 
 static bool contains(struct str text, const char *what)
 {
-        size_t n = strlen(what);
-        for (size_t i = 0; i + n <= text.n; i++)
-                if (!memcmp(text.p + i, what, n))
-                        return true;
-        return false;
+        return str_search(text, str_of(what)) >= 0;
 }
 
 /* What the controller answered; not what went wrong on the way to it, or is so only for now. */
@@ -116,7 +113,7 @@ static bool slurm_refused(struct str errors)
         for (size_t i = 0; i < sizeof(unsure) / sizeof(*unsure); i++)
                 if (contains(errors, unsure[i]))
                         return false;
-        return contains(errors, "error:");
+        return contains(errors, "error:") || contains(errors, "allocation failure:");
 }
 
 static bool slurm_refused_array(struct str errors)
@@ -220,7 +217,8 @@ static void slurm_act(enum batch_verb verb, struct args *argv)
                                                [BATCH_STOP] = {"scancel", "--signal=TSTP", "--full"},
                                                [BATCH_CONTINUE] = {"scancel", "--signal=CONT", "--full"},
                                                [BATCH_HOLD] = {"scontrol", "hold", NULL},
-                                               [BATCH_RELEASE] = {"scontrol", "release", NULL}};
+                                               [BATCH_RELEASE] = {"scontrol", "release", NULL},
+                                               [BATCH_NUDGE] = {"scancel", "--signal=URG", "--batch"}};
         for (size_t i = 0; i < 3 && words[verb][i]; i++)
                 args_add(argv, str_of(words[verb][i]));
 }
@@ -268,6 +266,33 @@ static void slurm_capacity_line(const struct batch_settings *s, struct str line,
                 c->node_memory_bytes = memory << 20;
 }
 
+static void slurm_when(const char *script, struct args *argv)
+{
+        args_add(argv, STR("sbatch"));
+        args_add(argv, STR("--test-only"));
+        args_add(argv, str_of(script));
+}
+
+/* "sbatch: Job 17 to start at 2026-11-21T19:40:11 using 1 processors on ..." on standard error, in the zone
+ * that the command had, which is ours. */
+static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
+{
+        const struct str mark = STR(" to start at ");
+        ptrdiff_t at = str_search(errors, mark);
+        BUF_CLEANUP struct buf text = {0};
+        struct tm tm = {.tm_isdst = -1};
+        (void)out;
+        if (at < 0)
+                return false;
+        buf_str(&text, str_head(str_skip(errors, (size_t)at + mark.n), strlen("2026-01-01T00:00:00")));
+        if (!strptime(buf_z(&text), "%Y-%m-%dT%H:%M:%S", &tm))
+                return false;
+        time_t when = mktime(&tm);
+        if (when > 0)
+                *ret_ms = (uint64_t)when * 1000;
+        return when > 0;
+}
+
 const struct batch_system batch_slurm = {
         .name = "slurm",
         .settings = settings,
@@ -287,6 +312,9 @@ const struct batch_system batch_slurm = {
         .act = slurm_act,
         .capacity = slurm_capacity,
         .capacity_line = slurm_capacity_line,
+        .when = slurm_when,
+        .when_said = slurm_when_said,
+        .verbs = (1u << BATCH_VERBS_COUNT) - 1,
 };
 
 static int slurm_open(const struct runner_config *c, struct runner **ret, struct err *err)

@@ -181,6 +181,27 @@ static void ends_when_the_lease_grows_old(void **state)
         assert_true(e.state == RUN_ENDED && e.why == RUN_LEASE_ENDED && e.signaled && e.exit_code == 15);
 }
 
+static void orders_are_obeyed_once(void **state)
+{
+        (void)state;
+        /* it gives the orders itself, and nudges the script; the third is not for this step */
+        char *argv[] = {
+                (char *)"/bin/sh", (char *)"-c",
+                (char *)"n=0; trap 'n=$((n+1)); echo usr1 >>heard' USR1; trap 'echo usr2 $n >>heard; exit 6' "
+                        "USR2; order() { echo $2 >tmp; mv tmp .drover_step.$3.order.000000000000000$1; }; "
+                        "order 1 USR1 0; kill -s URG $PPID; while [ $n = 0 ]; do sleep 0.02; done; "
+                        "order 3 KILL 1; order 2 USR2 0; kill -s URG $PPID; while :; do sleep 0.02; done",
+                NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        assert_int_equal(run_script(&s), 6);
+        done(&e);
+        assert_true(e.why == RUN_ITSELF && !e.signaled && e.exit_code == 6);
+        assert_file(box, "heard", "usr1\nusr2 1\n");
+        assert_false(exists(BATCH_STEP ".0.order.0000000000000001"));
+        assert_true(exists(BATCH_STEP ".1.order.0000000000000003"));
+}
+
 static void says_what_it_cannot_start(void **state)
 {
         (void)state;
@@ -284,6 +305,24 @@ static void slurm_answers(void **state)
         assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
 }
 
+static void slurm_quotes(void **state)
+{
+        (void)state;
+        uint64_t ms = 0;
+        setenv("TZ", "UTC0", 1);
+        assert_true(batch_slurm.when_said(
+                STR(""),
+                STR("sbatch: a greeting\nsbatch: Job 17 to start at 2026-11-21T19:40:11 "
+                    "using 1 processors on nodes a1 in partition main\n"),
+                &ms));
+        assert_int_equal(ms, 1795290011000u);
+        assert_false(batch_slurm.when_said(STR(""), STR("sbatch: Job 17 to start at soon"), &ms));
+        assert_false(batch_slurm.when_said(STR(""), STR(""), &ms));
+        assert_true(
+                batch_slurm.refused(STR("allocation failure: Requested node configuration is not available\n"
+                                        "sbatch: error: nothing\n")));
+}
+
 static void slurm_nodes(void **state)
 {
         (void)state;
@@ -350,10 +389,12 @@ int main(void)
                 cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
+                cmocka_unit_test_setup_teardown(orders_are_obeyed_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
                 cmocka_unit_test(slurm_lines),
                 cmocka_unit_test(slurm_answers),
+                cmocka_unit_test(slurm_quotes),
                 cmocka_unit_test(slurm_nodes),
                 cmocka_unit_test(slurm_asks_for_resources),
         };

@@ -173,6 +173,7 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         const struct shepherd_name *name = (const void *)r;
         const struct shepherd_kill *k = (const void *)r;
         const struct shepherd_start *start = (const void *)r;
+        const struct shepherd_signal *sig = (const void *)r;
         struct child *c = r->size >= sizeof(*name) ? child_by_id(s, &name->id) : NULL;
         switch (r->kind) {
         case SHEPHERD_HELLO: on_hello(s); break;
@@ -200,6 +201,10 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
                                 (int64_t)((const struct shepherd_lease *)(const void *)r)->until_boot_ms;
                 break;
         case SHEPHERD_QUIT: s->quit = true; break;
+        case SHEPHERD_SIGNAL:
+                if (c && r->size >= sizeof(*sig))
+                        tree_signal(c, sig->signal);
+                break;
         default: break;
         }
 }

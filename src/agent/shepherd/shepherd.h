@@ -102,6 +102,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
 void tree_reap(struct shepherd *s);
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);
 void tree_suspend(struct shepherd *s, struct child *c, bool on);
+void tree_signal(const struct child *c, int signal);  /* to its process group; nothing if it doesn't run */
 int64_t tree_timers(struct shepherd *s, int64_t now); /* acts on what is due; ms until the next, or -1 */
 void tree_kill_strays(const char *marker,
                       size_t length); /* any process whose environment has a string that begins so */

@@ -392,6 +392,28 @@ static void suspends(void **state)
         ended(45);
 }
 
+static void signals_reach_the_group(void **state)
+{
+        (void)state;
+        start(&(struct ask){.request = 46,
+                            .argv = {"/bin/sh", "-c",
+                                     "trap 'exit 5' USR1; (trap 'echo 1 >heard; exit' USR1; echo $$ >inner; "
+                                     "while :; do sleep 0.01; done) & while :; do sleep 0.01; done"}});
+        running(46);
+        pid_in("inner");
+        struct shepherd_signal sig = {{sizeof(sig), SHEPHERD_SIGNAL}, {.request = 46, .fence = 1}, 0, 0};
+        say(&sig, sizeof(sig));
+        sig.signal = 4711;
+        say(&sig, sizeof(sig));
+        sig.signal = SIGUSR1;
+        say(&sig, sizeof(sig));
+        struct shepherd_child c = ended(46);
+        assert_int_equal(c.why, SHEPHERD_ITSELF);
+        assert_int_equal(WEXITSTATUS(c.status), 5);
+        assert_int_equal(pid_in("heard"), 1);
+        say(&sig, sizeof(sig)); /* nobody is hit */
+}
+
 static void remembers_for_the_next_agent(void **state)
 {
         (void)state;
@@ -538,6 +560,7 @@ int main(void)
                 cmocka_unit_test(limits),
                 cmocka_unit_test(large_requests),
                 cmocka_unit_test(suspends),
+                cmocka_unit_test(signals_reach_the_group),
                 cmocka_unit_test(becomes_mapped_users_only),
                 cmocka_unit_test(remembers_for_the_next_agent),
                 cmocka_unit_test(garbage_drops_the_agent_only),

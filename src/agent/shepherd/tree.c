@@ -155,6 +155,12 @@ void tree_suspend(struct shepherd *s, struct child *c, bool on)
         kill(-c->tell.pid, on ? SIGSTOP : SIGCONT);
 }
 
+void tree_signal(const struct child *c, int signal)
+{
+        if (c->state == CHILD_RUNNING && signal > 0 && signal <= SIGRTMAX)
+                kill(-c->tell.pid, signal);
+}
+
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms)
 {
         if (c->state != CHILD_RUNNING)

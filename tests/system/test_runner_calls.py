@@ -1,0 +1,200 @@
+"""The calls of a runner that no agent makes for us, on every runner: hold and release, signals, quotes, what is known again.
+
+What is driven is tests/conform/drive_runner, which speaks to the runner as an agent does."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from drover import wait_until
+
+pytest_plugins = ["batch_systems"]
+
+
+class Driver:
+    """A runner in a process of its own. `said` has what it told, line by line."""
+
+    def __init__(self, build, folder, kind, settings, env):
+        self.said = os.path.join(folder, "said")
+        self.folder = os.path.join(folder, "dir")
+        os.makedirs(self.folder, exist_ok=True)
+        with open(self.said, "ab") as out:
+            self.process = subprocess.Popen([os.path.join(build, "tests/conform/drive_runner"), kind, self.folder,
+                                             *(f"{k}={v}" for k, v in settings.items())],
+                                            stdin=subprocess.PIPE, stdout=out, stderr=out, env=env, text=True)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def lines(self, start=""):
+        with open(self.said, encoding="utf-8", errors="replace") as f:
+            return [line.rstrip("\n") for line in f if line.startswith(start)]
+
+    def wait(self, start, seconds=60, count=1):
+        """The lines that begin so, when there are as many."""
+        return wait_until(lambda: self.lines(start) if len(self.lines(start)) >= count else None, seconds)
+
+    def path(self, task, name):
+        return os.path.join(self.folder, f"box.{task}", name)
+
+    def file(self, task, name):
+        """What the task has written, or nothing."""
+        try:
+            with open(self.path(task, name), encoding="utf-8") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def stop(self, word="quit"):
+        if self.process.poll() is None:
+            self.say(word)
+            self.process.wait(60)
+
+
+class Place:
+    """A kind of runner with what it stands on. `start` opens the runner, again after `driver.stop()`."""
+
+    def __init__(self, build, folder, kind, settings, system):
+        self.build, self.folder, self.kind, self.settings, self.system = build, folder, kind, settings, system
+        self.env = {**os.environ, **(system.env if system else {})}
+        self.driver = None
+
+    def start(self):
+        self.driver = Driver(self.build, self.folder, self.kind, self.settings, self.env)
+        ready = len(self.driver.lines("ready"))
+        self.driver.wait("ready", count=ready + 1 if ready else 1)
+        return self.driver
+
+
+@pytest.fixture(params=["process", "slurm"])
+def place(request):
+    folder = tempfile.mkdtemp(prefix="rc-", dir=request.config.drover_tmp)
+    build = request.config.getoption("--build")
+    if request.param == "process":
+        one = Place(build, folder, "process", {"PROGRAM": os.path.join(build, "src/agent/drover-shepherd")}, None)
+    else:
+        system = request.getfixturevalue("alpha")
+        one = Place(build, folder, request.param, {"conf": system.conf, "poll": 1}, system)
+    yield one
+    if one.driver:
+        one.driver.stop("quit all")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def until(path):
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
+
+
+def test_a_signal_reaches_the_program(place):
+    """Several, in their order, each once; the end is the program's own."""
+    d = place.start()
+    d.say("submit 1 trap 'echo usr1 >>heard' USR1; trap 'echo hup >>heard' HUP; trap 'echo bye >>heard; exit 7' INT; "
+          "echo up >up; while :; do sleep 0.05; done")
+    d.wait("running 1")
+    wait_until(lambda: d.file(1, "up"))
+    for number, heard in ((signal.SIGUSR1, "usr1\n"), (signal.SIGHUP, "usr1\nhup\n"), (signal.SIGUSR1, "usr1\nhup\nusr1\n")):
+        d.say(f"signal 1 {int(number)}")
+        wait_until(lambda h=heard: d.file(1, "heard") == h, 20)
+    d.say(f"signal 1 {int(signal.SIGINT)}")
+    assert d.wait("ended 1") == ["ended 1 code=7 why=0"]
+    assert d.file(1, "heard") == "usr1\nhup\nusr1\nbye\n"
+    d.say("signal 1 15")
+    d.say("signal 99 15")
+    d.say("submit 2 echo still here")
+    d.wait("ended 2 code=0")
+
+
+def test_a_signal_ends_a_program(place):
+    d = place.start()
+    d.say("submit 1 echo up >up; exec sleep 600")
+    wait_until(lambda: d.file(1, "up"), 40)
+    d.wait("running 1")
+    d.say("signal 1 3")
+    assert d.wait("ended 1") == ["ended 1 signal=3 why=0"]
+
+
+def test_suspended_is_stopped(place):
+    d = place.start()
+    d.say("submit 1 while :; do echo x >>beats; sleep 0.02; done")
+    wait_until(lambda: d.file(1, "beats"), 40)
+    d.wait("running 1")
+    d.say("suspend 1")
+
+    def quiet():
+        """nothing is written for a while"""
+        before = len(d.file(1, "beats"))
+        time.sleep(0.3)
+        return len(d.file(1, "beats")) == before
+
+    wait_until(quiet, 30)
+    d.say("resume 1")
+    wait_until(lambda: not quiet(), 30)
+    d.say("suspend 1")
+    wait_until(quiet, 30)
+    d.say("kill 1")  # what is stopped ends as well
+    d.wait("ended 1")
+
+
+def test_held_does_not_begin(place):
+    """Also when it is held before the system has it; what runs is not touched by a hold."""
+    d = place.start()
+    d.say("submit 1 " + until(d.path(1, "go")))
+    d.wait("running 1")
+    d.say("hold 1")
+    d.say("submit 2 echo began")
+    if place.system:  # among processes nothing waits
+        d.say("hold 2")
+    d.say("submit 3 echo began")
+    d.wait("ended 3 code=0")
+    assert not place.system or (not d.lines("running 2") and not d.file(2, "out"))
+    d.say("release 2")
+    d.wait("ended 2 code=0")
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+    d.wait("ended 1 code=0")
+
+
+def test_quotes(place):
+    """What could begin now; what could not for a while; what never will."""
+    d = place.start()
+    d.say("quote 1 1")
+    line = d.wait("quoted 1")[0]
+    assert -5000 < int(line.split("in=")[1].split()[0]) < 30000 and "error=0" in line
+    if not place.system:
+        return
+    d.say("quote 2 100000")
+    assert "error=22" in d.wait("quoted 2")[0]
+    for n in range(40):
+        d.say(f"quote {100 + n} 1")
+    d.wait("quoted 1", count=41)
+    assert not d.lines("running") and not d.lines("waiting")
+
+
+def test_known_again(place):
+    """A runner that is opened again tells what it has, before it is ready."""
+    d = place.start()
+    d.say(f"submit 1 echo up >up; {until(d.path(1, 'go'))}; exit 4")
+    d.say("submit 2 exit 3")
+    wait_until(lambda: d.file(1, "up"), 40)
+    d.wait("running 1")
+    d.wait("ended 2")
+    d.stop()
+    d = place.start()
+    text = d.lines()
+    again = text[text.index("ready 0") + 1:]
+    assert "running 1 known" in again and "ended 2 known code=3 why=0" in again
+    d.say("forget 2")
+    d.say("signal 1 0")
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+    d.wait("ended 1 code=4")
+    d.say("forget 1")
+    d.stop()
+    d = place.start()
+    text = d.lines()
+    assert text[-2:] == ["ended 1 code=4 why=0", "ready 0"]
