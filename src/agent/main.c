@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/import/galaxy.h"
 #include "agent/mapping.h"
 #include "agent/movers.h"
 #include "base/clock.h"
@@ -204,6 +205,8 @@ int main(int argc, char **argv)
         bool done;
         if (argc == 2 && !strcmp(argv[1], "--stage")) /* our own child, as a job's user: see stage_work.h */
                 return stage_work_child();
+        if (argc >= 2 && !strcmp(argv[1], "import-galaxy"))
+                return galaxy_import(argc - 2, argv + 2);
         config_init(&a.config);
         int r = config_options(&a.config, argc, argv, &done, &err);
         if (r == 0 && done)

@@ -1,55 +1,16 @@
 /* XML is read with libxml2's xmlTextReader, element by element, so that what was read is given back at once.
- * The library is opened when it is needed, as it brings a big one of its own with it. A text that begins with
- * <c> gets an element around it; the reader is fed through a function for that, and in small pieces.
+ * A text that begins with <c> gets an element around it; the reader is fed through a function for that, and in
+ * small pieces.
  *
  * Entities are not replaced, and a document type that declares any is refused; the network and other files
  * are never looked at. Our own depth is bounded by CLASSAD_DEPTH_MAX, an ad's text by CLASSAD_TEXT_MAX. */
-#include <dlfcn.h>
 #include <errno.h>
-#include <libxml/xmlreader.h>
 
+#include "base/libxml.h"
 #include "base/mem.h"
 #include "classad/build.h"
 #include "classad/lex.h"
 #include "classad/read.h"
-
-#define XML_CALLS(X)                                                                                         \
-        X(xmlReaderForIO)                                                                                    \
-        X(xmlFreeTextReader)                                                                                 \
-        X(xmlTextReaderRead)                                                                                 \
-        X(xmlTextReaderNodeType)                                                                             \
-        X(xmlTextReaderConstName)                                                                            \
-        X(xmlTextReaderConstValue)                                                                           \
-        X(xmlTextReaderIsEmptyElement)                                                                       \
-        X(xmlTextReaderMoveToAttribute)                                                                      \
-        X(xmlTextReaderMoveToElement)                                                                        \
-        X(xmlTextReaderCurrentNode)                                                                          \
-        X(xmlTextReaderSetStructuredErrorHandler)                                                            \
-        X(xmlGetLineNo)
-
-static struct {
-#define XML_POINTER(name) __typeof__(name) *p_##name;
-        XML_CALLS(XML_POINTER)
-} lib;
-
-static int load(struct err *err)
-{
-        static bool loaded;
-        void *library;
-
-        if (loaded)
-                return 0;
-        library = dlopen("libxml2.so.2", RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-                return err_set(err, -ENOSYS, "XML is read with libxml2, which is not there: %s", dlerror());
-#define XML_TAKE(name)                                                                                       \
-        lib.p_##name = (__typeof__(lib.p_##name))dlsym(library, #name);                                      \
-        if (!lib.p_##name)                                                                                   \
-                return err_set(err, -ENOSYS, "%s is not in the libxml2 that was found", #name);
-        XML_CALLS(XML_TAKE)
-        loaded = true;
-        return 0;
-}
 
 #define FRAGMENT_HEAD "<classads>"
 #define FRAGMENT_FOOT "</classads>"
@@ -121,7 +82,7 @@ void xml_reader_free(struct xml_reader *x)
         if (!x)
                 return;
         if (x->reader)
-                lib.p_xmlFreeTextReader(x->reader);
+                libxml.p_xmlFreeTextReader(x->reader);
         build_deinit(&x->build);
         buf_deinit(&x->text);
         free(x);
@@ -129,7 +90,7 @@ void xml_reader_free(struct xml_reader *x)
 
 static struct str name_here(const struct xml_reader *x)
 {
-        return str_of((const char *)lib.p_xmlTextReaderConstName(x->reader));
+        return str_of((const char *)libxml.p_xmlTextReaderConstName(x->reader));
 }
 
 static bool is(const struct xml_reader *x, const char *name)
@@ -140,8 +101,8 @@ static bool is(const struct xml_reader *x, const char *name)
 /* Where the present element begins: libxml2 knows its line, in which its tag is looked for. */
 static int here(struct xml_reader *x, int code)
 {
-        xmlNode *nd = lib.p_xmlTextReaderCurrentNode(x->reader);
-        long known = nd ? lib.p_xmlGetLineNo(nd) : 1;
+        xmlNode *nd = libxml.p_xmlTextReaderCurrentNode(x->reader);
+        long known = nd ? libxml.p_xmlGetLineNo(nd) : 1;
         unsigned line = known > 0 ? (unsigned)known : 1, column = 1;
         struct str rest = x->all, text = STR_NONE, tag = name_here(x);
 
@@ -173,7 +134,7 @@ static int unexpected(struct xml_reader *x, const char *need)
 /* The next node: 0 with its type, which is 0 at the end of the document. */
 static int step(struct xml_reader *x, int *ret_type)
 {
-        int r = lib.p_xmlTextReaderRead(x->reader);
+        int r = libxml.p_xmlTextReaderRead(x->reader);
 
         if (r < 0 || x->parse_line) {
                 x->placed = true;
@@ -181,7 +142,7 @@ static int step(struct xml_reader *x, int *ret_type)
                                x->parse_line ? x->parse_line : 1, x->parse_line ? x->parse_column : 1,
                                x->parse_line ? x->parse_error : "this is not XML");
         }
-        *ret_type = r ? lib.p_xmlTextReaderNodeType(x->reader) : 0;
+        *ret_type = r ? libxml.p_xmlTextReaderNodeType(x->reader) : 0;
         if (*ret_type == XML_READER_TYPE_ENTITY_REFERENCE)
                 return fail(x, "an entity that XML does not have of itself");
         return 0;
@@ -201,7 +162,7 @@ static int read_text(struct xml_reader *x)
         int type, r;
 
         buf_reset(&x->text);
-        if (lib.p_xmlTextReaderIsEmptyElement(x->reader))
+        if (libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 return 0;
         while ((r = step(x, &type)) == 0) {
                 struct str s;
@@ -213,7 +174,7 @@ static int read_text(struct xml_reader *x)
                 case XML_READER_TYPE_CDATA:
                 case XML_READER_TYPE_WHITESPACE:
                 case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
-                        s = str_of((const char *)lib.p_xmlTextReaderConstValue(x->reader));
+                        s = str_of((const char *)libxml.p_xmlTextReaderConstValue(x->reader));
                         if ((r = count_text(x, s.n)) != 0)
                                 return r;
                         buf_str(&x->text, s);
@@ -293,10 +254,10 @@ static int string(struct xml_reader *x, uint32_t *ret)
 static bool xml_attribute(struct xml_reader *x, const char *name)
 {
         buf_reset(&x->text);
-        if (lib.p_xmlTextReaderMoveToAttribute(x->reader, (const xmlChar *)name) != 1)
+        if (libxml.p_xmlTextReaderMoveToAttribute(x->reader, (const xmlChar *)name) != 1)
                 return false;
-        buf_addz(&x->text, (const char *)lib.p_xmlTextReaderConstValue(x->reader));
-        lib.p_xmlTextReaderMoveToElement(x->reader);
+        buf_addz(&x->text, (const char *)libxml.p_xmlTextReaderConstValue(x->reader));
+        libxml.p_xmlTextReaderMoveToElement(x->reader);
         return true;
 }
 
@@ -350,7 +311,7 @@ static int list(struct xml_reader *x, unsigned depth, uint32_t *ret)
         uint32_t at;
         int r = 0;
 
-        if (!lib.p_xmlTextReaderIsEmptyElement(x->reader))
+        if (!libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 while (child(x, &r)) {
                         if ((r = thing(x, depth, &at)) != 0 || (r = build_member(&x->build, at, x->err)) != 0)
                                 return r;
@@ -374,7 +335,7 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
                 return r;
         if ((r = build_name(&x->build, buf_view(&name), &sym, x->err)) != 0)
                 return r;
-        if (lib.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
+        if (libxml.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
                 return r ? r : fail(x, "an attribute without a value");
         if ((r = thing(x, depth, &at)) != 0)
                 return r;
@@ -387,7 +348,7 @@ static int attributes(struct xml_reader *x, size_t mark, unsigned depth)
 {
         int r = 0;
 
-        if (lib.p_xmlTextReaderIsEmptyElement(x->reader))
+        if (libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 return 0;
         while (child(x, &r))
                 if ((r = attribute(x, mark, depth)) != 0)
@@ -449,7 +410,7 @@ static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
 
 static int check_doctype(struct xml_reader *x)
 {
-        xmlNode *nd = lib.p_xmlTextReaderCurrentNode(x->reader);
+        xmlNode *nd = libxml.p_xmlTextReaderCurrentNode(x->reader);
         const xmlDtd *type = (const xmlDtd *)(const void *)nd;
         ptrdiff_t at = str_search(x->all, STR("<!DOCTYPE"));
         const struct lex lx = {.start = x->all.p};
@@ -465,16 +426,16 @@ static int check_doctype(struct xml_reader *x)
 
 static int begin(struct xml_reader *x)
 {
-        int r = load(x->err);
+        int r = libxml_open(x->err);
 
         if (r)
                 return r;
-        x->reader = lib.p_xmlReaderForIO(feed, NULL, x, NULL, NULL,
-                                         XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_BIG_LINES |
-                                                 XML_PARSE_COMPACT);
+        x->reader = libxml.p_xmlReaderForIO(feed, NULL, x, NULL, NULL,
+                                            XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_BIG_LINES |
+                                                    XML_PARSE_COMPACT);
         if (!x->reader)
                 return err_set(x->err, -ENOMEM, "libxml2 has no memory");
-        lib.p_xmlTextReaderSetStructuredErrorHandler(x->reader, (xmlStructuredErrorFunc)keep_error, x);
+        libxml.p_xmlTextReaderSetStructuredErrorHandler(x->reader, (xmlStructuredErrorFunc)keep_error, x);
         return 0;
 }
 

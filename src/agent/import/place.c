@@ -1,0 +1,262 @@
+/* Which queue a place becomes: its runner, by the class that Galaxy would load, and what its params say. */
+#include <stdlib.h>
+
+#include "agent/import/galaxy.h"
+
+/* Of "module:Class"; the first that is found in it. runner NULL: no agent has such queues, and why. */
+static const struct known {
+        const char *in_load, *runner, *why_not;
+} known[] = {
+        {"LocalJobRunner", "process", NULL},
+        {"SlurmJobRunner", "slurm", NULL},
+        {"UnivaJobRunner", "gridengine", NULL},
+        {"HTCondorJobRunner", "htcondor", NULL},
+        {"CondorJobRunner", "htcondor", NULL},
+        {"PBSJobRunner", "pbs", NULL},
+        {"DRMAAJobRunner", "drmaa", NULL},
+        {"ShellJobRunner", "cli", NULL},
+        {"pulsar:", NULL, "where a Pulsar server runs, run drover-agent instead"},
+        {"Pulsar", NULL, "where a Pulsar server runs, run drover-agent instead"},
+        {"Kubernetes", NULL, "there is no runner for Kubernetes"},
+        {"Godocker", NULL, "there is no runner for GoDocker"},
+        {"Chronos", NULL, "there is no runner for Chronos"},
+        {"TES", NULL, "there is no runner for TES"},
+        {"AWSBatch", NULL, "there is no runner for AWS Batch"},
+};
+
+static bool has(const char *text, const char *part)
+{
+        return text && str_search(str_of(text), str_of(part)) >= 0;
+}
+
+static const char *param(const struct galaxy_place *p, const char *name)
+{
+        const struct galaxy_word *w = galaxy_word(&p->params, name);
+
+        return w ? w->value : NULL;
+}
+
+static const char *native_of(const struct galaxy_place *p)
+{
+        const char *native = param(p, "nativeSpecification");
+
+        return native ? native : param(p, "native_specification");
+}
+
+/* DRMAA hides which batch system it is: the library, names and options give it away. */
+static const char *guess_drmaa(struct galaxy_conf *c, const struct galaxy_runner *r,
+                               const struct galaxy_place *p)
+{
+        const struct galaxy_word *library = galaxy_word(&r->params, "drmaa_library_path");
+        const char *path = library ? library->value : "", *native = native_of(p);
+
+        if (has(path, "slurm") || has(r->id, "slurm"))
+                return "slurm";
+        if (has(path, "sge") || has(path, "gridengine") || has(path, "univa") || has(r->id, "sge"))
+                return "gridengine";
+        if (has(path, "pbs") || has(path, "torque") || has(r->id, "pbs"))
+                return "pbs";
+        if (has(path, "condor") || has(r->id, "condor"))
+                return "htcondor";
+        if (has(native, "--"))
+                return "slurm";
+        if (has(native, "walltime=") || has(native, "nodes="))
+                return "pbs";
+        galaxy_note(c, p->line, "%s: which batch system is behind DRMAA is not said; gridengine is written",
+                    p->id);
+        return "gridengine";
+}
+
+static void guess_cli(struct galaxy_queue *q)
+{
+        static const char *const plugins[][2] = {{"SlurmTorque", "pbs"},
+                                                 {"Slurm", "slurm"},
+                                                 {"Torque", "pbs"},
+                                                 {"PBS", "pbs"},
+                                                 {"SGE", "gridengine"}};
+        const char *job = param(q->place, "job_plugin"), *shell = param(q->place, "shell_plugin");
+
+        if (shell && !has(shell, "Local")) {
+                q->why_not = "its jobs are submitted through a shell on another host: run drover-agent there";
+                return;
+        }
+        for (size_t i = 0; job && i < sizeof(plugins) / sizeof(*plugins); i++)
+                if (has(job, plugins[i][0])) {
+                        q->runner = plugins[i][1];
+                        return;
+                }
+        q->why_not = "its batch system needs a program for the runner exec; there is none to name";
+}
+
+static void find_runner(struct galaxy_queue *q, struct galaxy_conf *c)
+{
+        const struct galaxy_runner *r = galaxy_runner(c, q->place->runner);
+
+        q->why_not = "its runner is not in the file";
+        if (q->place->runner && strcmp(q->place->runner, "dynamic") == 0) {
+                q->why_not = "a rule that chooses a destination has no equivalent: Drover chooses the queue, "
+                             "by the "
+                             "job's requirements and rank";
+                return;
+        }
+        for (size_t i = 0; r && i < sizeof(known) / sizeof(*known); i++) {
+                if (!has(r->load, known[i].in_load))
+                        continue;
+                q->why_not = known[i].why_not;
+                q->runner = known[i].runner;
+                if (q->runner && strcmp(q->runner, "drmaa") == 0) {
+                        q->runner = guess_drmaa(c, r, q->place);
+                } else if (q->runner && strcmp(q->runner, "cli") == 0) {
+                        q->runner = NULL;
+                        guess_cli(q);
+                }
+                return;
+        }
+        if (r)
+                q->why_not = "there is no runner of that kind";
+}
+
+/* ---- params */
+
+static void ask_cpus(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_note(c, w->line, "%s: %s is what a job asks for itself: request_cpus = %s", q->place->id,
+                    w->name, w->value);
+}
+
+static void as_submit_keyword(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_note(c, w->line, "%s: %s is said in the submit file: %s = %s", q->place->id, w->name, w->name,
+                    w->value);
+}
+
+static void ask_memory(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_note(c, w->line, "%s: %s is what a job asks for itself: request_memory = %s", q->place->id,
+                    w->name, w->value);
+}
+
+static void container_image(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_note(c, w->line, "%s: %s: a job names its image itself: container_image = %s", q->place->id,
+                    w->name, w->value);
+}
+
+static void container_enabled(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        if (!str_ieqz(str_of(w->value), "false"))
+                galaxy_note(c, w->line,
+                            "%s: %s: agents use the container engine they find, for jobs that name a "
+                            "container_image",
+                            q->place->id, w->name);
+}
+
+static void resubmit(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_note(c, w->line,
+                    "%s: resubmit: a job that passed its limits is held and tells why; max_retries, "
+                    "periodic_release and requirements in the submit file say what then",
+                    q->place->id);
+}
+
+static void own_tmp(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        if (!str_ieqz(str_of(w->value), "true") && !str_ieqz(str_of(w->value), "false"))
+                galaxy_note(c, w->line, "%s: %s: TMPDIR is the job's own folder, and nothing else",
+                            q->place->id, w->name);
+}
+
+static void native(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_native(c, q, w);
+}
+
+static void resource_list(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        galaxy_resource_list(c, q, str_of(w->value), w->line);
+}
+
+static void walltime(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        if (!galaxy_time(str_of(w->value), false, &q->walltime_s))
+                galaxy_note(c, w->line, "%s: %s: '%s' is read as no time", q->place->id, w->name, w->value);
+}
+
+static void partition(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        (void)c;
+        galaxy_add_word(&q->native, strcmp(q->runner, "slurm") == 0 ? STR("partition") : STR("queue"),
+                        str_of(w->value), w->line);
+}
+
+static void project(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        (void)c;
+        galaxy_add_word(&q->native, strcmp(q->runner, "gridengine") == 0 ? STR("project") : STR("account"),
+                        str_of(w->value), w->line);
+}
+
+static void known_already(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        (void)c;
+        (void)q;
+        (void)w;
+}
+
+static const struct rule {
+        const char *name;
+        void (*use)(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w);
+} rules[] = {
+        {"nativeSpecification", native},
+        {"native_specification", native},
+        {"Resource_List", resource_list},
+        {"job_Resource_List", resource_list},
+        {"job_plugin", known_already},
+        {"shell_plugin", known_already},
+        {"job_time", walltime},
+        {"job_walltime", walltime},
+        {"request_walltime", walltime},
+        {"job_partition", partition},
+        {"job_queue", partition},
+        {"job_project", project},
+        {"job_ncpus", ask_cpus},
+        {"job_cores", ask_cpus},
+        {"local_slots", ask_cpus},
+        {"job_memory", ask_memory},
+        {"docker_memory", ask_memory},
+        {"request_cpus", as_submit_keyword},
+        {"request_memory", as_submit_keyword},
+        {"request_gpus", as_submit_keyword},
+        {"request_disk", as_submit_keyword},
+        {"requirements", as_submit_keyword},
+        {"rank", as_submit_keyword},
+        {"universe", as_submit_keyword},
+        {"docker_enabled", container_enabled},
+        {"singularity_enabled", container_enabled},
+        {"docker_default_container_id", container_image},
+        {"docker_container_id_override", container_image},
+        {"singularity_default_container_id", container_image},
+        {"singularity_container_id_override", container_image},
+        {"resubmit", resubmit},
+        {"tmp_dir", own_tmp},
+};
+
+static void use_param(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+                if (strcmp(rules[i].name, w->name) == 0) {
+                        rules[i].use(c, q, w);
+                        return;
+                }
+        galaxy_note(c, w->line, "%s: %s has no equivalent", q->place->id, w->name);
+}
+
+void galaxy_queue_init(struct galaxy_queue *q, struct galaxy_conf *c, const struct galaxy_place *p)
+{
+        *q = (struct galaxy_queue){.place = p};
+        find_runner(q, c);
+        if (!q->runner)
+                return;
+        for (size_t i = 0; i < p->params.n; i++)
+                use_param(c, q, &p->params.v[i]);
+}
