@@ -397,7 +397,8 @@ static void signals_reach_the_group(void **state)
         (void)state;
         start(&(struct ask){.request = 46,
                             .argv = {"/bin/sh", "-c",
-                                     "trap 'exit 5' USR1; (trap 'echo 1 >heard; exit' USR1; echo $$ >inner; "
+                                     "trap 'while [ ! -s heard ]; do sleep 0.01; done; exit 5' USR1; (trap "
+                                     "'echo 1 >heard; exit' USR1; echo $$ >inner; "
                                      "while :; do sleep 0.01; done) & while :; do sleep 0.01; done"}});
         running(46);
         pid_in("inner");
