@@ -92,13 +92,30 @@ static int revoke(struct cli *cli, const char *name)
         return CLI_OK;
 }
 
+static bool is_gone(struct view agent)
+{
+        return view_true(view_get(agent, "revoked")) && !view_is(view_get(agent, "state"), "connected") &&
+               view_integer(view_get(agent, "running"), 0) == 0;
+}
+
+static void add_agent(struct cli *cli, struct table *t, struct view agent)
+{
+        struct view queues = view_get(agent, "queues"), queue;
+        size_t at = 0, n = 0;
+
+        for (; view_next(queues, &at, &queue); n++)
+                add_queue(cli, t, agent, queue);
+        if (n == 0)
+                add_queue(cli, t, agent, (struct view){STR_NONE});
+}
+
 int cmd_agents(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf out BUF_CLEANUP = {0};
-        struct table t TABLE_CLEANUP;
+        struct table t TABLE_CLEANUP = {0};
         struct view agents, agent;
-        size_t at = 0;
+        size_t at = 0, hidden = 0;
         int code;
 
         if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
@@ -114,17 +131,16 @@ int cmd_agents(struct cli *cli, const struct options *o)
                 return CLI_OK;
         agents = view_get(answer.root, "agents");
         while (view_next(agents, &at, &agent)) {
-                struct view queues = view_get(agent, "queues"), queue;
-                size_t q = 0, n = 0;
-
-                for (; view_next(queues, &q, &queue); n++)
-                        add_queue(cli, &t, agent, queue);
-                if (n == 0)
-                        add_queue(cli, &t, agent, (struct view){STR_NONE});
+                if (options_flag(o, "all") || !is_gone(agent))
+                        add_agent(cli, &t, agent);
+                else
+                        hidden++;
         }
         if (table_rows(&t) > 0)
                 cli_print_table(cli, &t);
-        else
+        if (hidden)
+                cli_note("%llu revoked: see --all", (unsigned long long)hidden);
+        else if (table_rows(&t) == 0)
                 buf_addz(&out, "no agents: start one with `drover up`, or see drover-token(1)\n");
         cli_print(&out);
         return CLI_OK;

@@ -87,6 +87,12 @@ static const struct option_row token_options[] = {
         {0},
 };
 
+static const struct option_row agents_options[] = {
+        {"all", 'a', OPTION_FLAG, NULL, "Revoked ones too."},
+        JSON_ROW,
+        {0},
+};
+
 static const struct option_row classad_options[] = {
         {"ad", 0, OPTION_TEXT, "FILE", "The ad in which the expressions stand (MY)."},
         {"target", 0, OPTION_TEXT, "FILE", "The other ad (TARGET)."},
@@ -171,7 +177,9 @@ const struct command commands[] = {
         {"agents", RUNNING, "list the agents and what they have", "[OPTIONS] [revoke NAME]",
          "Shows every agent and its queues: what is free of what there is, what runs, when it was last heard "
          "of, and "
-         "which limits it really enforces on jobs.\n\n"
+         "which limits it really enforces on jobs. Revoked agents that are away and have no jobs are left "
+         "out, "
+         "but with `--all` and `--json`.\n\n"
          "`drover agents revoke NAME`, for admins, ends an agent's membership: its certificates are believed "
          "no "
          "more, its connection is closed, and join tokens made for its name are removed. What it runs is "
@@ -179,7 +187,7 @@ const struct command commands[] = {
          "to others when its leases have ended, as the agent may go on with it until then. With a new token "
          "made for its name it can join again.",
          "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
-         json_only, 0, 2, "", false, cmd_agents},
+         agents_options, 0, 2, "", false, cmd_agents},
         {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "

@@ -47,6 +47,9 @@ def test_it_is_refused_at_once(joined):
     joined.wait_state(f"{r}.0", "running")
     assert joined.job(f"{r}.0")["agent"] == "a2"
     assert state(joined, "a1") == "revoked"
+    out = joined.cli("agents")
+    assert "a2" in out and "a1" not in out and "1 revoked: see --all" in out.err
+    assert "a1" in joined.cli("agents", "--all")
     joined.cli("rm", str(r))
 
 
