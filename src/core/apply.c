@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "core/claim.h"
 #include "core/give.h"
+#include "core/leave.h"
 
 static int damaged(struct err *err, const struct event *e, const char *what)
 {
@@ -104,12 +105,24 @@ static void set_hold(struct job *j, int32_t code, int32_t subcode, struct str re
 
 static void finished_maybe(struct core *c, struct request *r, int64_t at_ms)
 {
-        if (r->finished_ms || !request_ended(r) || set_count(&r->unfiled))
+        if (!request_ended(r) || set_count(&r->unfiled))
                 return;
-        r->finished_ms = at_ms ? at_ms : 1;
-        request_inputs_free(c, r);
+        if (!r->finished_ms) {
+                r->finished_ms = at_ms ? at_ms : 1;
+                request_inputs_free(c, r);
+        }
+        if (set_count(&r->left)) /* it is not to be forgotten */
+                return;
         MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
         c->finished[c->finished_count++] = r->id;
+}
+
+static void drop_or_leave(struct core *c, struct request *r, struct job *j, const struct event *e)
+{
+        if (e->stays)
+                leave_stay(c, r, j);
+        else
+                request_job_drop(r, j);
 }
 
 /* The attempt of a job is over: it goes to `next`. */
@@ -136,7 +149,7 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
                         set_add(&r->removed, j->member);
                 }
                 history_file(c, r, j->member, next, e->at_ms, j, 0);
-                request_job_drop(r, j);
+                drop_or_leave(c, r, j, e);
                 give_room_made(c, r);
                 claim_members_ended(c, r, 1);
                 finished_maybe(c, r, e->at_ms);
@@ -394,7 +407,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                         struct job *j = request_job(r, (uint32_t)m);
                         if (j) {
                                 history_file(c, r, j->member, to, e->at_ms, j, 0);
-                                request_job_drop(r, j);
+                                drop_or_leave(c, r, j, e);
                         }
                 }
                 give_room_made(c, r);
@@ -454,7 +467,10 @@ static void apply_priority(struct core *c, struct request *r, const struct event
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
-                history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
+                if (set_has(&r->left, (uint32_t)m))
+                        leave_go(c, r, (uint32_t)m);
+                else
+                        history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
         }
         set_remove_all(&r->unfiled, &e->members);
         finished_maybe(c, r, e->at_ms);
@@ -511,6 +527,7 @@ int core_emit(struct core *c, struct event *e, struct err *err)
         int r;
 
         e->at_ms = c->now_ms;
+        leave_mark(c, e);
         r = apply(c, e, &why);
         if (r && e->type != EVENT_SUBMITTED) {
                 fprintf(stderr, "core: %s\n", why.text);
@@ -522,6 +539,7 @@ int core_emit(struct core *c, struct event *e, struct err *err)
                 return r;
         }
         c->world.event(c->world.arg, e);
+        leave_look(c, e);
         return 0;
 }
 

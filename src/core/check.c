@@ -34,8 +34,10 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
                 if (set_has(&r->held, j->member) != (j->state == JOB_HELD))
                         FAIL("%llu.%u is %s: the held set says otherwise", ID(r), j->member,
                              job_state_name(j->state));
-                if (set_has(&r->completed, j->member) || set_has(&r->removed, j->member))
-                        FAIL("%llu.%u has ended and still has a record", ID(r), j->member);
+                if (set_has(&r->left, j->member) !=
+                    (set_has(&r->completed, j->member) || set_has(&r->removed, j->member)))
+                        FAIL("%llu.%u has a record: to have ended and to be left is not the same", ID(r),
+                             j->member);
                 *ret_active += j->queue != NULL;
                 running += job_state_runs(j->state);
         }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/leave.h"
 #include "core/qos.h"
 #include "core/reserve.h"
 
@@ -308,6 +309,8 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
         struct set wait = {0}, run = {0};
         uint64_t n = 0;
 
+        if (rm)
+                n += leave_remove(c, r, cmd->members);
         waiting_members(r, cmd->members, rm, true, &wait);
         add_where(r, cmd->members, any_attempt, &run);
         if (rm)

@@ -247,6 +247,7 @@ void core_ready(struct core *c); /* replay is over: every lease gets a full term
 struct core_counts {
         uint64_t jobs, idle, running, held, completed, failed,
                 removed; /* running: every state with an attempt */
+        uint64_t left;   /* of completed and removed, those that stay in the queue: LeaveJobInQueue */
 };
 struct core_request {
         uint64_t id;
@@ -291,6 +292,8 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member);
 /* The members in a state. *to is empty and the caller's. CORE_UNKNOWN. */
 int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to);
+/* Those that have ended and stay in the queue, likewise. */
+int core_members_left(struct core *c, uint64_t request, struct set *to);
 /* What an agent needs to run a member: its item's values (borrowed), its row and step. 0, CORE_UNKNOWN. */
 int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t *ret_part, uint32_t *ret_row,
                      uint32_t *ret_step, struct str *values, size_t values_max, size_t *ret_count);

@@ -17,6 +17,7 @@ enum event_field {
         F_RESULT = 1 << 6,
         F_RESOURCES = 1 << 7,
         F_VALUES = 1 << 8,
+        F_STAYS = 1 << 9, /* behind all others, and only when it is so */
 };
 
 static const struct {
@@ -26,13 +27,13 @@ static const struct {
         [EVENT_SUBMITTED] = {"submitted", F_VALUE},
         [EVENT_MATCHED] = {"matched", F_MEMBERS | F_FENCE | F_QUEUE | F_RESOURCES},
         [EVENT_ACCEPTED] = {"accepted", F_MEMBERS | F_FENCE},
-        [EVENT_REFUSED] = {"refused", F_MEMBERS | F_FENCE | F_NEXT | F_REASON},
+        [EVENT_REFUSED] = {"refused", F_MEMBERS | F_FENCE | F_NEXT | F_REASON | F_STAYS},
         [EVENT_STARTED] = {"started", F_MEMBERS | F_FENCE | F_VALUE},
-        [EVENT_EXITED] = {"exited", F_MEMBERS | F_FENCE | F_NEXT | F_REASON | F_RESULT},
-        [EVENT_LOST] = {"lost", F_MEMBERS | F_FENCE | F_NEXT | F_REASON},
+        [EVENT_EXITED] = {"exited", F_MEMBERS | F_FENCE | F_NEXT | F_REASON | F_RESULT | F_STAYS},
+        [EVENT_LOST] = {"lost", F_MEMBERS | F_FENCE | F_NEXT | F_REASON | F_STAYS},
         [EVENT_HELD] = {"held", F_MEMBERS | F_REASON},
         [EVENT_RELEASED] = {"released", F_MEMBERS | F_REASON},
-        [EVENT_REMOVED] = {"removed", F_MEMBERS | F_REASON},
+        [EVENT_REMOVED] = {"removed", F_MEMBERS | F_REASON | F_STAYS},
         [EVENT_VACATING] = {"vacating", F_MEMBERS | F_NEXT | F_REASON},
         [EVENT_SUSPENDED] = {"suspended", F_MEMBERS | F_REASON},
         [EVENT_RESUMED] = {"resumed", F_MEMBERS | F_REASON},
@@ -103,6 +104,8 @@ void event_pack(struct buf *out, const struct event *e)
         }
         if (fields & F_VALUES)
                 pack_str(out, e->values);
+        if ((fields & F_STAYS) && e->stays)
+                pack_u64(out, 1);
 }
 
 static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
@@ -153,6 +156,8 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
         }
         if (fields & F_VALUES)
                 e->values = unpack_str(u);
+        if ((fields & F_STAYS) && !u->bad && u->p < u->end)
+                e->stays = unpack_max(u, 1);
 }
 
 int event_unpack(struct event *e, struct str record, struct err *err)

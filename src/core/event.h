@@ -24,7 +24,7 @@ enum event_type {
         EVENT_SUSPENDED,
         EVENT_RESUMED,
         EVENT_PRIORITY,           /* members have priority `value` now */
-        EVENT_FILED,              /* members that ended without a record are in history now */
+        EVENT_FILED,              /* members that ended without a record are in history now; left ones left */
         EVENT_PURGED,             /* the request is forgotten; history keeps it */
         EVENT_FILLED,             /* what the place filled in for members that it was just given: `values` */
         EVENT_LEASE_ENDED = 45,   /* the submitter was not heard of: what is left is removed */
@@ -53,6 +53,7 @@ struct event {
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
         struct str values;            /* packed, see fill.h */
+        bool stays; /* what ends by it may stay in the queue, see leave.h; false in records of before */
         /* resources of a match, for each member */
         uint32_t cpus;
         uint64_t memory_mib, disk_kib, lease_ms;

@@ -187,6 +187,8 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 ad_set_integer(ad, a->RemoteWallClockTime, 0);
                 ad_set_integer(ad, a->CumulativeSuspensionTime, 0);
         }
+        if (j && state == JOB_COMPLETED)
+                set_seconds(ad, a->CompletionDate, j->entered_ms);
         if (j && j->filled_n)
                 fill_show(c, p, str_make(j->filled, j->filled_n), ad);
         if (state == JOB_HELD) {

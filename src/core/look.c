@@ -34,6 +34,7 @@ static void count(const struct request *r, struct core_counts *n)
         n->completed += set_count(&r->completed);
         n->failed += set_count(&r->failed);
         n->removed += set_count(&r->removed);
+        n->left += set_count(&r->left);
 }
 
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
@@ -154,6 +155,16 @@ int core_members(struct core *c, uint64_t request, enum job_state state, struct 
                                 set_add(to, ((struct job *)value)->member);
                 break;
         }
+        return 0;
+}
+
+int core_members_left(struct core *c, uint64_t request, struct set *to)
+{
+        struct request *r = request_find(c, request);
+
+        if (!r)
+                return CORE_UNKNOWN;
+        set_add_all(to, &r->left);
         return 0;
 }
 

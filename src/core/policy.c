@@ -285,7 +285,8 @@ static void periodic_request(struct core *c, struct request *r)
         SET_FOREACH (&recorded, m) {
                 struct set one = {0};
 
-                if (!request_part(r, (uint32_t)m, NULL)->template->periodic_policy)
+                if (!request_part(r, (uint32_t)m, NULL)->template->periodic_policy ||
+                    set_has(&r->left, (uint32_t)m))
                         continue;
                 set_add(&one, (uint32_t)m);
                 periodic_act(c, r, (uint32_t)m, &one);

@@ -116,6 +116,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 p->item_fills = match_macro_present(from->items);
                 p->template->late_class = class_is_per_member(c, p->template);
                 r->periodic |= p->template->periodic_policy;
+                r->leaves |= p->template->leaves;
                 first += p->count;
         }
         request_data_load(c, r);
@@ -188,6 +189,8 @@ void request_free(struct core *c, struct request *r)
         set_deinit(&r->removed);
         set_deinit(&r->failed);
         set_deinit(&r->unfiled);
+        c->left -= set_count(&r->left);
+        set_deinit(&r->left);
         free(r->spooled);
         free(r->spooled_names);
         if (map_get(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid))) == r)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/claim.h"
+#include "core/leave.h"
 
 #define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
@@ -257,6 +258,8 @@ static void get_job(struct reader *r, struct request *req)
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
         flags = unpack_max(u, 63);
+        if (j->state == JOB_COMPLETED || j->state == JOB_REMOVED)
+                leave_stay(r->core, req, j);
         j->ended = flags & 1;
         j->signaled = flags & 2;
         j->accepted = flags & 4;

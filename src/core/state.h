@@ -3,8 +3,8 @@
  *   core --- requests (by id, in order) --- parts --- template
  *     |         |                             |
  *     |         +-- buckets: the idle members of one class with one priority ---> class
- *     |         +-- jobs: a record for each member that ever had an attempt and has not ended
- *     |         +-- sets: held, completed, removed, failed, unfiled
+ *     |         +-- jobs: a record for each member that ever had an attempt and has not ended, or is left
+ *     |         +-- sets: held, completed, removed, failed, unfiled, left
  *     +--- classes: jobs alike in all that matters for matching; those with idle members stand in the index
  *     +--- agents --- queues: the offer that is parked, and the attempts that it has
  *
@@ -140,6 +140,7 @@ struct request {
         size_t bucket_count, bucket_cap;
         uint64_t idle;
         struct set held, completed, removed, failed, unfiled;
+        struct set left;    /* of completed and removed, those that are still shown (leave.h) */
         struct idmap *jobs; /* NULL until there is one */
         struct hold_group *holds;
         size_t hold_count, hold_cap;
@@ -152,7 +153,7 @@ struct request {
         size_t spooled_count;
         char *spooled_names;
         struct request *next, *prev; /* by id */
-        bool periodic;
+        bool periodic, leaves;       /* some template has such policies, or a LeaveJobInQueue */
         struct limit *user, *queued; /* the owner's; NULL in a shadow */
         uint64_t queued_count;       /* members that have not ended, as counted there */
         struct hop hop;
@@ -285,8 +286,11 @@ struct core {
         bool changed_sorted, dirty_sorted;
         uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
 
-        size_t deferred;     /* classes that start at a time */
-        symbol *significant; /* job attributes that agents' expressions look at */
+        size_t deferred; /* classes that start at a time */
+        size_t left;     /* members that have ended and are still shown, see leave.c */
+        int64_t leave_due_ms;
+        uint64_t leave_request, leave_member; /* where the slice goes on; 0: not under way */
+        symbol *significant;                  /* job attributes that agents' expressions look at */
         size_t significant_count, significant_cap;
 
         struct limits *limits;

@@ -62,6 +62,7 @@ static void look_at_policies(struct core *c, struct template *t)
                              !literal_is(t->ad, a->PeriodicVacate, false) || is_late(t, a->PeriodicVacate) ||
                              ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
                              is_late(t, a->AllowedExecuteDuration);
+        t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
 }
 
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)

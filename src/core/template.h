@@ -27,6 +27,7 @@ struct template
         int64_t jobs_max;     /* of a request that may be under way at once; INT64_MAX: any number */
         bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
         bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
+        bool leaves;          /* LeaveJobInQueue must be, when a job has ended */
         /* What its author says of a run; see estimate.c. */
         int64_t expected_ms, allowed_ms; /* 0: not said */
         int64_t bytes_out_said;          /* -1: not said */

@@ -2,6 +2,7 @@
  */
 #include "core/better.h"
 #include "core/deferral.h"
+#include "core/leave.h"
 #include "core/reserve.h"
 #include "core/state.h"
 
@@ -56,13 +57,15 @@ static void forget_old(struct core *c)
 int64_t core_tick(struct core *c)
 {
         int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c),
-                reserve = reserve_step(c), hops = hops_tick(c);
+                reserve = reserve_step(c), hops = hops_tick(c), left = leave_tick(c);
 
         if (better < wait)
                 wait = better;
         if (eta < wait)
                 wait = eta;
 
+        if (left < wait)
+                wait = left;
         if (deferred < wait)
                 wait = deferred;
         if (reserve < wait)

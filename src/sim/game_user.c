@@ -50,6 +50,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add(p, "PeriodicHold", "NumJobStarts > 3 && JobStatus == 1");
         if (game_chance(g, 30))
                 add(p, "AllowedExecuteDuration", "1");
+        if (game_chance(g, 15))
+                add(p, "LeaveJobInQueue", game_chance(g, 30) ? "true" : "time() - CompletionDate < 90");
         if (game_chance(g, 10))
                 add(p, "QOS", "\"urgent\"");
         if (game_chance(g, 40))

@@ -81,13 +81,15 @@ static bool is_named(const struct queue_batches *b, uint64_t request)
 void queue_batches_request(struct queue_batches *b, struct view v, struct totals *totals)
 {
         struct queue_batch one = {.request = (uint64_t)view_integer(view_get(v, "id"), 0)};
+        int64_t left;
 
         one.running = view_integer(view_get(v, "running"), 0);
         one.idle = view_integer(view_get(v, "idle"), 0);
         one.held = view_integer(view_get(v, "held"), 0);
         one.total = view_integer(view_get(v, "jobs"), 0);
         one.done = one.total - one.running - one.idle - one.held;
-        if (one.done >= one.total || !is_named(b, one.request))
+        left = view_integer(view_get(v, "left"), 0);
+        if ((one.done >= one.total && left == 0) || !is_named(b, one.request))
                 return;
         one.submitted_ms = view_integer(view_get(v, "submitted_ms"), 0);
         one.last = (uint32_t)(one.total - 1);
@@ -97,6 +99,7 @@ void queue_batches_request(struct queue_batches *b, struct view v, struct totals
         totals_add(totals, 2, one.running);
         totals_add(totals, 1, one.idle);
         totals_add(totals, 5, one.held);
+        totals_add(totals, 4, left);
 }
 
 void queue_batches_job(struct queue_batches *b, struct view job, int64_t status)
@@ -114,10 +117,10 @@ void queue_batches_job(struct queue_batches *b, struct view job, int64_t status)
                                                .first = member});
         one->last = member;
         one->total++;
-        *(status == 5   ? &one->held
-          : status == 1 ? &one->idle
-          : status == 4 ? &one->done
-                        : &one->running) += 1;
+        *(status == 5                  ? &one->held
+          : status == 1                ? &one->idle
+          : status == 3 || status == 4 ? &one->done
+                                       : &one->running) += 1;
 }
 
 static void add_number(struct buf *out, int64_t n)

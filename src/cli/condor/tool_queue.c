@@ -12,7 +12,7 @@
 #include "cli/human.h"
 #include "cli/jobs.h"
 
-#define STATES_LEFT    "waiting,idle,reserved,running,held" /* "running" is all states of an attempt */
+#define STATES_LEFT    "waiting,idle,reserved,running,held,left" /* "running" is all states of an attempt */
 #define ROW_ATTRIBUTES "MemoryUsage,RemoteWallClockTime,RemoteHost"
 
 enum queue_table { TABLE_BATCH, TABLE_JOBS, TABLE_RUN, TABLE_HOLD, TABLE_NONE };
@@ -160,6 +160,7 @@ static void all_totals(struct listing *l)
         totals_add(&t, 1, view_integer(view_get(jobs, "idle"), 0));
         totals_add(&t, 2, view_integer(view_get(jobs, "running"), 0));
         totals_add(&t, 5, view_integer(view_get(jobs, "held"), 0));
+        totals_add(&t, 4, view_integer(view_get(jobs, "left"), 0));
         totals_print(&t, "all users", &l->text);
 }
 

@@ -144,6 +144,9 @@ const struct keyword keywords[] = {
          "An expression; true removes the job."},
         {"periodic_vacate", "PeriodicVacate", ACTS, EXPR, "PeriodicVacate", NULL,
          "An expression; true takes a running job from its place, and it runs again."},
+        {"leave_in_queue", "LeaveJobInQueue", ACTS, EXPR, "LeaveJobInQueue", NULL,
+         "An expression; while it is true, a job that has ended stays in the queue, as well as in the history. Looked at when "
+         "the job ends and every 20 seconds. See THE END OF A JOB."},
         {"hold", NULL, ACTS, OTHER, "HoldOnSubmit", NULL,
          "`True`: the jobs start held."},
         {"allowed_execute_duration", "AllowedExecuteDuration", ACTS, EXPR, "AllowedExecuteDuration", NULL,
@@ -181,7 +184,6 @@ const struct keyword keywords[] = {
         /* not acted on */
         {"deferral_prep_time", "DeferralPrepTime", IGNORED, OTHER, NULL, NULL,
          "No place is taken ahead of deferral_time; give the way of the inputs some deferral_window."},
-        {"leave_in_queue", NULL, IGNORED, OTHER, NULL, OFF, "Finished jobs are in `drover history`."},
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
         {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
         {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},

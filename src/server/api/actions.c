@@ -168,7 +168,7 @@ static void finish(struct call *c)
                 call_front(c, write_reply);
 }
 
-/* One slice: the named ids, or with a constraint alone every request that is not finished. */
+/* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */
 static void act(struct server *s, struct call *c)
 {
         struct act *x = c->state;
@@ -193,8 +193,8 @@ static void act(struct server *s, struct call *c)
                         done = x->at == x->ids.count;
                         continue;
                 }
-                if (x->request == 0 || core_request_get(s->core, x->request, &r) != 0 || r.finished_ms ||
-                    !call_may(c, r.owner) || act_on(s, c, &any)) {
+                if (x->request == 0 || core_request_get(s->core, x->request, &r) != 0 ||
+                    (r.finished_ms && !r.counts.left) || !call_may(c, r.owner) || act_on(s, c, &any)) {
                         x->request = core_request_next(s->core, x->request);
                         x->member = 0;
                 }

@@ -11,4 +11,5 @@ static inline void counts_write(struct json *j, const struct core_counts *n)
         json_kint(j, "completed", (int64_t)n->completed);
         json_kint(j, "failed", (int64_t)n->failed);
         json_kint(j, "removed", (int64_t)n->removed);
+        json_kint(j, "left", (int64_t)n->left);
 }

@@ -20,6 +20,7 @@ struct listing {
         struct ids ids;
         size_t id_at;    /* of ids: the one being listed */
         uint32_t states; /* bits of enum job_state */
+        bool left;       /* and what has ended and stays in the queue */
         struct str owner, constraint, names;
         uint64_t limit, given;    /* limit 0: none */
         uint64_t request, member; /* where to go on: request 0 is the beginning */
@@ -59,6 +60,8 @@ static void wanted_members(struct server *s, const struct listing *l, uint64_t r
                 set_add_all(to, &some);
                 set_deinit(&some);
         }
+        if (l->left)
+                core_members_left(s->core, request, to);
 }
 
 /* Adds the job when the constraint holds. */
@@ -318,7 +321,7 @@ static void write_slice(struct server *s, struct call *c)
                 c->step = NULL; /* until drained */
 }
 
-static bool read_states(struct call *c, struct str text, uint32_t *ret)
+static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *ret_left)
 {
         struct str one;
 
@@ -333,11 +336,13 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret)
                 } else if (strcmp(name, "idle") == 0) { /* not started yet, at an agent or not */
                         for (unsigned i = JOB_WAITING; i < JOB_RUNNING; i++)
                                 *ret |= 1u << i;
+                } else if (strcmp(name, "left") == 0) {
+                        *ret_left = true;
                 } else if (job_state_parse(name, &state)) {
                         *ret |= 1u << state;
                 } else {
                         call_fail(c, 400, "bad_state",
-                                  "there is no state '%s': try idle, running, held, completed", name);
+                                  "there is no state '%s': try idle, running, held, completed, left", name);
                         return false;
                 }
         }
@@ -374,12 +379,15 @@ void api_jobs(struct server *s, struct call *c)
                 return;
         }
         ids_merge(&l->ids);
-        if (!call_number(c, "limit", UINT32_MAX, &l->limit) || !read_states(c, states, &l->states) ||
-            !read_after(c, l))
+        if (!call_number(c, "limit", UINT32_MAX, &l->limit) ||
+            !read_states(c, states, &l->states, &l->left) || !read_after(c, l))
                 return;
-        if (l->states == 0)
-                l->states = l->ids.count || call_flag(c, "all") ? UINT32_MAX
-                                                                : ~(1u << JOB_COMPLETED | 1u << JOB_REMOVED);
+        if (states.n == 0 && (l->ids.count || call_flag(c, "all"))) {
+                l->states = UINT32_MAX;
+        } else if (states.n == 0) {
+                l->states = ~(1u << JOB_COMPLETED | 1u << JOB_REMOVED);
+                l->left = true;
+        }
         l->owner = call_query(c, "owner");
         l->constraint = call_query(c, "constraint");
         l->names = call_query(c, "attributes");

@@ -127,7 +127,7 @@ static void slice(struct server *s, struct call *c)
                         break;
                 l->after = id;
                 if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
-                    !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms))
+                    !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms && !r.counts.left))
                         continue;
                 make(s, &m, &r, &l->rows[l->count++]);
                 l->given++;
