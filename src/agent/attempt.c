@@ -423,6 +423,8 @@ static void runner_is_ready(struct backend *b)
 {
         struct agent *a = b->a;
         b->ready = true;
+        free(b->unreachable);
+        b->unreachable = NULL;
         for (size_t i = 0; i < a->queue_count; i++)
                 if (a->queues[i]->backend == b)
                         look_through(a->queues[i]);
@@ -439,11 +441,14 @@ static void runner_is_ready(struct backend *b)
         agent_turn_later(a);
 }
 
-static void runner_is_away(struct backend *b)
+/* Its tasks go on; it is given no new ones until it is back. */
+static void runner_is_away(struct backend *b, const char *why)
 {
         struct agent *a = b->a;
         b->ready = false;
         b->generation++;
+        free(b->unreachable);
+        b->unreachable = why ? mem_dupz(why) : NULL;
         log_warn("msg=\"%s is gone\"", b->runner == a->runner ? "the shepherd" : "the batch system");
         if (b->runner == a->runner && a->users_path && !a->stopping) {
                 /* only root can start another: who started us, shall again */
@@ -504,7 +509,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 return;
         }
         if (e->state == RUN_AWAY) {
-                runner_is_away(b);
+                runner_is_away(b, e->text);
                 return;
         }
         if (e->state == RUN_QUOTED || stage_event(a, e) || movers_event(a, e))

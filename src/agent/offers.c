@@ -474,6 +474,11 @@ static void look(struct queue *q, struct room *ret)
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
         ret->ad.disk_bytes = least(a->machine.disk_free_bytes, o->place.disk_bytes);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
+        if (q->backend->unreachable) {
+                buf_addz(&o->devices, "Unreachable = ");
+                text(&o->devices, str_of(q->backend->unreachable));
+                buf_addz(&o->devices, "; ");
+        }
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || may.closed || q->config->closed)
                 return;

@@ -227,6 +227,7 @@ struct queue *queue_of_journal(struct agent *a, const char *name, const char *ru
 
 static void backend_free(struct backend *b)
 {
+        free(b->unreachable);
         free(b->settings);
         free(b);
 }

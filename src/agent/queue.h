@@ -37,6 +37,7 @@ struct backend { /* a runner that is open. The process queues share one */
         struct runner *runner;
         struct run_word *settings; /* of a batch system; the words are the configuration's */
         bool ready;
+        char *unreachable; /* why it does not answer, though its tasks go on; NULL: it does, or has not yet */
         uint64_t generation; /* of its listing of what it knows */
 };
 

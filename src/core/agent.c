@@ -137,6 +137,7 @@ bool queue_allows_owner(const struct queue *q, const char *owner)
 static void queue_free(struct queue *q)
 {
         free(q->name);
+        free(q->unreachable);
         ad_free(q->ad);
         for (size_t i = 0; i < q->owner_count; i++)
                 free(q->owners[i]);

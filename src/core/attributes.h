@@ -21,6 +21,7 @@
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DataLabels)         \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
+        X(RerunOnLost)                                                                                     \
         /* a job, as it goes */                                                                             \
         X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \
@@ -33,7 +34,7 @@
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
         X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
-        X(QueueName) X(MyType) X(Price) X(Speed)
+        X(QueueName) X(MyType) X(Price) X(Speed) X(Unreachable)
 /* clang-format on */
 
 struct attributes {

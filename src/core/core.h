@@ -271,7 +271,9 @@ struct core_job {
         uint32_t member, part;
         enum job_state state;
         uint32_t fence, starts;
-        const char *agent, *queue;                              /* NULL without an attempt */
+        const char *agent, *queue; /* NULL without an attempt */
+        bool away;               /* nothing is heard of that agent; the attempt goes on till its lease ends */
+        const char *unreachable; /* what that queue stands on does not answer: why; NULL: it does */
         int64_t submitted_ms, entered_ms, started_ms, ended_ms; /* 0: not yet; entered: into the state */
         bool ended, signaled;                                   /* a result was taken before */
         int32_t exit_code;
@@ -325,6 +327,7 @@ int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn 
 struct core_queue_view {
         const char *agent, *queue;
         bool connected, offers;
+        const char *unreachable; /* as in core_job */
         uint32_t jobs_max;
         const struct ad *ad; /* as offered, less what was given; NULL: none was ever offered */
         uint32_t running;    /* attempts that were started */
@@ -345,6 +348,7 @@ enum core_verdict {
         CORE_AWAY,
         CORE_NOT_OFFERING, /* its pull policy offers nothing now */
         CORE_NOT_CLEARED,  /* value: the labels of the job's data that the agent is not cleared for */
+        CORE_UNREACHABLE,  /* value: why; its agent is there, but not what the queue stands on */
 };
 struct core_why {
         const char *agent, *queue;

@@ -99,6 +99,8 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->starts = j->starts;
                 ret->agent = j->queue ? j->queue->agent->name : NULL;
                 ret->queue = j->queue ? j->queue->name : NULL;
+                ret->away = j->queue && !j->queue->agent->connected;
+                ret->unreachable = j->queue ? j->queue->unreachable : NULL;
                 ret->entered_ms = j->entered_ms;
                 ret->started_ms = j->started_ms;
                 ret->ended_ms = j->ended_ms;
@@ -319,6 +321,7 @@ void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_v
                                 .queue = q->name,
                                 .connected = all[i]->connected,
                                 .offers = q->offers,
+                                .unreachable = q->unreachable,
                                 .jobs_max = q->jobs_left,
                                 .ad = q->ad,
                                 .running = q->running,

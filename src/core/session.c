@@ -5,6 +5,8 @@
 #include "core/need.h"
 #include "core/reserve.h"
 
+#define LEASE_RENEWALS 3 /* in a lease's term, about */
+
 void core_agent_connected(struct core *c, const char *agent)
 {
         struct core_agent *a = agent_get(c, str_of(agent));
@@ -26,6 +28,7 @@ void core_agent_away(struct core *c, const char *agent)
         if (!a)
                 return;
         a->connected = false;
+        c->lease_due_ms = 0; /* of eager jobs there it ends sooner now */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);
 }
@@ -225,6 +228,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         struct queue *q = queue_get(c, a, str_of(o->queue));
         const struct attributes *at = &c->attr;
         const struct expr *requirements;
+        struct str away;
         struct ad *ad;
 
         if (ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
@@ -253,6 +257,8 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->price = q->speed = 0;
         eval_real(&c->eval, ad, NULL, at->Price, &q->price);
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
+        free(q->unreachable);
+        q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
         need_read_resources(c, q);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
                 queue_show_free(c, q);
@@ -402,9 +408,16 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
 
 /* ---- leases */
 
+/* Until then the attempt may go on somewhere, though nothing is heard of its agent. Whose author does not
+ * mind two at a time waits for a missed renewal only. */
 static int64_t lease_end(const struct core *c, const struct job *j)
 {
-        return j->queue->agent->renewed_steady_ms + (int64_t)j->lease_ms + c->config.lease_margin_ms;
+        const struct core_agent *a = j->queue->agent;
+        const struct part *p =
+                a->connected || c->config.shadow ? NULL : request_part(j->request, j->member, NULL);
+        int64_t term = (int64_t)j->lease_ms / (p && p->template->rerun_eager ? LEASE_RENEWALS : 1);
+
+        return a->renewed_steady_ms + term + c->config.lease_margin_ms;
 }
 
 void lease_began(struct core *c, const struct job *j)

@@ -248,6 +248,7 @@ struct queue {
         uint32_t ends_count;
         uint32_t promised; /* jobs that wait for it, in the pass promised_pass */
         uint64_t promised_pass;
+        char *unreachable;  /* what its runner stands on does not answer: why; owned; NULL: it does */
         bool logged;        /* an event named it: it is in snapshots. One that only offered is not */
         struct queue *next; /* of the agent, by name */
 };

@@ -70,6 +70,7 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         struct buf BUF_CLEANUP key = {0};
         struct amounts more;
         struct template *t;
+        struct str rerun;
 
         make_key(&key, p);
         t = map_get(c->templates, buf_view(&key));
@@ -118,6 +119,8 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                 t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
         look_at_policies(c, t);
         estimate_read(c, t);
+        t->rerun_eager =
+                eval_string(&c->eval, t->ad, NULL, c->attr.RerunOnLost, &rerun) && str_ieqz(rerun, "eager");
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, c->attr.JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;

@@ -34,7 +34,8 @@ struct template
         int64_t better_wait_ms;          /* -1: not said */
         int64_t cpus;                    /* what it asks for, if that is a number; else 1 */
         double price_weight;
-        bool late_class; /* a late attribute matters for matching: members are classed one by one */
+        bool rerun_eager; /* a lost attempt is run again before its lease has ended */
+        bool late_class;  /* a late attribute matters for matching: members are classed one by one */
 };
 
 /* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which

@@ -306,6 +306,61 @@ static void test_an_old_fence_is_refused(void **state)
         SAID(history, "1.0 completed 0\n");
 }
 
+static bool is_idle(struct story *s)
+{
+        struct core_job j;
+
+        return core_job_get(s->core, 1, 0, &j) == 0 && j.state == JOB_IDLE;
+}
+
+/* It runs again at the first missed renewal, but not while its agent is there. */
+static void test_an_eager_job_does_not_wait_for_its_lease(void **state)
+{
+        struct story *s = *state;
+
+        SUBMIT(1, "RerunOnLost", "\"eager\"");
+        offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
+        wait_ms(s, 30000);
+        core_tick(s->core);
+        assert_false(is_idle(s));
+        core_renew(s->core, "n1");
+        core_agent_away(s->core, "n1");
+        wait_ms(s, 20999);
+        core_tick(s->core);
+        assert_false(is_idle(s));
+        wait_ms(s, 1);
+        core_tick(s->core);
+        assert_true(is_idle(s));
+}
+
+static void on_verdict(void *arg, const struct core_why *w)
+{
+        buf_printf(arg, "%d " STR_FMT "\n", w->verdict, STR_ARG(w->value));
+}
+
+/* What its place stands on does not answer: a fact beside the job's state. */
+static void test_an_unreachable_queue_keeps_its_jobs(void **state)
+{
+        struct story *s = *state;
+        BUF_CLEANUP struct buf said = {0};
+        struct core_job j;
+
+        SUBMIT(2, "RequestCpus", "1");
+        offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
+        offer(s, "n1", "[Cpus = 0; Memory = 100; Unreachable = \"no answer\"]", 0);
+        assert_int_equal(core_job_get(s->core, 1, 0, &j), 0);
+        assert_true(j.state == JOB_MATCHED && !j.away);
+        assert_string_equal(j.unreachable, "no answer");
+        core_why(s->core, 1, 1, on_verdict, &said);
+        assert_string_equal(buf_z(&said), "8 no answer\n");
+        offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
+        assert_int_equal(core_job_get(s->core, 1, 0, &j), 0);
+        assert_null(j.unreachable);
+        core_agent_away(s->core, "n1");
+        assert_int_equal(core_job_get(s->core, 1, 0, &j), 0);
+        assert_true(j.away);
+}
+
 static void test_an_agent_that_comes_back_keeps_its_jobs(void **state)
 {
         struct story *s = *state;
@@ -695,6 +750,8 @@ int main(void)
                 STORY(test_priority_goes_first_and_may_change),
                 STORY(test_a_job_that_fits_nowhere_blocks_nobody),
                 STORY(test_an_old_fence_is_refused),
+                STORY(test_an_eager_job_does_not_wait_for_its_lease),
+                STORY(test_an_unreachable_queue_keeps_its_jobs),
                 STORY(test_an_agent_that_comes_back_keeps_its_jobs),
                 STORY(test_hold_and_remove_reach_a_running_job),
                 STORY(test_exit_policies),

@@ -130,6 +130,11 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         w->verdict = CORE_AWAY;
         if (!q->agent->connected || !q->ad)
                 return;
+        w->verdict = CORE_UNREACHABLE;
+        if (q->unreachable) {
+                buf_addz(value, q->unreachable);
+                return;
+        }
         w->verdict = CORE_OWNER_REFUSED;
         if (!queue_allows_owner(q, r->owner)) {
                 const char *why = queue_denies_owner(q, r->owner);

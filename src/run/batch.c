@@ -91,9 +91,9 @@ void batch_tell(struct batch *b, const struct task *t, bool known)
         batch_gather(b, e);
 }
 
-void batch_tell_runner(struct batch *b, enum run_state state)
+void batch_tell_runner(struct batch *b, enum run_state state, const char *text)
 {
-        batch_gather(b, (struct run_event){.state = state});
+        batch_gather(b, (struct run_event){.state = state, .text = text});
 }
 
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text)
@@ -191,7 +191,8 @@ void batch_task_free(struct batch *b, struct task *t)
         if (t->s && t->s->native) {
                 BUF_CLEANUP struct buf key = {0};
                 native_key(b, t, &key);
-                map_take(b->natives, buf_view(&key));
+                if (map_get(b->natives, buf_view(&key)) == t) /* a system that forgot gives numbers twice */
+                        map_take(b->natives, buf_view(&key));
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
@@ -228,9 +229,10 @@ bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
 {
         struct buf *out = &b->acts[verb];
-        if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted))
+        if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted_ms))
                 return;
-        t->acted |= verb == BATCH_END;
+        if (verb == BATCH_END)
+                t->acted_ms = clock_boot_ms();
         if (out->n)
                 buf_char(out, ' ');
         native_key(b, t, out);
@@ -394,8 +396,7 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         struct err err = {""};
         if (until_boot_ms == 0 || left <= 0)
                 return;
-        buf_printf(&text, "%lld.%llu %lld\n", (long long)clock_wall_ms(),
-                   (unsigned long long)++b->lease_serial, (long long)(left / 1000));
+        batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, &text);
         if (fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err) < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
                           LOG_TEXT(str_of(err.text)));

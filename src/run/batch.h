@@ -21,7 +21,9 @@
  *
  * The script (batch_script.c) writes how its program ended to BOX/.drover_step.N.done, which is what counts;
  * the system is asked about tasks that are gone without it. It ends its program when the lease file, which
- * the agent renews, grows old, and at the walltime.
+ * the agent renews, grows old, and at the walltime; one whose turn comes when the file is old does not begin.
+ * So nothing of an attempt is left when its lease has ended, whether anybody lives who could cancel it or
+ * not.
  *
  * Files: DIR/batch.QUEUE/ has the journal, the lease, and NAME.sh, NAME.list and NAME.*.log of submissions.
  */
@@ -104,10 +106,14 @@ extern const struct batch_system batch_slurm;
 
 /* ---- batch_script.c */
 
-/* The script of one step: `head` are its resources. */
+/* The script of one step: `head` are its resources. It does not begin when the lease file is older than the
+ * lease. */
 void batch_script(const struct run_spec *spec, const char *head, const char *lease, struct buf *out);
 /* What is submitted: finds the script of the member in the list, and becomes it. */
 void batch_script_array(const struct batch_system *s, const char *head, const char *list, struct buf *out);
 void batch_quote(struct buf *out, const char *text); /* a word of the shell */
-/* Reads BOX/.drover_step.N.done into e. False: it is not what a script writes. */
+/* The lease file: what is left of the lease, less what a script needs to see that it is over, and to end.
+ * Serial: differs in each; the time makes it differ from those of an earlier life. */
+void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, struct buf *out);
+/* Reads BOX/.drover_step.N.done into e; its text is static. False: it is not what a script writes. */
 bool batch_script_done(struct str text, struct run_event *e);

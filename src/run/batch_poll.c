@@ -18,6 +18,9 @@
 #define ENDED_MS    1000  /* and when tasks have ended since */
 #define WORDLESS_MS 10000 /* how late a file may be seen after its task has ended; or a task be missing */
 #define FAILURES    3     /* queries in a row: the system is away */
+#define SILENCE_MS  15000 /* so is one that does not answer a query */
+#define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
+#define SAID_MAX    300
 #define DONE_MAX    4096
 
 /* ---- files */
@@ -87,7 +90,7 @@ static bool see_end(struct batch *b, struct task *t)
         if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
                 somebody_ended_it(b, t, &e);
         else
-                batch_over(b, t, &e, NULL);
+                batch_over(b, t, &e, e.text);
         return t->state == TASK_OVER;
 }
 
@@ -191,9 +194,14 @@ static bool is_end(enum batch_phase p)
 static void take_line(struct batch *b, const struct batch_line *line)
 {
         struct task *t = map_get(b->natives, line->native);
-        if (!t || t->state != TASK_IN)
+        /* a number may be of somebody else's by now: a system that has lost its memory gives it twice */
+        if (!t || t->state != TASK_IN || (line->name.n && !str_eqz(line->name, t->s->name)))
                 return;
         t->seen = b->generation;
+        if (t->acted_ms && b->asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
+                t->acted_ms = 0;
+                batch_act(b, t, BATCH_END);
+        }
         if (is_end(line->phase)) {
                 settle(b, t, line->phase, line->reason);
                 return;
@@ -248,8 +256,9 @@ static void is_there(struct batch *b)
                 }
                 batch_tell(b, t, true);
         }
-        batch_tell_runner(b, RUN_READY);
+        batch_tell_runner(b, RUN_READY, NULL);
         b->listed = true;
+        b->away = false;
 }
 
 static void on_past(void *arg, int status, struct str out, struct str errors)
@@ -303,19 +312,32 @@ static void send_missing(struct batch *b)
         }
 }
 
+static void is_away(struct batch *b, struct str errors)
+{
+        BUF_CLEANUP struct buf text = {.max = SAID_MAX + 100};
+        struct str said = str_trim(errors);
+        if (b->away)
+                return;
+        b->away = true;
+        b->listed = false;
+        buf_printf(&text, "%s does not answer", b->system->name);
+        if (said.n)
+                buf_addz(&text, ": ");
+        for (size_t i = 0; i < said.n && i < SAID_MAX; i++)
+                buf_char(&text, (unsigned char)said.p[i] < ' ' ? ' ' : said.p[i]);
+        log_warn("msg=\"the batch system does not answer\" queue=%s error=%s", b->dir,
+                 LOG_TEXT(buf_view(&text)));
+        batch_tell_runner(b, RUN_AWAY, buf_z(&text));
+}
+
 static void on_status(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
         b->commands[SLOT_STATUS] = NULL;
         b->status_ms = clock_boot_ms();
         if (status != 0) {
-                if (++b->failures == FAILURES) {
-                        log_warn("msg=\"the batch system does not answer\" queue=%s error=%s", b->dir,
-                                 LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
-                        if (b->listed)
-                                batch_tell_runner(b, RUN_AWAY);
-                        b->listed = false;
-                }
+                if (++b->failures >= FAILURES)
+                        is_away(b, errors);
                 return;
         }
         read_lines(b, out);
@@ -372,6 +394,8 @@ void batch_poll(void *arg)
                 every = IDLE_MS;
         if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))
                 ask_status(b);
+        if (b->commands[SLOT_STATUS] && now - b->asked_ms > SILENCE_MS)
+                is_away(b, STR(""));
         int64_t look = b->ended ? ENDED_MS : CAPACITY_MS;
         if (!b->commands[SLOT_CAPACITY] && (!b->capacity_ms || now - b->capacity_ms >= look))
                 ask_capacity(b);

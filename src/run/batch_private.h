@@ -28,10 +28,11 @@ struct task {
         struct submission *s;
         unsigned index; /* from 0, in s */
         enum batch_phase phase;
-        uint64_t seen;   /* the status query that named it last */
-        int64_t gone_ms; /* boot clock, since it is missing or without a word; 0: it is not */
-        int64_t in_ms;   /* when its native number became known */
-        bool begun, killing, held, acted; /* acted: the system was told to end it */
+        uint64_t seen;    /* the status query that named it last */
+        int64_t gone_ms;  /* boot clock, since it is missing or without a word; 0: it is not */
+        int64_t in_ms;    /* when its native number became known */
+        int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
+        bool begun, killing, held;
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */
@@ -59,6 +60,7 @@ struct batch {
         unsigned question_count;
         struct timer *tick, *gather, *later;
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
+        bool away;                     /* it was told that the system does not answer */
         unsigned failures;             /* status queries in a row */
         int64_t asked_ms, status_ms, capacity_ms;
         struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
@@ -91,7 +93,7 @@ void batch_clean(struct buf *out, struct str words); /* the system's words, on o
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
 bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_fn *done, void *arg);
 
-void batch_tell_runner(struct batch *b, enum run_state state);
+void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
 void batch_log_name(const struct task *t, struct buf *out); /* in b->dir: what the system caught of it */
 void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
 

@@ -26,7 +26,8 @@ static void assign(struct buf *out, const char *name, const char *value)
         buf_char(out, '\n');
 }
 
-/* The begin: once only, and only where the folder is seen. */
+/* The begin: once only, where the folder is seen, and while the lease runs. How old the lease is, the file
+ * system says, which gave both times: clocks of other machines do not matter. */
 static const char begin[] =
         "now() { date +%s%3N; }\n"
         "say() { printf '%s\\n' \"$@\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.done\"; }\n"
@@ -36,12 +37,24 @@ static const char begin[] =
         "        echo \"drover: $box is not seen on $(hostname), or not writable\" >&2\n"
         "        exit 74\n"
         "fi\n"
+        "serial= age=0\n"
+        "[ -r \"$lease\" ] && { read -r serial lease_s; read -r often end && every=$often grace=$end; } "
+        "<\"$lease\"\n"
+        "if [ -n \"$serial\" ]; then\n"
+        "        age=$(($(stat -c %Y \"$step.began\") - $(stat -c %Y \"$lease\")))\n"
+        "        [ $age -lt 0 ] && age=0\n"
+        "        if [ $age -ge $lease_s ]; then # its turn came late: it may run elsewhere by now\n"
+        "                say 'lost lease'\n"
+        "                exit 0\n"
+        "        fi\n"
+        "fi\n"
         "began=$(now)\n"
         "echo \"$began $(hostname)\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.began/at\"\n"
         "ulimit -c 0\n";
 
 /* A session of its own beside the program, so that it ends whole when it is not needed any more: it looks at
- * the lease and at the time. No single quote may stand in it. */
+ * the lease and at the time. It counts by the node's time since its start, which goes on while a job is
+ * stopped. No single quote may stand in it. */
 static const char guard[] =
         "orders='for order in \"$step\".order.????????????????; do\n"
         "        mv \"$order\" \"$step.taken.$$\" 2>/dev/null || continue\n"
@@ -49,18 +62,23 @@ static const char guard[] =
         "        rm -f \"$step.taken.$$\"\n"
         "done'\n"
         "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8\n"
-        "waited=0 seen= why=\n"
+        "seen=${10} why=\n"
+        "up() { read -r up rest </proc/uptime && up=${up%%.*} || up=$(date +%s); }\n"
+        "up\n"
+        "since=$((up - $9))\n"
         "while [ -z \"$why\" ]; do\n"
         "        nap=$every\n"
         "        [ $left -gt 0 ] && [ $left -lt $nap ] && nap=$left\n"
         "        sleep $nap\n"
         "        eval \"$orders\"\n"
-        "        if read -r serial seconds <\"$lease\" && [ \"$serial\" != \"$seen\" ]; then\n"
-        "                seen=$serial term=$seconds waited=0\n"
-        "        else\n"
-        "                waited=$((waited + nap))\n"
+        "        up\n"
+        "        serial= often=\n"
+        "        [ -r \"$lease\" ] && { read -r serial seconds; read -r often end; } <\"$lease\"\n"
+        "        if [ -n \"$serial\" ] && [ \"$serial\" != \"$seen\" ]; then\n"
+        "                seen=$serial term=$seconds since=$up\n"
+        "                [ -n \"$often\" ] && every=$often grace=$end\n"
         "        fi\n"
-        "        [ $waited -gt $term ] && why=lease\n"
+        "        [ $((up - since)) -ge $term ] && why=lease\n"
         "        [ $left -eq $nap ] && why=walltime\n"
         "        [ $left -gt 0 ] && left=$((left - nap))\n"
         "done\n"
@@ -85,7 +103,8 @@ static const char end[] =
         "trap 'again=1; kill -s STOP -- \"-$child\"' TSTP # its own stop would not reach the program\n"
         "trap 'again=1; kill -s CONT -- \"-$child\"' CONT\n"
         "trap 'again=1; eval \"$orders\"' URG # a signal for the program\n"
-        "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime \"$orders\"\n"
+        "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime \"$orders\" "
+        "$age \"$serial\"\n"
         "again=1\n"
         "while [ -n \"$again\" ]; do\n"
         "        again=\n"
@@ -241,6 +260,17 @@ static bool read_ended(struct str line, struct run_event *e)
         return true;
 }
 
+void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, struct buf *out)
+{
+        int64_t left = left_ms / 1000, every = left / 12, grace = left / 6;
+        every = every < 1 ? 1 : every > WATCH_S ? WATCH_S : every;
+        grace = grace < 1 ? 1 : grace > KILL_AFTER_S ? KILL_AFTER_S : grace;
+        /* seen late, found old late, and killed in the end: all that within what is left */
+        int64_t term = left - 2 * every - grace - 1;
+        buf_printf(out, "%lld.%llu %lld\n%lld %lld\n", (long long)wall_ms, (unsigned long long)serial,
+                   (long long)(term < 1 ? 1 : term), (long long)every, (long long)grace);
+}
+
 bool batch_script_done(struct str text, struct run_event *e)
 {
         static const struct {
@@ -259,6 +289,11 @@ bool batch_script_done(struct str text, struct run_event *e)
                                 return true;
                         }
                 return false;
+        }
+        if (str_eqz(word, "lost")) {
+                *e = (struct run_event){.state = RUN_LOST,
+                                        .text = "its turn came there after its lease had ended"};
+                return true;
         }
         if (!str_eqz(word, "ended") || !read_ended(line, e))
                 return false;

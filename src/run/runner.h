@@ -101,8 +101,8 @@ struct run_event {
         /* RUN_FAILED */
         int error;        /* errno */
         const char *what; /* what failed: "program", "stdin", "folder", …; static */
-        const char
-                *text; /* FAILED, LOST, QUOTED: the system's own words, or NULL; for the time of the call */
+        const char *text; /* FAILED, LOST, AWAY, QUOTED: the system's own words, or NULL; for the time of the
+                             call */
         /* RUN_QUOTED: Unix time at which it would begin, not before the quote was asked for; 0: unknown. With
          * `error` (EINVAL) the system says that it would never run this, and `text` why. */
         uint64_t begins_ms;

@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -202,6 +204,30 @@ static void orders_are_obeyed_once(void **state)
         assert_true(exists(BATCH_STEP ".1.order.0000000000000003"));
 }
 
+/* Its turn came when the lease was over. The times are the file system's, which may be of another machine. */
+static void does_not_begin_when_the_lease_is_over(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/touch", (char *)"ran", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        struct timespec times[2];
+        BUF_CLEANUP struct buf text = {0};
+        batch_script_lease(1, 2, 60000, &text);
+        assert_string_equal(buf_z(&text), "1.2 44\n5 5\n");
+        assert_int_equal(fs_write(AT_FDCWD, lease, buf_view(&text), 0600, false, NULL), 0);
+        times[0] = times[1] = (struct timespec){.tv_sec = time(NULL) - 44};
+        assert_int_equal(utimensat(AT_FDCWD, lease, times, 0), 0);
+        run_script(&s);
+        done(&e);
+        assert_int_equal(e.state, RUN_LOST);
+        assert_non_null(strstr(e.text, "lease"));
+        assert_false(exists("ran"));
+        buf_reset(&text);
+        batch_script_lease(1, 2, 9000, &text); /* a short one: all of it within, too */
+        assert_string_equal(buf_z(&text), "1.2 5\n1 1\n");
+}
+
 static void says_what_it_cannot_start(void **state)
 {
         (void)state;
@@ -390,6 +416,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
                 cmocka_unit_test_setup_teardown(orders_are_obeyed_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(does_not_begin_when_the_lease_is_over, setup, teardown),
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
                 cmocka_unit_test(slurm_lines),

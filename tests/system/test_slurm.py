@@ -181,9 +181,13 @@ def test_scripts_end_without_their_agent(instance, alpha):
         f.write("old 1\n")
     pid = int(instance.read("pids").split()[0])
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 40)
-    done = glob.glob(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done")
-    wait_until(lambda: re.search(r"^ended \d+ lease ", open(done[0], encoding="utf-8").read() if done else "x ended 0 lease ",
-                                 re.M), 20)
+
+    def said():
+        """the script has written that its lease was over"""
+        done = glob.glob(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done")
+        return done and re.search(r"^ended \d+ lease ", open(done[0], encoding="utf-8").read(), re.M)
+
+    wait_until(said, 20)
 
 
 def test_mistakes_are_said_at_the_start(instance):

@@ -161,6 +161,9 @@ const struct keyword keywords[] = {
          "that found none is held with code 20."},
         {"job_lease_duration", "JobLeaseDuration", ACTS, EXPR, "JobLeaseDuration", NULL,
          "For how many seconds a job goes on running when its agent has lost the server; the server's default if not given."},
+        {"rerun_on_lost", "RerunOnLost", ACTS, STRING, "RerunOnLost", NULL,
+         "When a job runs again of whose agent nothing is heard: `safe` (the default), when its lease has ended and nothing of "
+         "it can be left; `eager`, at the first missed renewal, although it may then run twice at a time. Drover's own."},
         {"notification", "JobNotification", ACTS, OTHER, "JobNotification", NULL,
          "When its owner is told of a job: `Complete` (it ends by itself), `Error` (it fails, or is held because of a "
          "failure), `Always` (it ends, is held or removed), `Start` (it starts for the first time), or `Never` (the default). "

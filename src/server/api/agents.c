@@ -74,6 +74,11 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         json_open(j, '{');
         json_kstrz(j, "name", q->queue);
         json_kbool(j, "offer", q->offers);
+        json_key(j, "unreachable");
+        if (q->unreachable)
+                json_str(j, str_of(q->unreachable));
+        else
+                json_null(j);
         json_kint(j, "jobs_max", q->jobs_max);
         json_kint(j, "running", q->running);
         json_key(j, "ad");

@@ -11,6 +11,7 @@ static const struct {
         [CORE_AWAY] = {"refuses", "agent", "it is away"},
         [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
         [CORE_NOT_CLEARED] = {"refuses", "server", NULL},
+        [CORE_UNREACHABLE] = {"unreachable", "agent", NULL},
 };
 
 static void write_words(struct json *j, const struct core_why *w)
@@ -21,6 +22,8 @@ static void write_words(struct json *j, const struct core_why *w)
                 buf_str(&b, w->value);
         else if (w->verdict == CORE_NOT_CLEARED)
                 buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
+        else if (w->verdict == CORE_UNREACHABLE)
+                buf_str(&b, w->value);
         else if (verdicts[w->verdict].text)
                 buf_addz(&b, verdicts[w->verdict].text);
         else

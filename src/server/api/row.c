@@ -139,6 +139,10 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 .priority = j.priority,
                 .past = j.state == JOB_COMPLETED || j.state == JOB_REMOVED,
         };
+        if (j.away)
+                ret->unreachable = STR("its agent is away");
+        else if (j.unreachable)
+                ret->unreachable = arena_str(m->arena, str_of(j.unreachable));
         if (j.hold_reason.n)
                 ret->hold_reason = arena_str(m->arena, j.hold_reason);
         ret->cmd = m->cmd_late ? expand(m, member, m->cmd) : m->cmd;
@@ -205,6 +209,7 @@ void row_write(struct json *j, const struct row *r)
         json_kint(j, "status", r->status);
         write_text(j, "agent", r->agent);
         write_text(j, "queue", r->queue);
+        write_text(j, "unreachable", r->unreachable);
         json_kint(j, "starts", r->starts);
         json_key(j, "exit_code");
         if (r->ended && !r->signaled)

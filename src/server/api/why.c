@@ -11,7 +11,7 @@
 
 struct why {
         struct json j;
-        unsigned count[CORE_NOT_CLEARED + 1], all;
+        unsigned count[CORE_UNREACHABLE + 1], all;
 };
 
 static void on_queue(void *arg, const struct core_why *w)
@@ -137,6 +137,10 @@ static void explain_idle(struct json *j, const struct why *w, bool full, bool li
                     n[CORE_NOT_CLEARED] == 1 ? "queue is" : "queues are");
         if (n[CORE_AWAY])
                 say(j, "%u %s away.", n[CORE_AWAY], n[CORE_AWAY] == 1 ? "queue is" : "queues are");
+        if (n[CORE_UNREACHABLE])
+                say(j, "%u %s not be reached now, and %s given no jobs.", n[CORE_UNREACHABLE],
+                    n[CORE_UNREACHABLE] == 1 ? "queue can" : "queues can",
+                    n[CORE_UNREACHABLE] == 1 ? "is" : "are");
         if (n[CORE_NOT_OFFERING])
                 say(j, "%u %s no jobs now.", n[CORE_NOT_OFFERING],
                     n[CORE_NOT_OFFERING] == 1 ? "queue takes" : "queues take");
@@ -176,6 +180,21 @@ static void on_change(void *arg, const struct core_change *x)
                     queues(x->alone));
 }
 
+/* It has an attempt; is anything heard of it? */
+static void explain_reach(struct json *j, const struct core_job *job)
+{
+        if (job->away)
+                say(j, "Nothing is heard of that agent. The job is run again when its lease has ended, "
+                       "unless the "
+                       "agent comes back before.");
+        else if (job->unreachable)
+                say(j,
+                    "That queue cannot be reached now (%s). The job stays there, and is accounted for when "
+                    "it "
+                    "can.",
+                    job->unreachable);
+}
+
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
@@ -187,10 +206,11 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                     STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode);
         else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
                 say(j, "It has ended: it is %s.", job_state_name(job->state));
-        else if (job_state_has_attempt(job->state))
+        else if (job_state_has_attempt(job->state)) {
                 say(j, "It is %s at queue %s of agent %s.", job_state_name(job->state),
                     job->queue ? job->queue : "?", job->agent ? job->agent : "?");
-        else
+                explain_reach(j, job);
+        } else
                 say(j, "It is %s.", job_state_name(job->state));
 }
 
