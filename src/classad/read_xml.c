@@ -1,6 +1,6 @@
 /* XML is read with libxml2's xmlTextReader, element by element, so that what was read is given back at once.
- * A text that begins with <c> gets an element around it; the reader is fed through a function for that, and in
- * small pieces.
+ * A text that begins with <c> gets an element around it; the reader is fed through a function for that, and
+ * in small pieces.
  *
  * Entities are not replaced, and a document type that declares any is refused; the network and other files
  * are never looked at. Our own depth is bounded by CLASSAD_DEPTH_MAX, an ad's text by CLASSAD_TEXT_MAX. */
