@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/activate.h"
 #include "agent/agent.h"
 #include "agent/movers.h"
 #include "base/clock.h"
@@ -310,7 +311,10 @@ static void step_over(struct attempt *at, enum run_why why)
         const Drover__StepResult *r = &at->results[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;
+        BUF_CLEANUP struct buf words = {0};
         at->stepping = false;
+        if (why == RUN_ITSELF && activate_failed(at, &words))
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
         if (why == RUN_WALLTIME)
                 attempt_set_outcome(
                         at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,

@@ -27,6 +27,9 @@ struct config_queue {
         struct config_list resources;                  /* lines for devices_add, or "GPUs found" */
         char *requirements, *rank, *attributes;
         struct pull_policy pull_policy;
+        struct config_list environment; /* "NAME value" of its jobs, where theirs say nothing */
+        struct config_list modules;     /* loaded for all its jobs */
+        char *modules_init, *conda_root;
         struct config_list slurm; /* "name value" of the batch system's settings */
 };
 

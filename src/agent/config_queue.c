@@ -34,6 +34,12 @@ static const struct setting table[] = {
          "more attributes of its ad: 'HasFoo = true; Rack = 7'"},
         {"pull_policy", SETTING_POLICY, Q(pull_policy), "POLICY",
          "load=150%,jobs/day=1000,cpu/day=20h,walltime/day=9h,memory/day=500GiBh"},
+        {"environment", SETTING_WORDS, Q(environment), NULL, NULL},
+        {"modules", SETTING_LIST, Q(modules), NULL, NULL},
+        {"modules_init", SETTING_TEXT, Q(modules_init), "FILE",
+         "that a shell reads to have the command module; where it is usually"},
+        {"conda_root", SETTING_TEXT, Q(conda_root), "FOLDER",
+         "of conda, with envs in it; that of conda in PATH"},
         {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};

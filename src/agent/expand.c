@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "agent/activate.h"
 #include "agent/agent.h"
 #include "base/args.h"
 #include "base/macro.h"
@@ -201,6 +202,16 @@ static void devices(const struct attempt *at, struct args *env)
         env_set(env, "NVIDIA_VISIBLE_DEVICES", "none");
 }
 
+static void queue_environment(const struct config_queue *c, struct args *env)
+{
+        for (size_t i = 0; i < c->environment.n; i++) {
+                struct str value = str_of(c->environment.v[i]), name;
+                str_cut(&value, ' ', &name);
+                MEM_CLEANUP char *z = str_dupz(name);
+                env_set(env, z, value.p);
+        }
+}
+
 static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
                        struct args *env, struct err *err)
 {
@@ -224,6 +235,7 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "DROVER_QUEUE", at->q->config->name);
         if (queue_is_local(at->q))
                 devices(at, env); /* a batch system gives its own */
+        queue_environment(at->q->config, env);
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
@@ -315,6 +327,8 @@ int expand_submit(struct attempt *at, struct err *err)
                 args_add(&argv, buf_view(&path));
                 r = arguments(at, step, &argv, err);
         }
+        if (r == 0 && activate_wanted(at))
+                r = activate_wrap(at, sandbox, &path, &argv, err);
         if (r == 0)
                 r = environment(at, step, sandbox, &env, err);
         if (r == 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/activate.h"
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -109,6 +110,7 @@ static void extra_attributes(struct agent *a, const struct config_queue *c, stru
         if (c->jobs_max)
                 buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
         buf_str(out, buf_view(&a->machine.attributes));
+        activate_attributes(c, out);
         if (c->attributes)
                 buf_addz(out, c->attributes);
 }

@@ -215,6 +215,8 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         t->iwd = text(k, k->attr.Iwd);
         t->filesystem_domain = text(k, k->attr.FileSystemDomain);
         t->user_log = text(k, k->attr.UserLog);
+        t->modules = text(k, k->attr.Modules);
+        t->conda_env = text(k, k->attr.CondaEnv);
         t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
         for (size_t i = 0; i < t->n_variables; i++)

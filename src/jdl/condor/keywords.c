@@ -97,6 +97,11 @@ const struct keyword keywords[] = {
         {"concurrency_limits_expr", NULL, ACTS, OTHER, "ConcurrencyLimits", NULL,
          "An expression that gives such a list."},
         /* containers and places */
+        {"modules", NULL, ACTS, STRING, "Modules", NULL,
+         "Environment modules to load before the program, parted by commas: `gcc/12, openmpi`. The place must have modules. "
+         "Drover's own."},
+        {"conda_env", NULL, ACTS, STRING, "CondaEnv", NULL,
+         "The conda environment to run in: a folder, or a name in the place's conda. The place must have conda. Drover's own."},
         {"container_image", "ContainerImage", ACTS, OTHER, "ContainerImage", NULL,
          "The image to run in: `docker://…`, `oras://…`, a file that ends in `.sif`, or a folder. The place must run "
          "containers."},

@@ -102,6 +102,26 @@ static void transfer_clause(struct reader *r, struct mentions *m, struct buf *ou
                            "(TARGET.HasFileTransfer || (TARGET.FileSystemDomain == MY.FileSystemDomain))");
 }
 
+/* Where its modules and its conda environment are. A place that tells its environments must have this one. */
+static void environment_clauses(struct reader *r, struct mentions *m, struct buf *out)
+{
+        const struct form_attribute *env = form_get(r->part, STR("CondaEnv"));
+
+        if ((env || form_get(r->part, STR("Modules"))) &&
+            (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))) {
+                reader_warn(r, (struct place){r->files[0], r->part->line},
+                            "modules and conda_env are not used in a container");
+                return;
+        }
+        if (form_get(r->part, STR("Modules")) && !mentioned(m, STR("HasModules")))
+                clause_add(out, "TARGET.HasModules");
+        if (env && !mentioned(m, STR("HasConda")))
+                clause_add(out, env->late || strchr(env->text, '/')
+                                        ? "TARGET.HasConda"
+                                        : "TARGET.HasConda && (TARGET.CondaEnvs is undefined || "
+                                          "member(MY.CondaEnv, TARGET.CondaEnvs))");
+}
+
 static void platform_clauses(struct reader *r, struct mentions *m, struct buf *out)
 {
         if (universe_wants_arch(r) && !mentioned(m, STR("Arch"))) {
@@ -138,6 +158,7 @@ static int make_requirements(struct reader *r, struct mentions *m)
         platform_clauses(r, m, &all);
         e.late |= universe_clauses(r, mentioned, m, &all);
         resources_clauses(r, mentioned, m, &all);
+        environment_clauses(r, m, &all);
         transfer_clause(r, m, &all);
         e.keyword = "requirements";
         return attribute_expression(r, "Requirements", &e, buf_view(&all));

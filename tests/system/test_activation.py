@@ -1,0 +1,103 @@
+"""Environment modules (real ones) and conda environments (folders made as conda makes them) around a job's program,
+run as a process and by a real Slurm."""
+import os
+
+import pytest
+
+import agents
+from drover import sh
+
+pytest_plugins = ["batch_systems"]
+
+
+def modulefiles(folder):
+    os.makedirs(f"{folder}/tool")
+    for version in ("1", "2"):
+        with open(f"{folder}/tool/{version}", "w", encoding="utf-8") as f:
+            f.write(f"#%Module1.0\nsetenv TOOL_VERSION {version}\nprepend-path PATH {folder}/bin{version}\n")
+    with open(f"{folder}/broken", "w", encoding="utf-8") as f:
+        f.write("#%Module1.0\nputs stderr {the licence server is down}\nbreak\n")
+    os.makedirs(f"{folder}/bin2")
+    program = f"{folder}/bin2/measure"
+    with open(program, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho measured with $TOOL_VERSION \"$@\"\n")
+    os.chmod(program, 0o755)
+
+
+def conda_env(prefix, activate=None):
+    for part in ("conda-meta", "bin", "etc/conda/activate.d"):
+        os.makedirs(f"{prefix}/{part}")
+    if activate:
+        with open(f"{prefix}/etc/conda/activate.d/one.sh", "w", encoding="utf-8") as f:
+            f.write(activate)
+
+
+@pytest.fixture(params=["process", "slurm"])
+def place(request, instance):
+    system = request.getfixturevalue("alpha") if request.param == "slurm" else None
+    modulefiles(f"{instance.base}/modulefiles")
+    conda_env(f"{instance.base}/conda/envs/plain", "SECRET='two words'; export SECRET\n")
+    conda_env(f"{instance.base}/conda/envs/broken", "echo no compiler here >&2; false\n")
+    config = agents.batch_queues(system) if system else "queues:\n  - name: here\n    cpus: 8\n"
+    instance.config = config + (f"conda_root: {instance.base}/conda\n"
+                                f"environment: {{MODULEPATH: '{instance.base}/modulefiles', LEVEL: queue}}\n")
+    instance.server()
+    instance.agent = agents.start(instance, instance.config)
+    agents.offering(instance)
+    return instance
+
+
+def hold_reason(place, request):
+    place.wait_state(f"{request}.0", "held", seconds=40)
+    return place.job(f"{request}.0")["hold_reason"]
+
+
+def test_modules_are_loaded(place):
+    """The program is found by the PATH that they give, and gets its arguments and streams as they are."""
+    one = place.submit("executable = measure\ntransfer_executable = false\narguments = \"'a b' $HOME\"\n"
+                       "modules = tool/1, tool/2\noutput = out\nqueue\n")
+    two = place.submit(sh("cat; echo $LEVEL $OMP_NUM_THREADS; exit 7", modules="tool/$(v)", input="in", output="two",
+                          environment="LEVEL=job", request_cpus="2", queue="queue v in 1"))
+    place.write("in", "fed\n")
+    place.wait(one, seconds=90)
+    place.wait(two, code=None, seconds=90)
+    assert place.read("out") == "measured with 2 a b $HOME\n"
+    assert place.read("two") == "fed\njob 2\n"
+    assert place.history(two)[0]["exit_code"] == 7
+
+
+def test_a_conda_environment_is_entered(place):
+    text = sh('echo $CONDA_DEFAULT_ENV $CONDA_PREFIX "$SECRET" $PATH $TOOL_VERSION', conda_env="plain", modules="tool/1",
+              output="out")
+    path = place.submit(sh("echo $CONDA_PREFIX", conda_env=f"{place.base}/conda/envs/plain", output="path"))
+    place.wait(place.submit(text), path, seconds=90)
+    prefix = f"{place.base}/conda/envs/plain"
+    name, folder, secret, rest = place.read("out").replace("two words", "two_words").split(" ", 3)
+    assert (name, folder, secret) == ("plain", prefix, "two_words")
+    assert rest.startswith(f"{prefix}/bin:") and rest.endswith(" 1\n")
+    assert place.read("path") == f"{prefix}\n"
+
+
+def test_what_cannot_be_activated_is_held_with_its_words(place):
+    missing = place.submit(sh("true", modules="tool/9"))
+    licence = place.submit(sh("true", modules="tool/1, broken"))
+    program = place.submit("executable = measure\ntransfer_executable = false\nmodules = tool/1\nqueue\n")
+    folder = place.submit(sh("true", conda_env=f"{place.base}/nothing"))
+    script = place.submit(sh("true", conda_env="broken"))
+    odd = place.submit(sh("true", modules="tool/*"))
+    ended = place.submit(sh("exit 125", modules="tool/1"))
+    assert "tool/9" in hold_reason(place, missing) and "could not be loaded" in hold_reason(place, missing)
+    assert "the licence server is down" in hold_reason(place, licence)
+    assert "measure: it is not in PATH" in hold_reason(place, program)
+    assert "nothing is no environment" in hold_reason(place, folder)
+    assert "no compiler here" in hold_reason(place, script)
+    assert "no names of modules" in hold_reason(place, odd)
+    place.wait(ended, code=None, seconds=90)
+    assert place.history(ended)[0]["exit_code"] == 125
+
+
+def test_an_environment_that_no_place_has_is_not_tried(place):
+    """The job waits, and why names what is missing."""
+    request = place.submit(sh("true", conda_env="no-such"))
+    assert "CondaEnvs" in place.cli("why", f"{request}.0").out
+    place.cli("rm", str(request))
