@@ -120,7 +120,8 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
 
 /* ---- from time to time */
 
-/* AllowedExecuteDuration is the agent's to watch, unless it differs from job to job. */
+/* AllowedExecuteDuration is the agent's to watch, unless it differs from job to job. Both are by the clock,
+ * as HTCondor's (condor_utils/user_job_policy.cpp): time that a job was suspended counts. */
 static bool duration_exceeded(struct core *c, const struct job *j, const struct ad *ad,
                               struct exit_decision *d)
 {
@@ -137,7 +138,6 @@ static bool duration_exceeded(struct core *c, const struct job *j, const struct 
                          (long long)most);
                 return true;
         }
-        ran_ms -= j->suspended_at_ms ? c->now_ms - j->suspended_at_ms : 0;
         if (ad_find_own(ad, a->AllowedExecuteDuration) &&
             eval_integer(&c->eval, ad, NULL, a->AllowedExecuteDuration, &most) && most > 0 &&
             ran_ms / 1000 >= most) {

@@ -66,18 +66,21 @@ static void test_durations(void **state)
         struct request *r =
                 submit(c, "30\n900\n", 2, (const char *const[]){"~AllowedExecuteDuration", "$(f)", NULL});
         struct request *s = submit(c, NULL, 1, (const char *const[]){"AllowedJobDuration", "100", NULL});
+        struct core_command suspend = {.action = CORE_ACT_SUSPEND, .request = r->id};
+        uint64_t affected;
 
         offer(c, "n1", PLACE);
         core_match(c);
         started(c, "n1", r->id, 0);
         started(c, "n1", r->id, 1);
         started(c, "n1", s->id, 0);
+        assert_int_equal(core_act(c, &suspend, &affected, NULL), 0); /* the clock goes on */
         pass_time(c, 25000);
-        assert_int_equal(request_state(r, 0), JOB_RUNNING);
+        assert_int_equal(request_state(r, 0), JOB_SUSPENDED);
         pass_time(c, 25000);
         assert_int_equal(request_state(r, 0), JOB_VACATING);
         assert_int_equal(request_job(r, 0)->hold_code, 47);
-        assert_int_equal(request_state(r, 1), JOB_RUNNING);
+        assert_int_equal(request_state(r, 1), JOB_SUSPENDED);
         assert_int_equal(request_state(s, 0), JOB_RUNNING);
         pass_time(c, 60000);
         assert_int_equal(request_state(s, 0), JOB_VACATING);
