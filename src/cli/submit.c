@@ -43,21 +43,7 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
         ret->max = CONDOR_TEXT_MAX;
         if (strcmp(file, "-") != 0)
                 return fs_read(AT_FDCWD, file, CONDOR_TEXT_MAX, ret, err);
-        for (;;) {
-                char *room = buf_room(ret, 16384);
-                ssize_t n;
-
-                if (!room)
-                        return err_set(err, -EFBIG, "standard input is over %u MiB", CONDOR_TEXT_MAX >> 20);
-                n = read(STDIN_FILENO, room, 16384);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return err_set(err, -errno, "standard input: %s", strerror(errno));
-                if (n == 0)
-                        return 0;
-                ret->n += (size_t)n;
-        }
+        return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
 }
 
 int submit_read(struct submit *s)

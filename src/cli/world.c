@@ -12,9 +12,29 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
+int world_read_stdin(size_t max, struct buf *ret, struct err *err)
+{
+        for (size_t start = ret->n;;) {
+                char chunk[16384];
+                ssize_t n = read(STDIN_FILENO, chunk, sizeof(chunk));
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return err_set(err, -errno, "standard input: %s", strerror(errno));
+                if (n == 0)
+                        return 0;
+                if (ret->n - start + (size_t)n > max)
+                        return err_set(err, -EFBIG, "standard input is over %zu MiB", max >> 20);
+                buf_add(ret, chunk, (size_t)n);
+        }
+}
+
 static int read_file(void *arg, const char *path, struct buf *ret)
 {
         (void)arg;
+        if (strcmp(path, "-") == 0) /* `queue … from -` */
+                return world_read_stdin(FORM_TEXT_MAX, ret, NULL);
         return fs_read(AT_FDCWD, path, FORM_TEXT_MAX, ret, NULL);
 }
 

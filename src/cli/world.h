@@ -9,3 +9,5 @@ struct world {
 };
 /* 0, or -errno with err: the current directory has no name. The struct must not be moved afterwards. */
 int world_init(struct world *w, struct err *err);
+/* All of standard input, added to *ret. 0; -EFBIG: it is over max bytes; -errno. */
+int world_read_stdin(size_t max, struct buf *ret, struct err *err);

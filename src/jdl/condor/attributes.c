@@ -52,8 +52,14 @@ static int check_place_values(struct reader *r, const char *keyword, struct str 
         struct match_macro m;
         struct str before;
 
-        if (str_starts(text, STR("\"")) && args_unquote_v2(text, &plain, NULL) == 0)
+        if (str_starts(text, STR("\"")) && args_unquote_v2(text, &plain, NULL) == 0) {
                 text = buf_view(&plain); /* arguments and environment */
+        } else if (k && str_ieqz(str_of(k->name), "arguments")) {
+                for (size_t i = 0; i < text.n; i++) /* the old syntax */
+                        if (text.p[i] != '\\' || i + 1 == text.n || text.p[i + 1] != '"')
+                                buf_char(&plain, text.p[i]);
+                text = buf_view(&plain);
+        }
         if (is_needed_before(k ? k->name : keyword))
                 return reader_fail(
                         r, at,
@@ -456,6 +462,11 @@ static int own_attributes(struct reader *r)
                 if (!str_istarts(str_of(s->name), STR("MY.")))
                         continue;
                 name = s->name + 3;
+                /* A line that HTCondor's users write so that another server fills it in. */
+                if (str_ieqz(str_of(name), "Owner") && str_ieqz(str_trim(str_of(s->value)), "undefined")) {
+                        s->used = true;
+                        continue;
+                }
                 for (size_t k = 0; k < sizeof(fixed) / sizeof(fixed[0]); k++)
                         if (str_ieqz(str_of(name), fixed[k]))
                                 return reader_fail(r, s->at, "%s is set by the server; leave this line out",

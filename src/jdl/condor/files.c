@@ -98,12 +98,20 @@ static int fail_at_queue(struct reader *r, const char *text)
 
 static int transfers(struct reader *r)
 {
-        static const char *const shoulds[] = {"YES", "NO", "IF_NEEDED", NULL};
+        /* What HTCondor's condor_utils/enum_utils.cpp takes, and the word that it keeps for it. */
+        static const char *const shoulds[] = {"YES",   "TRUE",      "ALWAYS", "NO", "FALSE",
+                                              "NEVER", "IF_NEEDED", "AUTO",   NULL};
+        static const char *const kept[] = {"YES", "YES", "YES", "NO", "NO", "NO", "IF_NEEDED", "IF_NEEDED"};
         static const char *const whens[] = {"ON_EXIT", "ON_SUCCESS", "NEVER", "ON_EXIT_OR_EVICT", NULL};
         const char *should, *when;
         bool inputs = false, outputs = false;
         int rc = choice(r, "should_transfer_files", shoulds, "YES, NO and IF_NEEDED", &should);
 
+        for (size_t i = 0; should && shoulds[i]; i++)
+                if (should == shoulds[i]) {
+                        should = kept[i];
+                        break;
+                }
         if (rc >= 0)
                 rc = choice(r, "when_to_transfer_output", whens, "ON_EXIT and ON_SUCCESS", &when);
         if (rc >= 0)

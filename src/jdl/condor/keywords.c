@@ -55,7 +55,7 @@ const struct keyword keywords[] = {
         {"output_destination", "OutputDestination", ACTS, STRING, "OutputDestination", NULL,
          "A URL beneath which all outputs go, in place of `initialdir`."},
         {"should_transfer_files", "ShouldTransferFiles", ACTS, OTHER, "ShouldTransferFiles", NULL,
-         "`YES`, `NO`, or `IF_NEEDED` (the default)."},
+         "`YES`, `NO`, or `IF_NEEDED` (the default); also `TRUE`, `ALWAYS`, `FALSE`, `NEVER` and `AUTO`."},
         {"when_to_transfer_output", "WhenToTransferOutput", ACTS, OTHER, "WhenToTransferOutput", NULL,
          "`ON_EXIT` (the default) or `ON_SUCCESS`. `ON_EXIT_OR_EVICT` is refused: nothing is kept of a job that is "
          "evicted."},
@@ -155,9 +155,11 @@ const struct keyword keywords[] = {
         {"hold", NULL, ACTS, OTHER, "HoldOnSubmit", NULL,
          "`True`: the jobs start held."},
         {"allowed_execute_duration", "AllowedExecuteDuration", ACTS, EXPR, "AllowedExecuteDuration", NULL,
-         "The longest time, in seconds, that one attempt may run; past it the job is held with code 47."},
+         "The longest time, in seconds, that one attempt may run, by the clock: time suspended counts; past it the job is held "
+         "with code 47."},
         {"allowed_job_duration", "AllowedJobDuration", ACTS, EXPR, "AllowedJobDuration", NULL,
-         "The longest time, in seconds, that an attempt may take, with the way of its outputs; past it the job is held with "
+         "The longest time, in seconds, that an attempt may take from the start of its program, with the way of its outputs and time "
+         "suspended; past it the job is held with "
          "code 46. Looked at every 20 seconds."},
         {"deferral_time", "DeferralTime", ACTS, EXPR, "DeferralTime", NULL,
          "A Unix time before which the job is given to no place."},
@@ -249,8 +251,8 @@ const struct keyword keywords[] = {
         {"public_input_files", NULL, REFUSED, OTHER, NULL, NULL, "Use transfer_input_files."},
         {"max_transfer_input_mb", NULL, REFUSED, OTHER, NULL, NULL, "The server's configuration limits uploads."},
         {"max_transfer_output_mb", NULL, REFUSED, OTHER, NULL, NULL, "Use request_disk."},
-        {"encrypt_input_files", NULL, REFUSED, OTHER, NULL, NULL, "All transfers are encrypted already; leave it out."},
-        {"encrypt_output_files", NULL, REFUSED, OTHER, NULL, NULL, "All transfers are encrypted already; leave it out."},
+        {"encrypt_input_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers between agents and server are encrypted."},
+        {"encrypt_output_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers between agents and server are encrypted."},
         {"dont_encrypt_input_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
         {"dont_encrypt_output_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
         {"encrypt_execute_directory", NULL, REFUSED, OTHER, NULL, OFF, "Scratch folders are not encrypted."},

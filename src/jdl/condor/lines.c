@@ -38,6 +38,8 @@ int lines_open(struct reader *r, struct str name, struct buf *text, struct place
         *s = (struct source){.at.file = lines_keep_name(r, name), .text = *text, .next = 1};
         *text = (struct buf){0};
         s->rest = s->text.p ? buf_view(&s->text) : STR("");
+        if (str_starts(s->rest, STR("\xef\xbb\xbf"))) /* what some editors put before UTF-8 */
+                s->rest = str_skip(s->rest, 3);
         s->if_depth = r->branch_count;
         return 0;
 }

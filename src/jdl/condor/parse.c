@@ -110,6 +110,23 @@ static int version_condition(struct reader *r, struct str text, struct place at,
         return 0;
 }
 
+/* defined NAME: it has a value that isn't empty. Numbers and truth values, which $(X) may have become, are.
+ */
+static int is_defined(struct reader *r, struct str text, struct place at, bool *ret)
+{
+        struct setting *s = settings_get(r, text);
+        double number;
+
+        if (s)
+                s->used = true;
+        *ret = (s && s->value[0]) || str_to_double(text, &number) == 0 || str_ieqz(text, "true") ||
+               str_ieqz(text, "false");
+        if (!*ret && text.n && !macro_is_name(text))
+                return reader_fail(r, at, "`defined` takes the name of one macro, not '" STR_FMT "'",
+                                   STR_ARG(str_head(text, 60)));
+        return 0;
+}
+
 /* A simple condition of HTCondor's manual: [!] defined NAME, [!] version …, or a truth value. */
 static int condition(struct reader *r, struct str text, struct place at, bool *ret)
 {
@@ -129,11 +146,7 @@ static int condition(struct reader *r, struct str text, struct place at, bool *r
         if (str_istarts(rest, STR("version")) && rest.n > 7 && strchr(" \t<>=!", rest.p[7])) {
                 rc = version_condition(r, str_trim(str_skip(rest, 7)), at, ret);
         } else if (first_word(rest, "defined", &rest)) {
-                struct setting *s = settings_get(r, rest);
-
-                if (s)
-                        s->used = true;
-                *ret = s && s->value[0];
+                rc = is_defined(r, rest, at, ret);
         } else {
                 rc = truth(r, rest, at, ret);
         }
@@ -177,6 +190,13 @@ static int do_else(struct reader *r, struct str rest, struct place at, bool with
         return rc;
 }
 
+static int plain_else(struct reader *r, struct str rest, struct place at)
+{
+        if (rest.n && rest.p[0] != '#')
+                reader_warn(r, at, "what stands behind `else` is not read; `elif` takes a condition");
+        return do_else(r, rest, at, false);
+}
+
 static int do_endif(struct reader *r, struct place at)
 {
         if (r->branch_count == r->sources[r->depth - 1].if_depth)
@@ -196,7 +216,7 @@ static int branch_statement(struct reader *r, struct str line, struct place at)
         else if (first_word(line, "elif", &rest))
                 rc = do_else(r, rest, at, true);
         else if (first_word(line, "else", &rest))
-                rc = do_else(r, rest, at, false);
+                rc = plain_else(r, rest, at);
         else if (first_word(line, "endif", &rest))
                 rc = do_endif(r, at);
         else
@@ -204,12 +224,12 @@ static int branch_statement(struct reader *r, struct str line, struct place at)
         return rc ? rc : 1;
 }
 
-/* include [ifexist] : file    include [output of] : command |    include command : command */
+/* include [ifexist] : file    include [output of] : command |    include command [into file] : command */
 static int do_include(struct reader *r, struct str rest, struct place at)
 {
         BUF_CLEANUP struct buf name = {.max = 4096}, text = {.max = CONDOR_TEXT_MAX};
         ptrdiff_t colon = str_find(rest, ':');
-        struct str what, how;
+        struct str what, how, into = STR_NONE;
         bool command;
         int rc;
 
@@ -220,10 +240,15 @@ static int do_include(struct reader *r, struct str rest, struct place at)
         if (rc)
                 return rc;
         what = str_trim(buf_view(&name));
-        command = str_ieqz(how, "command") || str_ends(what, STR("|"));
+        command = first_word(how, "command", &into) || str_ends(what, STR("|"));
+        if (command && str_istarts(into, STR("into "))) {
+                reader_warn(r, at, "nothing is kept in " STR_FMT ": the command is run each time",
+                            STR_ARG(str_trim(str_skip(into, 5))));
+                how = STR("command");
+        }
         if (str_ends(what, STR("|")))
                 what = str_trim(str_head(what, what.n - 1));
-        if (!command && how.n && !str_ieqz(how, "ifexist"))
+        if (how.n && !str_ieqz(how, "ifexist") && !str_ieqz(how, "command") && !str_ieqz(how, "output of"))
                 return reader_fail(r, at, "`include " STR_FMT "` is not known", STR_ARG(how));
         if (what.n == 0)
                 return reader_fail(r, at, "`include :` needs the name of a file");

@@ -40,7 +40,7 @@ static bool mentions_any(const struct mentions *m, struct str prefix)
 /* What the user's requirements mention, as they are for the first job. */
 static int look_at(struct reader *r, const struct entry *e, struct mentions *m)
 {
-        BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
+        BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX}, bracketed = {.max = CONDOR_VALUE_MAX};
         struct expr *x = NULL;
         struct ad *my = NULL;
         struct str text = buf_view(&e->text);
@@ -56,6 +56,10 @@ static int look_at(struct reader *r, const struct entry *e, struct mentions *m)
                 text = buf_view(&value);
         }
         rc = expr_parse(r->symbols, text, &x, &err);
+        if (rc) { /* in parentheses, as it will stand, it may be one: "True) && (Machine == "a") || (False" */
+                buf_printf(&bracketed, "(" STR_FMT ")", STR_ARG(text));
+                rc = expr_parse(r->symbols, buf_view(&bracketed), &x, NULL);
+        }
         if (rc)
                 return entry_fail(r, e, "'" STR_FMT "' is no expression: %s", STR_ARG(str_head(text, 120)),
                                   err.text);

@@ -214,3 +214,9 @@ def test_usage(cli):
     cli("submit", "--timeout", "3", "-", code=2)
     cli("submit", "nothere.sub", code=1)
     assert "nothere.sub: No such file" in cli.err or "nothere.sub" in cli.err
+
+
+def test_items_from_standard_input(cli):
+    cli.write("job.sub", "executable = /bin/true\ntransfer_executable = false\narguments = $(x)\nqueue x from -\n")
+    out = cli("submit", "--dry-run", "job.sub", stdin="a\nb\n")
+    assert "2 jobs would be submitted" in out and "    a\n    b\n" in out
