@@ -19,6 +19,7 @@ struct core_agent *agent_get(struct core *c, struct str name)
                 a->renewed_steady_ms = c->steady_ms;
                 a->cleared = label_cleared(c, a->name);
                 map_put(c->agents, name, a);
+                a->number = (uint32_t)map_count(c->agents);
         }
         return a;
 }
@@ -144,6 +145,7 @@ static void queue_free(struct queue *q)
         free(q->owners);
         free(q->resources);
         free(q->ends);
+        profile_unref(q->profile);
         free(q);
 }
 

@@ -14,20 +14,51 @@ static int64_t longest_wait(const struct core *c, const struct part *p)
         return p->template->better_wait_ms >= 0 ? p->template->better_wait_ms : c->config.better_wait_ms;
 }
 
-/* Since when it waits; 0: too many others do. */
-static int64_t waits_since(struct core *c, struct request *r, uint32_t member)
-{
-        void *since;
+/* A member that was passed over. It keeps its place in the line of the queue that it waits for. */
+struct wait {
+        int64_t since_ms;
+        struct queue *queue; /* NULL: it waited, and does not at the moment */
+        uint32_t before;     /* so many were promised a place there when it was */
+};
 
+static struct wait *wait_of(const struct request *r, uint32_t member)
+{
+        return r->waits ? idmap_get(r->waits, member) : NULL;
+}
+
+/* NULL: too many others wait. */
+static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
+{
+        struct wait *w = wait_of(r, member);
+
+        if (w)
+                return w;
         if (!r->waits)
                 r->waits = idmap_new();
-        since = idmap_get(r->waits, member);
-        if (since)
-                return (int64_t)(intptr_t)since;
         if (idmap_count(r->waits) == WAITS_MAX)
-                return 0;
-        idmap_put(r->waits, member, (void *)(intptr_t)c->now_ms);
-        return c->now_ms;
+                return NULL;
+        w = mem_new(struct wait);
+        w->since_ms = c->now_ms;
+        idmap_put(r->waits, member, w);
+        return w;
+}
+
+static void wait_for(struct wait *w, struct queue *q)
+{
+        if (w->queue == q)
+                return;
+        if (w->queue)
+                w->queue->promised--;
+        w->queue = q;
+        if (!q)
+                return;
+        w->before = q->promised++;
+}
+
+static void wait_free(struct wait *w)
+{
+        wait_for(w, NULL);
+        free(w);
 }
 
 struct missing {
@@ -59,13 +90,16 @@ static bool suits(struct core *c, const struct class *k, struct queue *q)
         return yes;
 }
 
-static uint32_t promised(const struct core *c, const struct queue *q)
+/* How many go before the one that waits so (NULL: not yet). */
+static uint32_t promised(const struct queue *q, const struct wait *w)
 {
-        return q->promised_pass == c->pass ? q->promised : 0;
+        uint32_t others = w && w->queue == q ? q->promised - 1 : q->promised;
+
+        return w && w->queue == q && w->before < others ? w->before : others;
 }
 
 /* The busy queue of this agent where the job would end soonest, before `limit` and with a bounded wait. */
-static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member,
+static struct queue *best_queue(struct core *c, const struct part *p, uint32_t member, const struct wait *w,
                                 const struct core_agent *a, int64_t longest, int64_t *limit)
 {
         struct queue *found = NULL;
@@ -76,7 +110,7 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
 
                 if (!q->ad || (q->offers && q->jobs_left > 0 && q->cpus > 0))
                         continue; /* it was asked before the one at hand */
-                wait = busy_wait_ms(c, q, promised(c, q));
+                wait = busy_wait_ms(c, q, promised(q, w));
                 if (wait > longest)
                         continue;
                 cost_of(c, p, member, q, &cost);
@@ -88,41 +122,55 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
         return found;
 }
 
-bool better_elsewhere(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
-                      struct queue *q)
+/* The busy place for which it should wait; NULL: there is none. */
+static struct queue *best_busy(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
+                               const struct queue *q, int64_t longest)
 {
         const struct part *p = &b->request->parts[b->part];
+        const struct wait *w = wait_of(b->request, member);
         struct missing missing = {.agent = q->agent};
-        int64_t longest = longest_wait(c, p), limit, since;
         struct queue *best = NULL;
-        const struct file *f;
         struct core_cost here;
+        const struct file *f;
+        int64_t limit;
 
-        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || !c->files || !p->inputs)
-                return false;
         cost_of(c, p, member, q, &here);
         if (here.fetch_ms + here.image_ms < WORTH_MS)
-                return false;
+                return NULL;
         inputs_each(c, p->inputs, member, find_missing, &missing);
         f = missing.bytes ? idmap_get(c->files, missing.file) : NULL;
         limit = here.total_ms - (here.total_ms / 10 > WORTH_MS ? here.total_ms / 10 : WORTH_MS);
         for (uint32_t i = 0; f && i < f->count && i < HOLDERS_MAX; i++) {
                 struct queue *found = f->holders[i]->connected && f->holders[i] != q->agent
-                                              ? best_queue(c, p, member, f->holders[i], longest, &limit)
+                                              ? best_queue(c, p, member, w, f->holders[i], longest, &limit)
                                               : NULL;
 
                 if (found && suits(c, k, found))
                         best = found;
         }
-        if (!best)
+        return best;
+}
+
+bool better_elsewhere(struct core *c, const struct class *k, const struct bucket *b, uint32_t member,
+                      struct queue *q)
+{
+        const struct part *p = &b->request->parts[b->part];
+        int64_t longest = longest_wait(c, p);
+        struct queue *best;
+        struct wait *w;
+
+        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || !c->files || !p->inputs)
                 return false;
-        since = waits_since(c, b->request, member);
-        if (c->now_ms - since >= longest)
+        best = best_busy(c, k, b, member, q, longest);
+        w = best ? wait_get(c, b->request, member) : wait_of(b->request, member);
+        if (!w)
                 return false;
-        best->promised = promised(c, best) + 1;
-        best->promised_pass = c->pass;
-        if (c->better_due_ms == 0 || since + longest < c->better_due_ms)
-                c->better_due_ms = since + longest;
+        wait_for(w, c->now_ms - w->since_ms < longest ? best : NULL);
+        if (!w->queue)
+                return false;
+        c->passed_over++;
+        if (c->better_due_ms == 0 || w->since_ms + longest < c->better_due_ms)
+                c->better_due_ms = w->since_ms + longest;
         if (c->now_ms + AGAIN_MS < c->better_due_ms)
                 c->better_due_ms = c->now_ms + AGAIN_MS;
         return true;
@@ -133,21 +181,38 @@ bool better_is_late(const struct core *c, const struct bucket *b)
         return c->now_ms - b->request->submitted_ms > LATE_MS;
 }
 
-void better_pass_begins(struct core *c)
+void better_forget(struct request *r)
 {
-        c->pass++;
-}
+        void *wait;
 
-void better_given(struct request *r, const struct set *members)
-{
-        if (!r->waits)
-                return;
-        SET_FOREACH (members, m)
-                idmap_take(r->waits, m);
-        if (idmap_count(r->waits) > 0)
-                return;
+        for (size_t at = 0; r->waits && idmap_next(r->waits, &at, NULL, &wait);)
+                wait_free(wait);
         idmap_free(r->waits);
         r->waits = NULL;
+}
+
+void better_left(struct request *r, const struct set *members)
+{
+        struct set gone = {0};
+        uint64_t member;
+
+        if (!r->waits)
+                return;
+        if (set_count(members) <= idmap_count(r->waits))
+                set_copy(&gone, members);
+        else
+                for (size_t at = 0; idmap_next(r->waits, &at, &member, NULL);)
+                        if (set_has(members, (uint32_t)member))
+                                set_add(&gone, (uint32_t)member);
+        SET_FOREACH (&gone, m) {
+                struct wait *w = idmap_take(r->waits, m);
+
+                if (w)
+                        wait_free(w);
+        }
+        set_deinit(&gone);
+        if (idmap_count(r->waits) == 0)
+                better_forget(r);
 }
 
 int64_t better_tick(struct core *c)

@@ -2,7 +2,8 @@
  * for it; for the files of core/ only.
  *
  * Only so many jobs wait for a place as it will have room for before the other one would have been the
- * quicker, and no job waits longer than the configuration and its author allow (BetterPlaceWait, in seconds).
+ * quicker: each keeps its place in that queue's line until it is given, or waits no more. No job waits longer
+ * than the configuration and its author allow (BetterPlaceWait, in seconds).
  * The clock of a job starts when it is passed over for the first time.
  */
 #pragma once
@@ -21,7 +22,7 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
                       struct queue *q);
 /* Has the bucket's first job been idle for so long that no other may go before it for its files' sake? */
 bool better_is_late(const struct core *c, const struct bucket *b);
-void better_pass_begins(struct core *c);
-void better_given(struct request *r, const struct set *members); /* they do not wait any more */
+void better_left(struct request *r, const struct set *members); /* they are not idle any more */
+void better_forget(struct request *r);                          /* the request ends */
 /* Has those that waited long enough matched again. Milliseconds until it wants to be called again. */
 int64_t better_tick(struct core *c);

@@ -158,6 +158,8 @@ const char *core_check(struct core *c)
                         if (bad)
                                 return bad;
                 }
+        if (c->wrong_choice)
+                FAIL("a place was chosen for a job that cost more than another one");
         bad = reserve_invariant(c);
         if (bad)
                 return bad;

@@ -9,10 +9,6 @@
 #include "core/estimate.h"
 #include "core/reserve.h"
 
-/* So many places are compared for a class that names a Rank or reads data; for one to which they differ by
- * speed and price only. */
-#define PLACES_MAX   5000u
-#define PLACES_ALIKE 16u
 /* A job without data that is over so soon does not care how fast a place is. */
 #define ALIKE_MS 2000
 
@@ -64,20 +60,14 @@ bool choose_class_prefers(struct core *c, const struct class *k)
         return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
 }
 
-size_t choose_places_max(const struct core *c, const struct class *k)
+double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
-        return k->has_rank || (data_counts(c) && first_part(k)->inputs) ? PLACES_MAX : PLACES_ALIKE;
-}
-
-static double cost_to_first(struct core *c, const struct class *k, const struct queue *q)
-{
-        const struct bucket *b = class_first_bucket(k);
         struct core_cost cost;
         int64_t seconds;
 
         if (c->config.placement == CORE_PLACE_BLIND)
                 return 0;
-        cost_of(c, first_part(k), (uint32_t)set_first(&b->idle), q, &cost);
+        cost_of(c, p, member, q, &cost);
         if (c->config.placement == CORE_PLACE_CACHED)
                 return -(double)cost.bytes_held;
         seconds = cost.total_ms / 1000;
@@ -89,7 +79,7 @@ struct candidate choose_worth(struct core *c, const struct class *k, struct queu
         return (struct candidate){
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
-                .cost = cost_to_first(c, k, q),
+                .cost = choose_cost(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q),
         };
 }
 

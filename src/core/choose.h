@@ -15,8 +15,8 @@ struct candidate {
 };
 /* Does it matter to the class which of the places that it can use it gets? */
 bool choose_class_prefers(struct core *c, const struct class *k);
-/* So many that it can use are compared, those with most room. It has idle members. */
-size_t choose_places_max(const struct core *c, const struct class *k);
+/* What a place costs a member by the placement that is configured; lower is better. In whole seconds. */
+double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
 void choose_sort(struct candidate *found, size_t count);                               /* best first */
 

@@ -132,6 +132,7 @@ struct core_config {
                                      never */
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
+        bool check_choices;     /* every place that is chosen is compared with all others, for core_check */
 };
 
 struct core *core_new(const struct core_config *config, const struct core_world *world);

@@ -2,8 +2,9 @@
  *
  * The terms are times and are kept apart, so that they can be shown; their sum is what places are compared
  * by. Bytes count, not the number of files: 10 GB that must come over a thin link outweigh a thousand small
- * files that are there. A link that nobody has measured is taken to be COST_BYTES_PER_S and COST_LATENCY_US;
- * a run time that nobody knows is the same everywhere.
+ * files that are there. Links, speed and price are those of the place's profile, the mean of places that are
+ * about the same. A link that nobody has measured is taken to be COST_BYTES_PER_S and COST_LATENCY_US; a run
+ * time that nobody knows is the same everywhere.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,9 +30,25 @@ struct core_cost {
 
 /* ---- for the files of core/ only */
 struct core;
+struct input;
 struct part;
+struct profile;
 struct queue;
 /* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is left 0. */
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret);
 void cost_add_wait(struct core_cost *cost, int64_t wait_ms);
+
+/* Files that must come, by store: what they cost is the same at all places of a profile (profile.h). */
+#define COST_STORES_MAX 16u
+struct cost_load {
+        struct cost_store {
+                uint8_t store;
+                double files, bytes;
+        } stores[COST_STORES_MAX];
+        unsigned count;
+};
+void cost_load_add(struct cost_load *l, const struct input *f);
+/* total_ms of a member of the part at a place of this profile to which all of the load must come. */
+int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
+                        const struct profile *x);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/near.h"
 #include "core/state.h"
 
 /* A file's size is kept in the place of a pointer to it; one more than the size, since NULL is "not there".
@@ -132,11 +133,13 @@ static void agents_again(struct core *c)
                 struct core_agent *a = value;
 
                 a->cleared = label_cleared(c, a->name);
-                for (struct queue *q = a->queues; q; q = q->next)
-                        if (q->ad)
-                                index_queue_shown(c, q);
                 if (a->data)
                         a->data->link_count = 0;
+                for (struct queue *q = a->queues; q; q = q->next)
+                        if (q->ad) {
+                                index_queue_shown(c, q);
+                                profile_update(c, q);
+                        }
         }
 }
 
@@ -180,6 +183,10 @@ void data_deinit(struct core *c)
         void *value;
 
         sites_deinit(&c->sites);
+        near_deinit(c);
+        for (unsigned i = 0; i < c->profile_count; i++)
+                profile_unref(c->profiles[i]);
+        free(c->profiles);
         for (size_t at = 0; c->files && idmap_next(c->files, &at, NULL, &value);) {
                 struct file *f = value;
 
@@ -250,7 +257,7 @@ static void drop(struct core *c, struct core_agent *a, uint64_t id)
                 return;
         a->data->bytes -= as_bytes(had);
         file_drop_holder(c, id, a);
-        inputs_file_went(a, id);
+        near_went(c, a, id);
 }
 
 static void drop_all(struct core *c, struct core_agent *a)
@@ -263,7 +270,7 @@ static void drop_all(struct core *c, struct core_agent *a)
         a->data->bytes = 0;
         for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
                 file_drop_holder(c, id, a);
-                inputs_file_went(a, id);
+                near_went(c, a, id);
         }
         idmap_free(had);
 }
@@ -279,13 +286,17 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
         for (size_t i = 0; i < removed_count && !full_reset; i++)
                 drop(c, a, removed[i]);
         for (size_t i = 0; i < added_count; i++) {
+                const void *had = idmap_get(d->held, added[i].id);
+
+                if (had && as_bytes(had) == added[i].bytes)
+                        continue;
                 drop(c, a, added[i].id);
                 if (idmap_count(d->held) == CORE_FILES_MAX)
                         continue;
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
                 d->bytes += added[i].bytes;
                 file_add_holder(c, added[i].id, added[i].bytes, a);
-                inputs_file_came(a, added[i].id);
+                near_came(c, a, added[i].id);
         }
 }
 
@@ -333,7 +344,8 @@ static size_t store_named(const struct core *c, struct str name)
 
 void core_links(struct core *c, const char *agent, const struct core_link *links, size_t count)
 {
-        struct agent_data *d = data_of(agent_get(c, str_of(agent)));
+        struct core_agent *a = agent_get(c, str_of(agent));
+        struct agent_data *d = data_of(a);
 
         for (size_t i = 0; i < count; i++) {
                 size_t at = store_named(c, links[i].store);
@@ -348,6 +360,9 @@ void core_links(struct core *c, const char *agent, const struct core_link *links
                 d->links[at] = (struct link){links[i].latency_us, links[i].bytes_per_s,
                                              links[i].bytes_per_s_out, c->now_ms};
         }
+        for (struct queue *q = a->queues; q; q = q->next)
+                if (q->ad)
+                        profile_update(c, q);
 }
 
 void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg)
@@ -406,7 +421,7 @@ const char *data_invariant(const struct core *c)
                 return "agents hold files that do not name them";
         for (const struct request *r = c->first; r; r = r->next)
                 for (size_t i = 0; i < r->part_count; i++)
-                        if (!inputs_near_ok(r->parts[i].inputs))
+                        if (!near_ok(c, r->parts[i].inputs))
                                 return "a set of members near an agent is wrong";
         return NULL;
 }

@@ -4,7 +4,6 @@
 #include "core/data.h"
 
 struct core_agent;
-struct near;
 
 /* What the configuration says. */
 struct sites {
@@ -26,13 +25,14 @@ struct agent_data {
         uint64_t bytes;     /* of all that it holds */
         struct link *links; /* by number of the store; behind the last one, the server's spool */
         size_t link_count;
-        struct near *nears; /* see inputs.c */
 };
 /* A file that some agent holds. */
 struct file {
         uint64_t bytes;
         struct core_agent **holders;
         uint32_t count, cap;
+        uint32_t
+                next; /* places.c begins there, so that it is not always the same ones that are asked first */
 };
 
 bool data_counts(const struct core *c); /* where files are decides who gets what */

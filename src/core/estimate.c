@@ -84,7 +84,7 @@ static void add_owner(struct estimate *e, double run_ms, double bytes_out)
 }
 
 /* How much longer than elsewhere a job runs there. */
-static double slowness(const struct queue *q)
+double estimate_slowness(const struct queue *q)
 {
         if (q && q->slowness > 0)
                 return q->slowness;
@@ -93,7 +93,7 @@ static double slowness(const struct queue *q)
 
 void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
 {
-        double slow = slowness(q), expected = p->of_program ? p->of_program->run_ms : 0;
+        double slow = estimate_slowness(q), expected = p->of_program ? p->of_program->run_ms : 0;
 
         if (!p->of_program)
                 return;
@@ -102,6 +102,7 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
 
                 ratio = ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio;
                 q->slowness = slow + (ratio - slow) / (2 * MEMORY);
+                profile_update_slowness(c, q);
         }
         add(p->of_program, (double)run_ms / slow, (double)bytes_out);
         add_owner(p->of_program->owner, (double)run_ms / slow, (double)bytes_out);
@@ -111,7 +112,12 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
 
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known)
 {
-        double slow = slowness(q), ms = c->everybody.run_ms * slow;
+        return estimate_run_at_ms(c, p, estimate_slowness(q), ret_known);
+}
+
+int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bool *ret_known)
+{
+        double ms = c->everybody.run_ms * slow;
         bool known = true;
 
         if (p->of_program && p->of_program->count)

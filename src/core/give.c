@@ -7,6 +7,7 @@
 #include "core/choose.h"
 #include "core/claim.h"
 #include "core/fill.h"
+#include "core/near.h"
 #include "core/order.h"
 #include "core/reserve.h"
 
@@ -184,7 +185,7 @@ static int by_held(const void *x, const void *y)
 static enum add group_add_near(struct core *c, struct group *g)
 {
         struct inputs *in = g->bucket->request->parts[g->bucket->part].inputs;
-        const struct set *set = data_counts(c) ? inputs_near(c, in, g->queue->agent) : NULL;
+        const struct set *set = data_counts(c) ? near_members(in, g->queue->agent) : NULL;
         struct near near[NEAR_TRIES];
         struct set idle = {0};
         size_t n = 0;
@@ -273,7 +274,6 @@ static void group_hand_out(struct core *c, const struct group *g)
 
         amounts_print(&more, c->symbols, &g->need.more);
         e.more = buf_view(&more);
-        better_given(g->bucket->request, &g->members);
         reserve_given(c, g->class, g->queue);
         core_emit(c, &e, NULL);
         if (g->values.n) {

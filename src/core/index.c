@@ -273,6 +273,8 @@ static struct index_kind *kind_get(struct core *c, const struct queue *q)
 static void kind_drop(struct core *c, struct index_kind *k)
 {
         assert(k->party.users > 1 || k->queues.count == 0);
+        if (k->party.users == 1)
+                index_kind_empty(k);
         k->party.held++;
         party_drop(&c->index->kinds, &k->party);
         k->party.held--;
@@ -393,7 +395,7 @@ void index_queue_changed(struct core *c, struct queue *q)
         struct index_queue *i = &q->index;
         bool parked = q->offers && q->agent->connected && q->jobs_left > 0 && i->kind;
 
-        (void)c;
+        index_bay_later(c->index, q);
         if (!parked && i->kind)
                 tree_take(&i->kind->queues, &i->node);
         else if (parked && i->node.weight)
@@ -433,6 +435,7 @@ static void queue_again(struct core *c, struct queue *q)
         if (old) {
                 count_changes(c->index, old, k);
                 tree_take(&old->queues, &q->index.node);
+                index_bay_leave(q);
                 kind_drop(c, old);
         }
         q->index.kind = k;
@@ -491,6 +494,7 @@ void index_free(struct index *x)
 
                 p->users = 1;
                 p->held++;
+                index_kind_empty(index_kind_of(p));
                 party_drop(&x->kinds, p);
                 p->held--;
                 let_go(p);
@@ -501,6 +505,7 @@ void index_free(struct index *x)
         free(x->kinds.all);
         free(x->classes);
         free(x->queues);
+        free(x->stale);
         free(x);
 }
 

@@ -20,6 +20,7 @@
 
 struct core;
 struct class;
+struct profile;
 struct queue;
 struct index;
 struct index_group;
@@ -47,8 +48,23 @@ struct index_class {
         uint64_t serial;
         size_t at; /* 1-based place in the index's list of all */
 };
+/* Parked queues of one kind with one profile (profile.h): what they show to a class is the same, and what
+ * they cost it, but for the files that each of them holds. Bays are kept up when somebody is about to look at
+ * them. */
+struct index_bay {
+        struct profile *profile; /* a reference */
+        struct tree queues;      /* those with most room first */
+};
+/* A queue's place in a bay. What the order looks at is what it was when it was put there. */
+struct index_spot {
+        struct tree_node node;
+        struct room room, most; /* most: of all below it as well */
+        struct index_bay *bay;  /* NULL: it is in none */
+        size_t stale;           /* 1-based place in the list of those whose spot is to be looked at */
+};
 /* In a queue. */
 struct index_queue {
+        struct index_spot spot;
         struct index_kind *kind; /* NULL: it has no ad */
         struct tree_node node;   /* while it is parked */
         struct room most;        /* free, of this queue and all below it */
@@ -103,6 +119,17 @@ struct index_offers {
 void index_offers_begin(struct index_offers *w, const struct class *k);
 struct queue *index_offers_next(struct index_offers *w);
 void index_offers_end(struct index_offers *w);
+
+/* ---- bays */
+
+void index_queue_moved(struct core *c, struct queue *q); /* it has another profile */
+void index_bays_settle(struct core *c); /* before looking at bays: all are as they should be */
+/* Calls fn for each bay that may have an offer for the class, in no order. */
+void index_bays_each(const struct class *k, void (*fn)(void *arg, struct index_bay *b), void *arg);
+/* The first offer of a bay, or the first behind `after`, that has room for the class; NULL: there is none. */
+struct queue *index_bay_next(struct index_bay *b, const struct class *k, const struct queue *after);
+int64_t index_bay_cpus(
+        const struct index_bay *b); /* the most that one of its offers has free; none is empty */
 
 /* For tests: could these two meet, by what the index knows? */
 bool index_meets(const struct class *k, const struct queue *q);

@@ -25,7 +25,9 @@ struct index_group {
 };
 struct index_kind {
         struct index_party party;
-        struct tree queues; /* parked */
+        struct tree queues;      /* parked */
+        struct index_bay **bays; /* the same queues by profile; none is empty */
+        size_t bay_count, bay_cap;
 };
 
 struct index_parties {
@@ -40,6 +42,8 @@ struct index {
         struct queue **queues;
         size_t class_count, class_cap, queue_count, queue_cap;
         size_t class_slice, queue_slice; /* so many of the lists know all names; SIZE_MAX: all do */
+        struct queue **stale;            /* whose spot is to be looked at */
+        size_t stale_count, stale_cap;
         uint64_t serial;
 };
 
@@ -51,6 +55,11 @@ static inline struct index_kind *index_kind_of(struct index_party *p)
 {
         return container_of(p, struct index_kind, party);
 }
+/* index_bay.c */
+void index_bay_later(struct index *x, struct queue *q); /* its spot is to be looked at */
+void index_bay_leave(struct queue *q);                  /* at once, for its kind may go */
+void index_kind_empty(struct index_kind *k);            /* of its bays, whatever they hold */
+
 struct room index_queue_room(const struct queue *q);
 bool room_within(const struct room *need, const struct room *has);
 /* The n-th party that p meets, or NULL; those that are gone are taken out. */

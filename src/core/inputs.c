@@ -1,39 +1,8 @@
-#include "core/inputs.h"
-
 #include "base/macro.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/inputs_private.h"
 
 #define FILL_SLICE 1000u /* rows in one call */
-#define NONE       UINT32_MAX
-
-#define NEARS_MAX  200000u /* sets of all parts; an agent that is asked when there are more gets none */
-
-/* Members of a part of which an agent holds a file; in the agent's list. */
-struct near {
-        struct inputs *inputs;
-        struct set members;
-        struct near *next, **at;
-};
-
-struct inputs {
-        const struct request *request;
-        const struct part *part;
-        struct input *shared;
-        size_t shared_count, shared_cap;
-        /* Files of the members' own: row m, place i is entry m * width + i; 0 is no file. */
-        uint32_t width, filled; /* width 0: they have none */
-        uint64_t *ids;
-        float *sizes;
-        uint8_t *stores;
-        /* Which entries have a file: heads[hash] is the first one, after[entry] the next; NONE ends. */
-        uint32_t *heads, *after;
-        uint32_t mask;
-        struct idmap *nears;      /* agent → struct near; NULL: none yet */
-        struct map *spooled;      /* by name, until all rows are filled; NULL: nothing was spooled */
-        struct inputs *fill_next; /* in core.filling */
-};
 
 static const struct template_late *late_of(const struct part *p, symbol name)
 {
@@ -202,11 +171,6 @@ static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
         return own;
 }
 
-static uint32_t bucket_of(const struct inputs *in, uint64_t id)
-{
-        return (uint32_t)(id ^ id >> 32) & in->mask;
-}
-
 static void fill_row(struct core *c, struct inputs *in, struct reading *x)
 {
         size_t at = (size_t)in->filled * in->width, end = at + in->width;
@@ -219,7 +183,8 @@ static void fill_row(struct core *c, struct inputs *in, struct reading *x)
 
                 if (!file || is_shared(in, f.id))
                         continue;
-                head = &in->heads[bucket_of(in, f.id)];
+                near_wanted(c, in, in->part->first + in->filled, f.id);
+                head = &in->heads[inputs_head(in, f.id)];
                 in->ids[at] = f.id;
                 in->sizes[at] = (float)f.bytes;
                 in->stores[at] = f.store;
@@ -250,10 +215,10 @@ bool inputs_fill_slice(struct core *c)
         if (c->filling && !fill_rows(c, c->filling, FILL_SLICE)) {
                 struct inputs *done = c->filling;
 
-                c->filling = done->fill_next;
-                done->fill_next = NULL;
+                c->filling = done->next;
+                done->next = NULL;
         }
-        return c->filling;
+        return near_leave_slice(c) || c->filling;
 }
 
 static void make_rows(struct core *c, struct inputs *in, uint32_t width)
@@ -271,7 +236,7 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         in->heads = mem_alloc(((size_t)in->mask + 1) * sizeof(*in->heads));
         memset(in->heads, 0xff, ((size_t)in->mask + 1) * sizeof(*in->heads));
         if (fill_rows(c, in, FILL_SLICE)) {
-                in->fill_next = c->filling;
+                in->next = c->filling;
                 c->filling = in;
         }
 }
@@ -319,31 +284,23 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
         return store == FILE_STORE_NONE ? c->sites.store_count : store;
 }
 
-static void near_free(struct core *c, struct near *n)
-{
-        if (n->next)
-                n->next->at = n->at;
-        *n->at = n->next;
-        set_deinit(&n->members);
-        free(n);
-        c->near_count--;
-}
-
 void inputs_free(struct core *c, struct inputs *in)
 {
-        void *near;
-
         if (!in)
                 return;
-        for (struct inputs **at = &c->filling; *at; at = &(*at)->fill_next)
+        for (struct inputs **at = &c->filling; *at; at = &(*at)->next)
                 if (*at == in) {
-                        *at = in->fill_next;
+                        *at = in->next;
                         break;
                 }
-        for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
-                near_free(c, near);
-        idmap_free(in->nears);
         map_free(in->spooled);
+        in->spooled = NULL;
+        near_leave(c, in);
+}
+
+void inputs_destroy(struct inputs *in)
+{
+        idmap_free(in->nears);
         free(in->shared);
         free(in->ids);
         free(in->sizes);
@@ -443,84 +400,6 @@ size_t inputs_bytes(const struct inputs *in)
         if (in->width)
                 n = (size_t)in->part->count * in->width * (8 + 4 + 1 + 4) + ((size_t)in->mask + 1) * 4;
         for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
-                n += sizeof(struct near) + set_bytes(&((struct near *)near)->members);
+                n += near_bytes(near);
         return n + sizeof(*in) + in->shared_cap * sizeof(*in->shared);
-}
-
-/* ---- near */
-
-static void add_wanting(const struct inputs *in, uint64_t file, struct set *to)
-{
-        for (uint32_t at = in->heads[bucket_of(in, file)]; at != NONE; at = in->after[at])
-                if (in->ids[at] == file)
-                        set_add(to, in->part->first + at / in->width);
-}
-
-static bool has_any(const struct inputs *in, uint32_t member, const struct core_agent *a)
-{
-        size_t at = (size_t)(member - in->part->first) * in->width;
-
-        for (size_t i = 0; i < in->width; i++)
-                if (in->ids[at + i] && agent_holds(a, in->ids[at + i]))
-                        return true;
-        return false;
-}
-
-const struct set *inputs_near(struct core *c, struct inputs *in, struct core_agent *a)
-{
-        uint64_t key = (uint64_t)(uintptr_t)a, id;
-        struct near *n;
-
-        if (!inputs_differ(in) || in->filled < in->part->count || !a->data)
-                return NULL;
-        if (!in->nears)
-                in->nears = idmap_new();
-        n = idmap_get(in->nears, key);
-        if (n)
-                return &n->members;
-        if (c->near_count == NEARS_MAX)
-                return NULL;
-        n = mem_new(struct near);
-        *n = (struct near){.inputs = in, .next = a->data->nears, .at = &a->data->nears};
-        if (n->next)
-                n->next->at = &n->next;
-        a->data->nears = n;
-        c->near_count++;
-        idmap_put(in->nears, key, n);
-        for (size_t at = 0; idmap_next(a->data->held, &at, &id, NULL);)
-                add_wanting(in, id, &n->members);
-        return &n->members;
-}
-
-void inputs_file_came(struct core_agent *a, uint64_t file)
-{
-        for (struct near *n = a->data->nears; n; n = n->next)
-                add_wanting(n->inputs, file, &n->members);
-}
-
-void inputs_file_went(struct core_agent *a, uint64_t file)
-{
-        for (struct near *n = a->data->nears; n; n = n->next) {
-                struct set some = {0};
-
-                add_wanting(n->inputs, file, &some);
-                SET_FOREACH (&some, m) {
-                        if (!has_any(n->inputs, (uint32_t)m, a))
-                                set_remove(&n->members, (uint32_t)m);
-                }
-                set_deinit(&some);
-        }
-}
-
-bool inputs_near_ok(const struct inputs *in)
-{
-        uint64_t agent;
-        void *value;
-
-        for (size_t at = 0; in && in->nears && idmap_next(in->nears, &at, &agent, &value);)
-                for (uint32_t m = in->part->first; m < in->part->first + in->part->count; m++)
-                        if (has_any(in, m, (const struct core_agent *)(uintptr_t)agent) !=
-                            set_has(&((const struct near *)value)->members, m))
-                                return false;
-        return true;
 }

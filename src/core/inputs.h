@@ -5,9 +5,6 @@
  * with a chain from each file to the members that want it. Of a large part the rows are filled in slices
  * (inputs_fill_slice), so that a submit of a million files holds nobody up; until then its members are as if
  * they read nothing of their own.
- *
- * For an agent that was asked about the part, `near` is the set of members of which it holds a file. It is
- * kept up as the agent's cache changes; members that do not wait any more stay in it.
  */
 #pragma once
 #include "base/set.h"
@@ -32,10 +29,10 @@ struct input {
 
 /* NULL when they read nothing. The part is of r, and stays where it is. */
 struct inputs *inputs_new(struct core *c, const struct request *r, const struct part *p);
-void inputs_free(struct core *c, struct inputs *in); /* NULL is fine */
+void inputs_free(struct core *c, struct inputs *in); /* NULL is fine; large ones go in slices */
 /* Where its outputs go: a store's number, or sites.store_count. */
 size_t inputs_output_store(struct core *c, const struct request *r, const struct part *p);
-/* Fills some rows; true: there are more, of this part or another one. */
+/* Fills some rows, or forgets some; true: there are more, of this part or another one. */
 bool inputs_fill_slice(struct core *c);
 
 /* Files of a member: those of all, then its own. Sizes that the job does not tell are those that an agent has
@@ -47,13 +44,4 @@ uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, c
 /* Stores that they are read from, and that bear only so many jobs at once: a bit for each of the first 64. */
 uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in);
 bool inputs_differ(const struct inputs *in); /* members have files of their own */
-/* Members that have files of their own at this agent; NULL when members have none. Borrowed until the core
- * changes. */
-const struct set *inputs_near(struct core *c, struct inputs *in, struct core_agent *a);
 size_t inputs_bytes(const struct inputs *in);
-
-bool inputs_near_ok(const struct inputs *in); /* for core_check; NULL is fine */
-
-/* An agent has this file now, or no longer: its near sets follow. */
-void inputs_file_came(struct core_agent *a, uint64_t file);
-void inputs_file_went(struct core_agent *a, uint64_t file);

@@ -12,14 +12,21 @@
 #include "core/claim.h"
 #include "core/give.h"
 #include "core/order.h"
+#include "core/places.h"
 
 /* A pass ends after so many looks, a few milliseconds; the rest comes with the next one. */
 #define LOOKS_MAX 10000u
 /* Of so many classes an offer chooses at once. */
 #define CHOICE_MAX 1000u
+/* So many places are compared for a class that names a Rank, those with most room. */
+#define RANKED_MAX 5000u
+/* So many that hold files of its members are compared for one that does not. */
+#define NEAR_MAX 512u
 
 void class_look_again(struct core *c, struct class *k)
 {
+        if (k)
+                k->met_at = 0;
         if (!k || k->idle == 0 || k->dirty_at || c->config.shadow)
                 return;
         MEM_GROW(c->dirty, c->dirty_cap, c->dirty_count + 1);
@@ -43,6 +50,7 @@ void class_look_no_more(struct core *c, struct class *k)
 
 void queue_look_again(struct core *c, struct queue *q)
 {
+        c->offers_new++;
         if (q->changed_at || c->config.shadow)
                 return;
         MEM_GROW(c->changed, c->changed_cap, c->changed_count + 1);
@@ -113,21 +121,17 @@ static void class_meets_offers(struct core *c, struct class *k)
         index_offers_end(&w);
 }
 
-/* A class that prefers some places. */
-static void class_chooses(struct core *c, struct class *k)
+/* A class that names a Rank: all places have to be asked. */
+static void class_ranks(struct core *c, struct class *k)
 {
         struct candidate *found = NULL;
-        size_t n = 0, cap = 0, max;
+        size_t n = 0, cap = 0;
         struct index_offers w;
         struct queue *q;
         struct need need;
 
-        if (k->met_at == c->pass)
-                return; /* nobody has more for it than a moment ago */
-        k->met_at = c->pass;
-        max = choose_places_max(c, k);
         index_offers_begin(&w, k);
-        while (n < max && (q = index_offers_next(&w)) != NULL)
+        while (n < RANKED_MAX && (q = index_offers_next(&w)) != NULL)
                 if (choose_fits(c, k, q, &need)) {
                         MEM_GROW(found, cap, n + 1);
                         found[n++] = choose_worth(c, k, q);
@@ -138,15 +142,48 @@ static void class_chooses(struct core *c, struct class *k)
                 give(c, k, found[i].queue, GIVE_NEAR);
         for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
                 give(c, k, found[i].queue, GIVE_ANY);
+        free(found);
+}
+
+/* A class to which the cost decides. What free places hold goes there, before any of them takes what is left.
+ */
+static void class_costs(struct core *c, struct class *k)
+{
+        struct candidate near[NEAR_MAX];
+        size_t n = places_near(c, k, near, NEAR_MAX);
+        struct places w;
+        struct queue *q;
+
+        for (size_t i = 0; i < n && k->idle > 0 && !order_turn_is_over(c, k); i++)
+                give(c, k, near[i].queue, GIVE_NEAR);
+        places_begin(&w, c, k);
+        while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
+                uint64_t passed_over = c->passed_over;
+
+                if (give(c, k, q, GIVE_ANY) == 0 && c->passed_over != passed_over)
+                        break; /* those that are left wait for a place that is better than the best one here
+                                */
+        }
+}
+
+/* A class that prefers some places. */
+static void class_chooses(struct core *c, struct class *k)
+{
+        if (k->met_at == c->offers_new)
+                return; /* nobody has more for it than when it chose */
+        k->met_at = c->offers_new;
+        if (k->has_rank)
+                class_ranks(c, k);
+        else
+                class_costs(c, k);
         if (order_turn_is_over(c, k))
                 k->met_at = 0; /* it has not seen the end of them */
-        free(found);
 }
 
 /* The offer and this class, which can use it: it is the class's turn. */
 static void pair(struct core *c, struct class *k, struct queue *q)
 {
-        if (claim_must_wait(c, k))
+        if (k->met_at == c->offers_new || claim_must_wait(c, k))
                 return;
         if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
                 class_chooses(c, k);
@@ -167,7 +204,7 @@ static void offer_meets_classes(struct core *c, struct queue *q)
                 moved = false;
                 index_classes_begin(&w, c, q);
                 while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
-                        if (choose_fits(c, k, q, &need)) {
+                        if (k->met_at != c->offers_new && choose_fits(c, k, q, &need)) {
                                 pair(c, k, q);
                                 moved = order_settle(c);
                         }
@@ -223,7 +260,6 @@ bool core_match(struct core *c)
 {
         uint64_t until = c->looks + LOOKS_MAX;
 
-        better_pass_begins(c);
         order_refresh(c);
         while (c->changed_count && c->looks < until) {
                 struct queue *q = next_changed(c);

@@ -1,4 +1,5 @@
 /* Requests: members in sets, records only for those that were given to an agent. */
+#include "core/better.h"
 #include "core/claim.h"
 #include "core/order.h"
 
@@ -183,7 +184,7 @@ void request_free(struct core *c, struct request *r)
         for (size_t i = 0; i < r->priority_count; i++)
                 set_deinit(&r->priorities[i].members);
         free(r->priorities);
-        idmap_free(r->waits);
+        better_forget(r);
         set_deinit(&r->held);
         set_deinit(&r->completed);
         set_deinit(&r->removed);
@@ -351,6 +352,7 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
 {
         for (size_t i = 0; i < r->bucket_count; i++)
                 bucket_change(c, r, r->buckets[i], members, false);
+        better_left(r, members);
 }
 
 static struct bucket *add_bucket(struct core *c, struct request *r, struct class *k, uint32_t part,

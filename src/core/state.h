@@ -26,6 +26,7 @@
 #include "core/inputs.h"
 #include "core/label.h"
 #include "core/limit.h"
+#include "core/profile.h"
 #include "core/share.h"
 #include "core/template.h"
 
@@ -146,7 +147,7 @@ struct request {
         size_t hold_count, hold_cap;
         struct range_log *log;
         size_t log_count, log_cap;
-        struct idmap *waits; /* members that wait for a better place, and since when (better.c); NULL: none */
+        struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
         struct priority_group *priorities;
         size_t priority_count, priority_cap;
         struct submission_file *spooled;
@@ -176,7 +177,7 @@ struct class
         struct heap buckets; /* those with idle members, the first to go on top */
         uint64_t idle;       /* members; the class is ready while there are some */
         unsigned users;      /* buckets that refer to it */
-        uint64_t met_at;     /* the pass in which it last chose among all offers */
+        uint64_t met_at;     /* core.offers_new when it last chose among all offers; 0: it has to again */
         size_t dirty_at;     /* 1-based place in core.dirty: it is to meet every offer; 0: not there */
         struct index_class index;
         bool has_rank;
@@ -241,13 +242,14 @@ struct queue {
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
-        double slowness;     /* learned, see estimate.c; 0: not yet */
-        double price, speed; /* as its ad says; 0: it does not */
-        int64_t *ends;       /* when its attempts will end, see busy.c */
+        double slowness;         /* learned, see estimate.c; 0: not yet */
+        struct profile *profile; /* NULL: it never had an ad */
+        uint64_t seen;           /* the choice in which it was last looked at (places.c) */
+        double price, speed;     /* as its ad says; 0: it does not */
+        int64_t *ends;           /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;
-        uint32_t promised; /* jobs that wait for it, in the pass promised_pass */
-        uint64_t promised_pass;
+        uint32_t promised;  /* jobs that wait for it (better.c) */
         char *unreachable;  /* what its runner stands on does not answer: why; owned; NULL: it does */
         bool logged;        /* an event named it: it is in snapshots. One that only offered is not */
         struct queue *next; /* of the agent, by name */
@@ -255,6 +257,7 @@ struct queue {
 
 struct core_agent {
         char *name;
+        uint32_t number; /* from 1, as they were heard of */
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
@@ -311,14 +314,22 @@ struct core {
         struct account *order_pending; /* whose classes are to be moved */
 
         struct sites sites;
-        bool leaks_wanted;      /* label_hold has something to look at */
-        struct idmap *files;    /* file → struct file, those that some agent holds; NULL: none ever */
-        struct inputs *filling; /* those that inputs_fill_slice goes on with */
-        uint32_t near_count;    /* see inputs.c */
-        struct map *estimates;  /* see estimate.c; NULL: none yet */
+        bool leaks_wanted;         /* label_hold has something to look at */
+        struct idmap *files;       /* file → struct file, those that some agent holds; NULL: none ever */
+        struct inputs *filling;    /* those that inputs_fill_slice goes on with */
+        struct idmap *wanted[256]; /* file → whose members want it (near.c), by its first byte */
+        struct inputs *leaving;    /* of requests that have ended: taken out of `wanted` in slices */
+        uint32_t near_count;       /* see near.c */
+        struct profile **profiles;
+        unsigned profile_count, profile_cap;
+        struct map *estimates; /* see estimate.c; NULL: none yet */
         struct estimate everybody;
         struct core_moved moved;
-        uint64_t pass;         /* of matching; counts */
+        uint64_t offers_new;   /* offers that came or got room, ever */
+        uint64_t choice;       /* of a place; counts */
+        uint64_t searches;     /* of places.c, ever */
+        bool wrong_choice;     /* by config.check_choices */
+        uint64_t passed_over;  /* members that were kept for a better place, ever */
         struct eta *eta;       /* NULL: not needed yet */
         int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
 

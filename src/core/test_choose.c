@@ -111,7 +111,7 @@ static void test_place_gets_its_jobs(void **state)
         holds(c, "n1", "http://a/b", GB);
         submit(c, "a\nb\nc\nd\n", 4, own);
         offer(c, "n1", "[Cpus=3; TotalCpus=3; Memory=100; Disk=100]");
-        expect_assigned(c, "n1/default 1 0-1,3\n");
+        expect_assigned(c, "n1/default 1 1,3\nn1/default 1 0\n");
 }
 
 /* Two offers at once: neither takes what the other one holds. */
@@ -124,7 +124,7 @@ static void test_places_leave_each_other_theirs(void **state)
         offer(c, "n2", AD);
         holds(c, "n1", "http://a/b", GB);
         holds(c, "n2", "http://a/a", GB);
-        expect_assigned(c, "n2/default 1 0\nn1/default 1 1\n");
+        expect_assigned(c, "n1/default 1 1\nn2/default 1 0\n");
 }
 
 /* A store that bears so many readers, whoever they are. */
@@ -148,8 +148,7 @@ static void test_store_concurrency(void **state)
 
 /* What `why` shows is what decides: the place of least total. */
 struct least {
-        int64_t total_ms;
-        char agent[8];
+        int64_t seconds, of[6];
 };
 
 static void find_least(void *arg, const struct core_why *w)
@@ -157,10 +156,9 @@ static void find_least(void *arg, const struct core_why *w)
         struct least *l = arg;
 
         assert_int_equal(w->verdict, CORE_FITS);
-        if (w->cost.total_ms / 1000 >= l->total_ms)
-                return;
-        l->total_ms = w->cost.total_ms / 1000;
-        snprintf(l->agent, sizeof(l->agent), "%s", w->agent);
+        l->of[w->agent[1] - '0'] = w->cost.total_ms / 1000;
+        if (w->cost.total_ms / 1000 < l->seconds)
+                l->seconds = w->cost.total_ms / 1000;
 }
 
 static void test_explanation_agrees(void **state)
@@ -169,8 +167,8 @@ static void test_explanation_agrees(void **state)
         uint64_t random = 7;
 
         for (int i = 0; i < 50; i++) {
-                struct least least = {.total_ms = INT64_MAX};
-                BUF_CLEANUP struct buf want = {0};
+                struct least least = {.seconds = INT64_MAX};
+                char agent[3] = {0};
 
                 for (int k = 0; k < 6; k++) {
                         char name[8], ad[80];
@@ -190,11 +188,12 @@ static void test_explanation_agrees(void **state)
                 }
                 submit(c, NULL, 1, thrifty_reader);
                 assert_int_equal(core_why(c, core_request_last(c), 0, find_least, &least), 0);
-                buf_printf(&want, "%s/default %llu 0\n", least.agent,
-                           (unsigned long long)core_request_last(c));
-                expect_assigned(c, buf_z(&want));
-                started(c, least.agent, core_request_last(c), 0);
-                ended(c, least.agent, core_request_last(c), 0);
+                core_match(c);
+                memcpy(agent, buf_z(&bare_assigned), 2);
+                buf_reset(&bare_assigned);
+                assert_int_equal(least.of[agent[1] - '0'], least.seconds);
+                started(c, agent, core_request_last(c), 0);
+                ended(c, agent, core_request_last(c), 0);
         }
 }
 

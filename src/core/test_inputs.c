@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/near.h"
 #include "core/test_help.h"
 
 static const struct str lab_prefix[] = {{"https://se.lab/", 15}, {"root://se.lab/", 14}};
@@ -79,7 +80,10 @@ static void expect_near(struct core *c, const struct request *r, const char *age
 {
         BUF_CLEANUP struct buf b = {0};
 
-        set_print(&b, inputs_near(c, r->parts[0].inputs, agent_find(c, agent)));
+        const struct set *near = near_members(r->parts[0].inputs, agent_find(c, agent));
+
+        if (near)
+                set_print(&b, near);
         assert_string_equal(buf_z(&b), members);
 }
 
@@ -121,7 +125,7 @@ static void test_large(void **state)
         core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/19999"), 19999}, 1, NULL, 0,
                          false);
         r = submit(c, buf_z(&items), n, attributes);
-        assert_null(inputs_near(c, r->parts[0].inputs, agent_find(c, "n1")));
+        assert_null(near_members(r->parts[0].inputs, agent_find(c, "n1")));
         expect_files(c, r, n - 1, "");
         while (core_tick(c) == 0)
                 slices++;
@@ -186,10 +190,9 @@ static void test_caches_come_and_go(void **state)
                                    NULL};
         struct core *c = *state;
         uint64_t random = 42;
-        struct request *r;
 
         configure(c);
-        r = submit(c, "a\nb\na\nc\nb\na\n", 6, two);
+        submit(c, "a\nb\na\nc\nb\na\n", 6, two);
         for (int i = 0; i < 3000; i++) {
                 static const char *const urls[] = {
                         "https://se.lab/a",  "https://se.lab/b",  "https://se.lab/c", "https://far.org/0",
@@ -207,8 +210,6 @@ static void test_caches_come_and_go(void **state)
                 case 3: core_cache_delta(c, name, NULL, 0, &f.id, 1, false); break;
                 default: core_cache_delta(c, name, &f, 1, &f.id, 1, false);
                 }
-                if (random >> 53 & 1)
-                        inputs_near(c, r->parts[0].inputs, agent_find(c, name));
                 if (core_check(c))
                         fail_msg("after %d: %s", i, core_check(c));
         }

@@ -164,7 +164,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .keep_finished_ms = 1000000000,
                                                          .keep_finished = 1000000,
                                                          .share = {.half_life_ms = 5000},
-                                                         .reserve_after_ms = 400},
+                                                         .reserve_after_ms = 400,
+                                                         .check_choices = true},
                                                 .start_ms = 1000000,
                                                 .strict = true};
         struct game g = {.trace = o->trace};

@@ -153,11 +153,18 @@ static void tell_data(struct game *g, struct game_agent *a, bool all)
                 uint64_t id = file_id(str_of(game_file_url(i, room)));
 
                 if ((a->files & ~was) >> i & 1)
-                        came[came_count++] = (struct core_file){id, 1000u << i};
+                        came[came_count++] = (struct core_file){id, 1000000ull << i};
                 if ((was & ~a->files) >> i & 1)
                         went[went_count++] = id;
         }
         core_cache_delta(sim_world_core(g->world), a->name, came, came_count, went, went_count, all);
+        if (game_chance(g, 20)) {
+                const struct core_link links[] = {
+                        {STR("near"), 1000, 100000000ull << game_below(g, 3), 0},
+                        {STR("far"), 1000u << game_below(g, 8), 1000000ull * (1 + game_below(g, 50)), 0}};
+
+                core_links(sim_world_core(g->world), a->name, links, 2);
+        }
 }
 
 static void report(struct game *g, const struct game_agent *a, const struct attempt *t)

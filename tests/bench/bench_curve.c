@@ -11,18 +11,15 @@
  * 1000000).
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "core/core.h"
+#include "bench.h"
 #include "store/store.h"
 
 #define AGENTS      10000u
@@ -51,14 +48,6 @@ static struct {
         size_t class_cap;
 } field;
 
-static void must(bool ok, const char *what)
-{
-        if (ok)
-                return;
-        fprintf(stderr, "bench_curve: %s\n", what);
-        exit(1);
-}
-
 static void on_event(void *arg, const struct event *e)
 {
         (void)arg;
@@ -66,21 +55,6 @@ static void on_event(void *arg, const struct event *e)
         event_pack(&field.record, e);
         if (field.store)
                 store_batch_event(field.batch, buf_view(&field.record));
-}
-
-static void on_history(void *arg, const struct core_finished *f)
-{
-        (void)arg, (void)f;
-}
-
-static void on_keep(void *arg, uint64_t request, struct str record)
-{
-        (void)arg, (void)request, (void)record;
-}
-
-static void on_forget(void *arg, uint64_t request)
-{
-        (void)arg, (void)request;
 }
 
 static void on_assign(void *arg, const struct core_assignment *a)
@@ -96,20 +70,14 @@ static void on_assign(void *arg, const struct core_assignment *a)
         field.assigned += set_count(a->members);
 }
 
-static void on_control(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
-                       const struct set *members)
-{
-        (void)arg, (void)agent, (void)what, (void)request, (void)fence, (void)members;
-}
-
 static void start(const char *address)
 {
         static const struct core_world world = {.event = on_event,
-                                                .history = on_history,
-                                                .keep = on_keep,
-                                                .forget = on_forget,
+                                                .history = world_history,
+                                                .keep = world_keep,
+                                                .forget = world_forget,
                                                 .assign = on_assign,
-                                                .control = on_control};
+                                                .control = world_control};
         static const struct core_config config = {.lease_ms = 300000, .keep_finished = 100};
 
         field.store = NULL;
@@ -275,28 +243,6 @@ static void connect_agents(void)
 
 /* ---- measuring */
 
-static int64_t cpu_ns(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-        return (x > y) - (x < y);
-}
-
-static void line(const char *what, const char *which, uint64_t n, double value, const char *unit,
-                 const char *better)
-{
-        printf("%s_%s_%" PRIu64 " %.6g %s %s\n", what, which, n, value, unit, better);
-        fflush(stdout);
-}
-
 static void fill(uint64_t queued, unsigned owners)
 {
         field.owners = owners;
@@ -328,9 +274,7 @@ static void bench_core(const char *what, uint64_t queued, unsigned owners)
                 end_and_submit();
         }
         line(what, "per_s", queued, (double)field.assigned * 1e9 / (double)all, "/s", "higher");
-        qsort(took, AGENTS, sizeof(*took), by_value);
-        const size_t p99 = AGENTS * 99 / 100;
-        line(what, "offer_p99_us", queued, (double)took[p99] / 1000, "us", "lower");
+        line(what, "offer_p99_us", queued, p99_us(took, AGENTS), "us", "lower");
         stop();
         free(took);
 }

@@ -1,0 +1,156 @@
+#include "core/profile.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+#define ALIKE 1.5 /* times as much */
+
+struct profile *profile_ref(struct profile *p)
+{
+        p->refs++;
+        return p;
+}
+
+void profile_unref(struct profile *p)
+{
+        if (p && --p->refs == 0)
+                free(p);
+}
+
+/* What the agent measured of one store; what it did not is taken to be ordinary. */
+static struct profile_link link_of(const struct agent_data *d, size_t store)
+{
+        struct link l = d && store < d->link_count ? d->links[store] : (struct link){0};
+        double rate = (double)(l.bytes_per_s ? l.bytes_per_s : COST_BYTES_PER_S);
+
+        return (struct profile_link){.latency_us = (double)(l.measured_ms ? l.latency_us : COST_LATENCY_US),
+                                     .bytes_per_s = rate,
+                                     .bytes_per_s_out = l.bytes_per_s_out ? (double)l.bytes_per_s_out : rate};
+}
+
+static double times(double a, double b)
+{
+        return a > b ? a / b : b / a;
+}
+
+static double slowness_apart(const struct profile *p, const struct queue *q)
+{
+        double x = times(p->slowness, estimate_slowness(q));
+
+        return x * x * x;
+}
+
+static double larger(double a, double b)
+{
+        return a > b ? a : b;
+}
+
+/* How far the queue is from a profile: 1 is the same, over ALIKE another one. */
+static double apart(const struct core *c, const struct profile *p, const struct queue *q)
+{
+        double most = slowness_apart(p, q), price = q->price > 0 ? q->price : 0;
+
+        if (p->link_count != c->sites.store_count + 1)
+                return INFINITY;
+        if (times(p->price + 1e-9, price + 1e-9) > 1.01)
+                most += 1000;
+        for (size_t i = 0; i < p->link_count && most < INFINITY; i++) {
+                struct profile_link l = link_of(q->agent->data, i);
+
+                most = larger(most, times(p->links[i].latency_us + 2000, l.latency_us + 2000));
+                most = larger(most, times(p->links[i].bytes_per_s, l.bytes_per_s));
+                most = larger(most, times(p->links[i].bytes_per_s_out, l.bytes_per_s_out));
+        }
+        return most;
+}
+
+/* Its word counts as much as that of each of the others. */
+static void blend(double *mean, double value, const struct profile *p)
+{
+        *mean += (value - *mean) / p->users;
+}
+
+static void add_word(struct profile *p, const struct queue *q)
+{
+        blend(&p->slowness, estimate_slowness(q), p);
+        blend(&p->price, q->price > 0 ? q->price : 0, p);
+        for (size_t i = 0; i < p->link_count; i++) {
+                struct profile_link l = link_of(q->agent->data, i);
+
+                blend(&p->links[i].latency_us, l.latency_us, p);
+                blend(&p->links[i].bytes_per_s, l.bytes_per_s, p);
+                blend(&p->links[i].bytes_per_s_out, l.bytes_per_s_out, p);
+        }
+}
+
+static struct profile *profile_new(struct core *c)
+{
+        size_t n = c->sites.store_count + 1;
+        struct profile *p = mem_zalloc(sizeof(*p) + n * sizeof(p->links[0]));
+
+        p->link_count = n;
+        MEM_GROW(c->profiles, c->profile_cap, c->profile_count + 1);
+        c->profiles[c->profile_count++] = profile_ref(p);
+        return p;
+}
+
+static struct profile *nearest(struct core *c, const struct queue *q)
+{
+        double least = INFINITY;
+        struct profile *found = NULL;
+
+        for (unsigned i = 0; i < c->profile_count; i++) {
+                double x = apart(c, c->profiles[i], q);
+
+                if (x < least) {
+                        least = x;
+                        found = c->profiles[i];
+                }
+        }
+        return found && (least <= ALIKE || c->profile_count >= PROFILES_MAX) ? found : profile_new(c);
+}
+
+void profile_leave(struct core *c, struct queue *q)
+{
+        struct profile *p = q->profile;
+
+        if (!p)
+                return;
+        q->profile = NULL;
+        if (--p->users == 0)
+                for (unsigned i = 0; i < c->profile_count; i++)
+                        if (c->profiles[i] == p) {
+                                c->profiles[i] = c->profiles[--c->profile_count];
+                                p->refs--; /* the list's; the queue has one */
+                                break;
+                        }
+        profile_unref(p);
+}
+
+void profile_update(struct core *c, struct queue *q)
+{
+        struct profile *p = q->profile;
+
+        if (c->config.shadow)
+                return;
+        if (!p || apart(c, p, q) > ALIKE) {
+                profile_leave(c, q);
+                p = nearest(c, q);
+                q->profile = profile_ref(p);
+                p->users++;
+                index_queue_moved(c, q);
+        }
+        add_word(p, q);
+}
+
+void profile_update_slowness(struct core *c, struct queue *q)
+{
+        if (!q->profile)
+                return;
+        if (slowness_apart(q->profile, q) > ALIKE)
+                profile_update(c, q);
+        else
+                blend(&q->profile->slowness, estimate_slowness(q), q->profile);
+}
