@@ -54,14 +54,19 @@ def test_expected_starts_and_ends(sim, hurry):
 
 @pytest.mark.parametrize("name,every", [("1000genome-2ch", "1m"), ("srasearch-10a", "0"), ("epigenomics-1seq", "0")])
 def test_real_workflows(sim, name, every):
-    """The same on real workflows, that share what they read."""
-    by = compare(sim, os.path.join(DATA, "workflows", name + ".json"), "--copies", 10, "--every", every, "--agents", 8,
-                 "--cpus", 8, "--near", "200M", "--far", "20M", "--compare", "cost,blind")
-    cost, blind = by["cost"], by["blind"]
-    assert cost["bytes_moved"] < blind["bytes_moved"]
-    assert cost["bytes_far"] < blind["bytes_far"]
-    assert cost["turnaround_s"]["mean"] < blind["turnaround_s"]["mean"]
-    assert cost["makespan_s"] < blind["makespan_s"]
+    """The same on real workflows, that share what they read: over several sizes, since one run is a matter of luck."""
+    total = {"cost": dict.fromkeys(("moved", "far", "turnaround", "makespan"), 0)}
+    total["blind"] = dict(total["cost"])
+    for copies in (6, 8, 10, 12):
+        by = compare(sim, os.path.join(DATA, "workflows", name + ".json"), "--copies", copies, "--every", every, "--agents", 8,
+                     "--cpus", 8, "--near", "200M", "--far", "20M", "--compare", "cost,blind")
+        for policy, sums in total.items():
+            sums["moved"] += by[policy]["bytes_moved"]
+            sums["far"] += by[policy]["bytes_far"]
+            sums["turnaround"] += by[policy]["turnaround_s"]["mean"]
+            sums["makespan"] += by[policy]["makespan_s"]
+    for what, cost in total["cost"].items():
+        assert cost < total["blind"][what], what
 
 
 def test_a_seed_is_the_same_run(sim):
