@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/gang.h"
 #include "core/give.h"
 #include "core/leave.h"
 
@@ -85,6 +86,8 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
                 j->queue->running += runs ? 1 : (uint32_t)-1;
         }
         if (had && !has) {
+                j->set_size = 0;
+                j->set_goes = false;
                 claim_end(c, j, at_ms);
                 queue_detach(j->queue, j);
                 j->request->active--;
@@ -193,6 +196,8 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
                         c->config.classes_max);
         if (!result && c->submitting)
                 result = label_refuse(c, r, err);
+        if (!result && c->submitting)
+                result = gang_refuse(c, r, err);
         if (!result) {
                 request_idle_add(c, r, &all);
         } else {
@@ -260,6 +265,24 @@ static int apply_filled(struct request *r, const struct event *e, struct err *er
                 free(j->filled);
                 j->filled = mem_dup(e->values.p, e->values.n);
                 j->filled_n = e->values.n;
+        }
+        return 0;
+}
+
+static int apply_set(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || j->fence != e->fence || (e->type == EVENT_GO && j->set_size == 0))
+                        return damaged(err, e, "no such attempt");
+                if (e->type == EVENT_GO) {
+                        j->set_goes = true;
+                        log_job(j, e, j->queue);
+                        continue;
+                }
+                j->set_first = (uint32_t)(e->value >> 32);
+                j->set_size = (uint32_t)e->value;
         }
         return 0;
 }
@@ -489,6 +512,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         switch (e->type) {
         case EVENT_MATCHED: return apply_matched(c, r, e, err);
         case EVENT_FILLED: return apply_filled(r, e, err);
+        case EVENT_SET:
+        case EVENT_GO: return apply_set(r, e, err);
         case EVENT_ACCEPTED:
         case EVENT_REFUSED:
         case EVENT_STARTED:
@@ -540,6 +565,7 @@ int core_emit(struct core *c, struct event *e, struct err *err)
         }
         c->world.event(c->world.arg, e);
         leave_look(c, e);
+        gang_event(c, e);
         return 0;
 }
 

@@ -20,6 +20,7 @@
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(Modules) X(CondaEnv) X(DataLabels)\
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
+        X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
         X(RerunOnLost)                                                                                     \
         /* a job, as it goes */                                                                             \
@@ -29,7 +30,7 @@
         X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) X(HoldReason) X(HoldReasonCode)                     \
         X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
         X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs)       \
-        X(DroverUuid) X(CumulativeSuspensionTime)                                                           \
+        X(DroverUuid) X(DroverSet) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
         /* a place */                                                                                       \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "core/claim.h"
+#include "core/gang.h"
 #include "core/reserve.h"
 
 static char sentence[256];
@@ -166,5 +167,7 @@ const char *core_check(struct core *c)
         bad = claim_invariant(c);
         if (!bad)
                 bad = data_invariant(c);
+        if (!bad)
+                bad = gang_invariant(c);
         return bad ? bad : check_classes(c);
 }

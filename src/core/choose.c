@@ -83,10 +83,8 @@ struct candidate choose_worth(struct core *c, const struct class *k, struct queu
         };
 }
 
-static int better(const void *x, const void *y)
+int choose_better(const struct candidate *a, const struct candidate *b)
 {
-        const struct candidate *a = x, *b = y;
-
         if (a->rank != b->rank)
                 return a->rank > b->rank ? -1 : 1;
         if (a->cost != b->cost)
@@ -95,6 +93,11 @@ static int better(const void *x, const void *y)
                 return a->queue->cpus > b->queue->cpus ? -1 : 1;
         return (a->queue->index.serial > b->queue->index.serial) -
                (a->queue->index.serial < b->queue->index.serial);
+}
+
+static int better(const void *x, const void *y)
+{
+        return choose_better(x, y);
 }
 
 void choose_sort(struct candidate *found, size_t count)

@@ -12,6 +12,7 @@
 #include "classad/print.h"
 #include "core/claim.h"
 #include "core/deferral.h"
+#include "core/gang.h"
 #include "core/order.h"
 #include "core/reserve.h"
 
@@ -83,7 +84,11 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->QOS,
                                 a->AllowedExecuteDuration,
                                 a->DeferralTime,
-                                a->DeferralWindow};
+                                a->DeferralWindow,
+                                a->SetSize,
+                                a->SetWithin,
+                                a->SetGroupBy,
+                                a->WantParallelSchedulingGroups};
         const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
@@ -249,6 +254,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
                 k->lease_ms *= 1000;
         claim_class_init(c, k);
         deferral_class_init(c, k);
+        gang_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         index_class_add(c, k);
         return k;
@@ -263,6 +269,7 @@ void class_unref(struct core *c, struct class *k)
         map_take(c->classes, str_of(k->key));
         claim_class_deinit(c, k);
         deferral_class_deinit(c, k);
+        gang_class_deinit(c, k);
         ad_free(k->ad);
         template_unref(c, k->template);
         heap_deinit(&k->buckets);
@@ -293,6 +300,8 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 order_class_ready(c, k);
                 reserve_class_ready(c, k);
         }
+        if (gang_class(k))
+                class_look_again(c, k); /* a set may be whole now */
         order_class_changed(c, k);
 }
 

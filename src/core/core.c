@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/gang.h"
 #include "core/leave.h"
 #include "core/qos.h"
 #include "core/reserve.h"
@@ -35,6 +36,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.classes_max = 1000;
         if (!c->config.better_wait_ms)
                 c->config.better_wait_ms = 300000;
+        if (!c->config.set_wait_ms)
+                c->config.set_wait_ms = 30000;
         c->symbols = symbols_new();
         attributes_intern(&c->attr, c->symbols);
         eval_init(&c->eval, 0, config->seed);
@@ -65,6 +68,7 @@ void core_free(struct core *c)
         index_free(c->index);
         eta_free(c->eta);
         reserve_deinit(c);
+        gang_deinit(c);
         agents_free(c);
         free(c->dirty);
         free(c->changed);
@@ -103,8 +107,10 @@ static int try_late(struct core *c, const struct submission *s, struct err *err)
 
         for (size_t i = 0; i < s->part_count; i++) {
                 const struct submission_part *from = &s->parts[i];
-                struct part p = {
-                        .first = (uint32_t)first, .rows = from->rows, .steps = (uint32_t)from->steps};
+                struct part p = {.first = (uint32_t)first,
+                                 .count = (uint32_t)(from->rows * from->steps),
+                                 .rows = from->rows,
+                                 .steps = (uint32_t)from->steps};
                 uint32_t start = 0;
                 int e;
 
@@ -155,7 +161,10 @@ static int check(struct core *c, const struct submission *s, struct err *err)
                 r = template_get(c, &s->parts[i], &t, err);
                 if (r)
                         return r;
+                r = gang_check(c, t, s->parts[i].rows * s->parts[i].steps, err);
                 template_unref(c, t);
+                if (r)
+                        return r;
         }
         return try_late(c, s, err);
 }
@@ -368,10 +377,32 @@ static uint64_t act_priority(struct core *c, struct request *r, const struct cor
         return n;
 }
 
+static uint64_t act(struct core *c, struct request *r, const struct core_command *cmd)
+{
+        struct set held = {0};
+        uint64_t n = 0;
+
+        switch (cmd->action) {
+        case CORE_ACT_HOLD:
+        case CORE_ACT_REMOVE: n = act_stop(c, r, cmd); break;
+        case CORE_ACT_RELEASE:
+                waiting_members(r, cmd->members, true, false, &held);
+                n = emit_for(c, cmd, EVENT_RELEASED, 0, &held);
+                set_deinit(&held);
+                break;
+        case CORE_ACT_VACATE:
+        case CORE_ACT_SUSPEND:
+        case CORE_ACT_RESUME: n = act_attempts(c, r, cmd); break;
+        case CORE_ACT_PRIORITY: n = act_priority(c, r, cmd); break;
+        }
+        return n;
+}
+
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err)
 {
         struct request *r = request_find(c, cmd->request);
-        struct set held = {0};
+        struct core_command whole = *cmd;
+        struct set widened = {0};
 
         *ret_affected = 0;
         if (!r)
@@ -384,18 +415,11 @@ int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affec
                 return err_set(err, CORE_UNKNOWN, "request %llu has only the jobs %llu.0 to %llu.%u",
                                (unsigned long long)r->id, (unsigned long long)r->id,
                                (unsigned long long)r->id, r->count - 1);
-        switch (cmd->action) {
-        case CORE_ACT_HOLD:
-        case CORE_ACT_REMOVE: *ret_affected = act_stop(c, r, cmd); break;
-        case CORE_ACT_RELEASE:
-                waiting_members(r, cmd->members, true, false, &held);
-                *ret_affected = emit_for(c, cmd, EVENT_RELEASED, 0, &held);
-                set_deinit(&held);
-                break;
-        case CORE_ACT_VACATE:
-        case CORE_ACT_SUSPEND:
-        case CORE_ACT_RESUME: *ret_affected = act_attempts(c, r, cmd); break;
-        case CORE_ACT_PRIORITY: *ret_affected = act_priority(c, r, cmd); break;
+        if (r->has_sets && cmd->members) {
+                gang_widen(r, cmd->members, &widened);
+                whole.members = &widened;
         }
+        *ret_affected = act(c, r, &whole);
+        set_deinit(&widened);
         return 0;
 }

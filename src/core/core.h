@@ -70,6 +70,9 @@ struct core_assignment {
         const struct set *members;
         uint64_t lease_ms;
         struct str values; /* what the place fills in, packed: see fill.h */
+        /* Of a set's members: they wait for the world's go. */
+        uint32_t set_first, set_size; /* its members are [first, first + size); size 0: no set */
+        struct str set_machines; /* their machines in that order, commas between; empty: too long to say */
 };
 /* A row for history. Borrowed during the call. */
 struct core_finished {
@@ -97,6 +100,9 @@ struct core_world {
         int (*load)(void *arg, uint64_t request, struct buf *ret, struct err *err);
         /* May be NULL: an event of the log has been applied (core_replay). */
         void (*replayed)(void *arg, const struct event *e);
+        /* May be NULL where there are no sets: these, which wait for it, may start. Said again whenever the
+         * agent may not have heard. */
+        void (*go)(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members);
 };
 
 /* How a place is chosen for a job. All but the first are there to be compared with it. */
@@ -130,6 +136,7 @@ struct core_config {
         struct order_weights weights;
         int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
                                      never */
+        int64_t set_wait_ms;      /* all members of a set have accepted by then, or all are freed; 0: 30 s */
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
         bool check_choices;     /* every place that is chosen is compared with all others, for core_check */
@@ -374,6 +381,30 @@ struct core_change {
  * those that would help at most queues come first. 0, CORE_UNKNOWN. */
 int core_why_changes(struct core *c, uint64_t request, uint32_t member,
                      void (*fn)(void *arg, const struct core_change *change), void *arg);
+
+/* The set that a job starts together with, see gang.h. */
+enum core_set_within { CORE_SET_ANYWHERE, CORE_SET_GROUP, CORE_SET_NODE };
+enum core_set_state {
+        CORE_SET_WAITS,   /* for places */
+        CORE_SET_BLOCKED, /* `member` of it is held, or has not stopped yet */
+        CORE_SET_MATCHED, /* it has places, and waits until all members were accepted */
+        CORE_SET_STARTED,
+};
+struct core_set {
+        uint32_t first, size; /* its members; the job's node is its own number less `first` */
+        uint32_t left;        /* of them, not ended */
+        enum core_set_within within;
+        struct str group_by; /* CORE_SET_GROUP: the attribute that makes queues a group */
+        enum core_set_state state;
+        uint32_t member;        /* BLOCKED: who keeps it */
+        enum job_state blocked; /* and how */
+        /* WAITS: */
+        uint64_t places;      /* for members, now and at once, in one node or group or all together */
+        uint64_t places_ever; /* if nothing else ran; 0: no place would take a single member */
+        char where[128];      /* the node or group that has them; empty: none, or anywhere */
+};
+int core_job_set(struct core *c, uint64_t request, uint32_t member,
+                 struct core_set *ret); /* 0; CORE_UNKNOWN: it is in none, or has ended */
 
 /* Pools of units that running jobs draw on. */
 struct core_limit {

@@ -41,6 +41,8 @@ static const struct {
         [EVENT_FILED] = {"filed", F_MEMBERS},
         [EVENT_PURGED] = {"purged", 0},
         [EVENT_FILLED] = {"filled", F_MEMBERS | F_FENCE | F_VALUES},
+        [EVENT_SET] = {"set", F_MEMBERS | F_FENCE | F_VALUE},
+        [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
 };

@@ -23,10 +23,13 @@ enum event_type {
         EVENT_VACATING, /* the agent was told to stop; `next` is where it goes then */
         EVENT_SUSPENDED,
         EVENT_RESUMED,
-        EVENT_PRIORITY,           /* members have priority `value` now */
-        EVENT_FILED,              /* members that ended without a record are in history now; left ones left */
-        EVENT_PURGED,             /* the request is forgotten; history keeps it */
-        EVENT_FILLED,             /* what the place filled in for members that it was just given: `values` */
+        EVENT_PRIORITY, /* members have priority `value` now */
+        EVENT_FILED,    /* members that ended without a record are in history now; left ones left */
+        EVENT_PURGED,   /* the request is forgotten; history keeps it */
+        EVENT_FILLED,   /* what the place filled in for members that it was just given: `values` */
+        EVENT_SET = 40, /* members, just matched, start together: none before EVENT_GO; `value` is their
+                           set, see gang.h */
+        EVENT_GO = 41,  /* all members of a set were accepted: they may start */
         EVENT_LEASE_ENDED = 45,   /* the submitter was not heard of: what is left is removed */
         EVENT_RESULTS_TAKEN = 46, /* it has the results of these members */
         EVENT_TYPES

@@ -2,6 +2,8 @@
  * event and one assignment. */
 #include "core/give.h"
 
+#include <assert.h>
+
 #include "classad/match.h"
 #include "core/better.h"
 #include "core/choose.h"
@@ -26,15 +28,16 @@ struct group {
         struct bucket *bucket;
         struct queue *queue;
         struct set members;
-        uint64_t most;       /* so many at most */
-        uint32_t fence;      /* of all of them */
-        struct need need;    /* of each of them */
-        struct draws *draws; /* likewise */
-        uint64_t fresh;      /* of them, those that were never given before */
-        unsigned tries;      /* members that the queue did not want */
-        struct buf values;   /* that the place fills in, of each of them */
-        bool same_values;    /* and of all others */
-        struct set unfilled; /* members for which it has no value of the reference `missing` */
+        uint64_t most;              /* so many at most */
+        uint32_t fence;             /* of all of them */
+        struct need need;           /* of each of them */
+        struct draws *draws;        /* likewise */
+        uint64_t fresh;             /* of them, those that were never given before */
+        unsigned tries;             /* members that the queue did not want */
+        struct buf values;          /* that the place fills in, of each of them */
+        bool same_values;           /* and of all others */
+        const struct give_set *set; /* NULL: each member is on its own */
+        struct set unfilled;        /* members for which it has no value of the reference `missing` */
         struct buf missing;
 };
 
@@ -142,7 +145,7 @@ void give_room_made(struct core *c, struct request *r)
 
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
-        uint32_t fence = next_fence(g->bucket->request, member);
+        uint32_t fence = g->set ? g->set->fence : next_fence(g->bucket->request, member);
         bool first = set_count(&g->members) == 0;
         struct need need;
         enum add filled;
@@ -256,6 +259,11 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .lease_ms = (uint64_t)g->class->lease_ms,
                 .values = buf_view(&g->values),
         };
+        if (g->set) {
+                a.set_first = g->set->first;
+                a.set_size = g->set->size;
+                a.set_machines = g->set->machines;
+        }
         struct buf BUF_CLEANUP more = {0};
         struct event e = {
                 .type = EVENT_MATCHED,
@@ -376,4 +384,64 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
                         break;
         }
         return given;
+}
+
+/* ---- of a set */
+
+bool give_wanted(struct core *c, const struct bucket *b, uint32_t member, struct queue *q)
+{
+        const struct part *p = &b->request->parts[b->part];
+        BUF_CLEANUP struct buf text = {0};
+        enum fill_result filled;
+        struct need need;
+
+        if (!member_allowed(c, q, b->request, member))
+                return false;
+        if (!fill_wanted(p))
+                return true;
+        need_of(c, b->class, b->class->ad, q->ad, &need);
+        filled = fill_member(c, b->request, p, member, q, &need, &text);
+        return filled != FILL_MISSING && filled != FILL_MISSING_SAME;
+}
+
+bool give_draws_suffice(struct core *c, const struct class *k, struct queue *const *where, uint64_t n)
+{
+        for (uint64_t i = 0; k->draws_vary && i < n; i++) {
+                struct draws *draws;
+                bool yes;
+
+                if (i > 0 && where[i] == where[i - 1])
+                        continue;
+                if (claim_draws(c, k, where[i], &draws, NULL))
+                        return false;
+                yes = claim_room(k, draws, NULL) >= n;
+                draws_unref(c->limits, draws);
+                if (!yes)
+                        return false;
+        }
+        return true;
+}
+
+void give_members(struct core *c, struct class *k, struct bucket *b, struct queue *q,
+                  const struct set *members, const struct give_set *set)
+{
+        struct set left = {0};
+
+        set_copy(&left, members);
+        while (set_count(&left)) { /* once, unless members are filled in differently */
+                struct group g = {.class = k, .bucket = b, .queue = q, .most = UINT64_MAX, .set = set};
+                int r = claim_draws(c, k, q, &g.draws, NULL);
+
+                SET_FOREACH (&left, m) {
+                        if (r != 0 || group_add(c, &g, (uint32_t)m) == ADD_FULL)
+                                break;
+                }
+                assert(set_count(&g.members) > 0); /* it was asked before */
+                set_remove_all(&left, &g.members);
+                group_hand_out(c, &g);
+                group_deinit(&g);
+                draws_unref(c->limits, g.draws);
+        }
+        set_deinit(&left);
+        eval_reset(&c->eval);
 }

@@ -12,6 +12,19 @@ enum give_what {
 bool give_room(const struct request *r, uint32_t member, uint64_t more);
 /* A job of the request has ended: there is room for another. */
 void give_room_made(struct core *c, struct request *r);
+/* For a set of jobs that start together (gang.h): its members, [first, first + size), get one fence. */
+struct give_set {
+        uint32_t first, size, fence;
+        struct str machines;
+};
+/* Does this queue want this member, by what only one member can be asked about, and has it all that is to be
+ * filled in? */
+bool give_wanted(struct core *c, const struct bucket *b, uint32_t member, struct queue *q);
+/* Are there units for all n members at these queues, where what they draw depends on the place? */
+bool give_draws_suffice(struct core *c, const struct class *k, struct queue *const *where, uint64_t n);
+/* Gives the queue these members of a set, all of which it has room for and wants. */
+void give_members(struct core *c, struct class *k, struct bucket *b, struct queue *q,
+                  const struct set *members, const struct give_set *set);
 /* Gives the queue as many members of the class as it takes now, those whose files it holds first. Returns how
  * many. */
 uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what);

@@ -4,6 +4,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "core/fill.h"
+#include "core/gang.h"
 #include "core/state.h"
 
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max)
@@ -50,6 +51,8 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
                 return number(out, x->request->id);
         if (str_ieqz(name, "Step"))
                 return number(out, at % x->part->steps);
+        if (str_ieqz(name, "Node") && gang_size(x->part) > 0)
+                return number(out, at % gang_size(x->part));
         if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
                 return number(out, at / x->part->steps);
         for (size_t i = 0; i < t->variable_count; i++) {
@@ -158,6 +161,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         struct ad *ad = ad_new(c->symbols);
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         struct str user = str_of(r->owner), name = user;
+        uint32_t first, size;
 
         if (str_find(user, '@') >= 0)
                 name = str_head(user, (size_t)str_find(user, '@'));
@@ -201,6 +205,12 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                         set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
         }
         set_labels(c, ad, r, member);
+        if (gang_of(r, member, &first, &size)) {
+                buf_reset(&text);
+                buf_printf(&text, "%llu.%u-%u", (unsigned long long)r->id, first, first + size - 1);
+                ad_set_string(ad, a->DroverSet, buf_view(&text));
+                ad_set_integer(ad, a->DroverNode, member - first);
+        }
         for (size_t i = 0; i < r->priority_count; i++)
                 if (set_has(&r->priorities[i].members, member))
                         ad_set_integer(ad, a->JobPrio, r->priorities[i].priority);

@@ -10,6 +10,7 @@
 #include "core/better.h"
 #include "core/choose.h"
 #include "core/claim.h"
+#include "core/gang.h"
 #include "core/give.h"
 #include "core/order.h"
 #include "core/places.h"
@@ -185,7 +186,9 @@ static void pair(struct core *c, struct class *k, struct queue *q)
 {
         if (k->met_at == c->offers_new || claim_must_wait(c, k))
                 return;
-        if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
+        if (gang_class(k))
+                gang_place(c, k);
+        else if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
                 class_chooses(c, k);
         else
                 give(c, k, q, GIVE_ANY);
@@ -258,8 +261,10 @@ static void offer_chooses(struct core *c, struct queue *q)
 
 bool core_match(struct core *c)
 {
-        uint64_t until = c->looks + LOOKS_MAX;
+        uint64_t until;
 
+        gang_settle(c);
+        until = c->looks + LOOKS_MAX;
         order_refresh(c);
         while (c->changed_count && c->looks < until) {
                 struct queue *q = next_changed(c);
@@ -275,7 +280,9 @@ bool core_match(struct core *c)
 
                 if (claim_must_wait(c, k))
                         continue;
-                if (choose_class_prefers(c, k))
+                if (gang_class(k))
+                        gang_place(c, k);
+                else if (choose_class_prefers(c, k))
                         class_chooses(c, k);
                 else
                         class_meets_offers(c, k);

@@ -79,6 +79,27 @@ bool need_fits(struct core *c, const struct need *n, const struct queue *q)
         return true;
 }
 
+uint64_t need_count(struct core *c, const struct need *n, const struct queue *q)
+{
+        struct {
+                int64_t needs, has;
+        } of[3 + AMOUNTS_MAX] = {
+                {n->cpus, q->cpus}, {n->memory_mib, q->memory_mib}, {n->disk_kib, q->disk_kib}};
+        uint64_t count = UINT64_MAX;
+
+        for (unsigned i = 0; i < n->more.count; i++) {
+                of[3 + i].needs = n->more.v[i].n;
+                of[3 + i].has = free_of(c, q, n->more.v[i].name);
+        }
+        for (unsigned i = 0; i < 3 + n->more.count; i++) {
+                uint64_t fits = of[i].has > 0 && of[i].needs > 0 ? (uint64_t)(of[i].has / of[i].needs) : 0;
+
+                if (of[i].needs > 0 && fits < count)
+                        count = fits;
+        }
+        return count;
+}
+
 void need_take(struct core *c, const struct need *n, struct queue *q)
 {
         q->cpus -= n->cpus;

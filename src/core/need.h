@@ -16,6 +16,8 @@ void need_of(struct core *c, const struct class *k, const struct ad *job, const 
              struct need *ret);
 bool need_same(const struct need *a, const struct need *b);
 bool need_fits(struct core *c, const struct need *n, const struct queue *q);
+/* So many of them fit at once; UINT64_MAX: it needs nothing. */
+uint64_t need_count(struct core *c, const struct need *n, const struct queue *q);
 /* One job's worth less in the queue; its ad says so. */
 void need_take(struct core *c, const struct need *n, struct queue *q);
 

@@ -91,7 +91,8 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
         const struct part *p = request_part(r, j->member, NULL);
         struct str told = str_of(j->hold_reason);
 
-        if (j->state == JOB_VACATING && (res->outcome != CORE_EXITED || j->goal == JOB_REMOVED)) {
+        if (j->state == JOB_VACATING &&
+            (res->outcome != CORE_EXITED || j->goal == JOB_REMOVED || j->goal == JOB_COMPLETED)) {
                 say(d, j->goal, j->hold_code, j->hold_subcode, told);
                 return;
         }

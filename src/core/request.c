@@ -118,6 +118,7 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 p->template->late_class = class_is_per_member(c, p->template);
                 r->periodic |= p->template->periodic_policy;
                 r->leaves |= p->template->leaves;
+                r->has_sets |= p->template->gang.size != 0;
                 first += p->count;
         }
         request_data_load(c, r);

@@ -64,6 +64,11 @@ static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_
                 }
 }
 
+void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib)
+{
+        free_at(c, q, INT64_MIN, ret_cpus, ret_memory_mib);
+}
+
 /* When the queue will have room for this. INT64_MAX: never. */
 static int64_t room_ms(struct core *c, const struct queue *q, const struct need *need)
 {
@@ -101,7 +106,8 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
                 return true;
         free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         if (cpus < need->cpus || memory_mib < need->memory_mib)
-                return false; /* it would not start at once: what a queue takes ahead of its turn is no room */
+                return false; /* it would not start at once: what a queue takes ahead of its turn is no room
+                               */
         if (r->class == k)
                 return true;
         b = class_first_bucket(k);
@@ -163,8 +169,8 @@ void reserve_class_gone(struct core *c, struct class *k)
 
 static bool is_hungry(struct core *c, const struct class *k)
 {
-        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) && k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 &&
-               !k->draws_bad;
+        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) &&
+               k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 && !k->draws_bad;
 }
 
 /* Of the hungry classes the one that is next in the order; NULL: there is none. */
@@ -204,9 +210,9 @@ static bool could_have_been(struct core *c, const struct class *k, const struct 
 {
         struct order_mark mark = order_mark_of(k);
 
-        if (q->reserved || !q->passed.account || !q->agent->connected || !q->ad || !queue_allows_owner(q, k->owner) ||
-            (k->labels & ~q->agent->cleared) || c->now_ms - q->passed_ms > after_ms(c) ||
-            !order_mark_before(&mark, &q->passed))
+        if (q->reserved || !q->passed.account || !q->agent->connected || !q->ad ||
+            !queue_allows_owner(q, k->owner) || (k->labels & ~q->agent->cleared) ||
+            c->now_ms - q->passed_ms > after_ms(c) || !order_mark_before(&mark, &q->passed))
                 return false;
         need_of(c, k, k->ad, q->ad, &ret->need);
         ret->start_ms = room_ms(c, q, &ret->need);

@@ -26,6 +26,9 @@ struct reservation {
 
 /* May a job of this class that needs so much be given to this queue now? */
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
+/* What the queue has and no attempt holds: what it would take ahead of its turn is not in it. INT64_MAX: it
+ * does not say how much it has. */
+void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib);
 /* The class is about to be given something at this queue. */
 void reserve_given(struct core *c, struct class *k, struct queue *q);
 /* What it was given it was not given after all: it waits since when it waited before. */

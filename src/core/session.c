@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/gang.h"
 #include "core/need.h"
 #include "core/reserve.h"
 
@@ -31,6 +32,7 @@ void core_agent_away(struct core *c, const char *agent)
         c->lease_due_ms = 0; /* of eager jobs there it ends sooner now */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);
+        gang_agent_away(c, a);
 }
 
 void core_renew(struct core *c, const char *agent)
@@ -106,6 +108,7 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                 struct set mine = {0}, other = {0};
 
                 sift(c, agent, &has[i], &mine, &other);
+                gang_inventory(c, agent, &has[i], &mine);
                 if (set_count(&other))
                         stale(arg, has[i].request, has[i].fence, &other);
                 set_deinit(&mine);

@@ -13,6 +13,10 @@
 
 #define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
+/* Of a job's flags, besides 1 to 32. */
+#define FLAG_SET  0x4000u
+#define FLAG_GOES 0x8000u
+
 /* ---- writing */
 
 struct writer {
@@ -57,7 +61,8 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_i64(w->out, times[i]);
         pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
                                  (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u) |
-                                 (j->more ? 32u : 0u));
+                                 (j->more ? 32u : 0u) | (j->set_size ? FLAG_SET : 0u) |
+                                 (j->set_goes ? FLAG_GOES : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -80,6 +85,10 @@ static void put_job(struct writer *w, const struct job *j)
         if (j->bytes_in || j->bytes_out) {
                 pack_u64(w->out, j->bytes_in);
                 pack_u64(w->out, j->bytes_out);
+        }
+        if (j->set_size) {
+                pack_u64(w->out, j->set_first);
+                pack_u64(w->out, j->set_size);
         }
 }
 
@@ -257,7 +266,7 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 63);
+        flags = unpack_max(u, 63 | FLAG_SET | FLAG_GOES);
         if (j->state == JOB_COMPLETED || j->state == JOB_REMOVED)
                 leave_stay(r->core, req, j);
         j->ended = flags & 1;
@@ -290,6 +299,11 @@ static void get_job(struct reader *r, struct request *req)
                 j->bytes_in = unpack_u64(u);
                 j->bytes_out = unpack_u64(u);
         }
+        if (flags & FLAG_SET) {
+                j->set_first = (uint32_t)unpack_max(u, UINT32_MAX);
+                j->set_size = (uint32_t)unpack_max(u, UINT32_MAX);
+        }
+        j->set_goes = flags & FLAG_GOES;
 }
 
 static void get_groups(struct reader *r, struct request *req)

@@ -67,11 +67,13 @@ struct job {
         uint64_t memory_peak_bytes;
         uint64_t bytes_in, bytes_out; /* copied to and from it, in all its runs */
         struct queue *last_queue;
-        struct draws *draws;     /* of the attempt: units of limits; NULL: none */
-        struct account *account; /* that the attempt is charged to; NULL: none */
-        int64_t rate;            /* at which, in thousandths of a processor */
-        bool claims;             /* all of this is counted */
-        bool accepted;           /* the agent knows of the attempt: its offers count it */
+        struct draws *draws;          /* of the attempt: units of limits; NULL: none */
+        struct account *account;      /* that the attempt is charged to; NULL: none */
+        int64_t rate;                 /* at which, in thousandths of a processor */
+        uint32_t set_first, set_size; /* of the attempt's set (gang.h); size 0: it has none */
+        bool set_goes;                /* it may start */
+        bool claims;                  /* all of this is counted */
+        bool accepted;                /* the agent knows of the attempt: its offers count it */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
@@ -153,10 +155,10 @@ struct request {
         struct submission_file *spooled;
         size_t spooled_count;
         char *spooled_names;
-        struct request *next, *prev; /* by id */
-        bool periodic, leaves;       /* some template has such policies, or a LeaveJobInQueue */
-        struct limit *user, *queued; /* the owner's; NULL in a shadow */
-        uint64_t queued_count;       /* members that have not ended, as counted there */
+        struct request *next, *prev;     /* by id */
+        bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
+        struct limit *user, *queued;     /* the owner's; NULL in a shadow */
+        uint64_t queued_count;           /* members that have not ended, as counted there */
         struct hop hop;
 };
 
@@ -203,6 +205,8 @@ struct class
         int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
         bool asleep;                      /* its time has not come yet */
         bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
+        struct class *gang_next, *gang_prev; /* of those whose members come in sets */
+        int64_t gang_due_ms;                 /* its sets are not looked for places before; 0: now */
 };
 
 /* A countable resource of which a job was given some; of others the queue's ad says how many it has. */
@@ -300,7 +304,10 @@ struct core {
         struct limits *limits;
         struct limit *some_limit; /* in its line: classes whose limits depend on the place */
         struct shares *shares;
-        struct map *qualities; /* of service, by name */
+        struct map *qualities;      /* of service, by name */
+        struct idmap *gangs;        /* sets that wait for Go → since when; NULL: none */
+        struct idmap *gang_todo;    /* sets of which something has changed, see gang.c; NULL: none */
+        struct class *gang_classes; /* whose members come in sets */
         struct reservation *reservations;
         uint32_t reservation_count;
         int64_t reserve_due_ms;

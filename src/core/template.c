@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/fill.h"
+#include "core/gang.h"
 #include "core/state.h"
 
 static void make_key(struct buf *out, const struct submission_part *p)
@@ -121,6 +122,7 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         estimate_read(c, t);
         t->rerun_eager =
                 eval_string(&c->eval, t->ad, NULL, c->attr.RerunOnLost, &rerun) && str_ieqz(rerun, "eager");
+        gang_rule_read(c, t);
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, c->attr.JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;

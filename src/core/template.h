@@ -12,6 +12,14 @@ struct template_late {
         symbol name;
         struct str text; /* owned */
 };
+/* Jobs of a part that start together, in consecutive groups (gang.h). */
+enum gang_within { GANG_ANYWHERE, GANG_GROUP, GANG_NODE }; /* as core_set_within */
+struct gang_rule {
+        int64_t size; /* members of a set; 0: each job is on its own, -1: all of the part are one set */
+        enum gang_within within;
+        symbol by;       /* GANG_GROUP: queues with the same value of this attribute are a group */
+        bool first_ends; /* when the first member ends, the set is over */
+};
 struct template
 {
         struct str key; /* owned: what makes two templates the same */
@@ -35,7 +43,8 @@ struct template
         int64_t cpus;                    /* what it asks for, if that is a number; else 1 */
         double price_weight;
         bool rerun_eager; /* a lost attempt is run again before its lease has ended */
-        bool late_class;  /* a late attribute matters for matching: members are classed one by one */
+        struct gang_rule gang;
+        bool late_class; /* a late attribute matters for matching: members are classed one by one */
 };
 
 /* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which

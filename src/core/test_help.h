@@ -41,6 +41,15 @@ static inline void bare_control(void *arg, const char *agent, enum core_control 
 {
         (void)arg, (void)agent, (void)what, (void)request, (void)fence, (void)members;
 }
+static struct buf bare_went; /* "go n1 1 0-1 fence 3\n" */
+static inline void bare_go(void *arg, const char *agent, uint64_t request, uint32_t fence,
+                           const struct set *members)
+{
+        (void)arg;
+        buf_printf(&bare_went, "go %s %llu ", agent, (unsigned long long)request);
+        set_print(&bare_went, members);
+        buf_printf(&bare_went, " fence %u\n", fence);
+}
 static inline int bare_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
 {
         (void)arg, (void)request, (void)ret;
@@ -49,9 +58,9 @@ static inline int bare_load(void *arg, uint64_t request, struct buf *ret, struct
 
 static inline int bare_core(void **state)
 {
-        static const struct core_world world = {NULL,         bare_event,  bare_history,
-                                                bare_keep,    bare_forget, bare_assign,
-                                                bare_control, bare_load,   NULL};
+        static const struct core_world world = {NULL,        bare_event,  bare_history, bare_keep,
+                                                bare_forget, bare_assign, bare_control, bare_load,
+                                                NULL,        bare_go};
         static const struct core_config config = {.lease_ms = 86400000};
 
         *state = core_new(&config, &world);
@@ -62,6 +71,7 @@ static inline int bare_core_free(void **state)
 {
         core_free(*state);
         buf_deinit(&bare_assigned);
+        buf_deinit(&bare_went);
         return 0;
 }
 

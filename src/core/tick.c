@@ -2,6 +2,7 @@
  */
 #include "core/better.h"
 #include "core/deferral.h"
+#include "core/gang.h"
 #include "core/leave.h"
 #include "core/reserve.h"
 #include "core/state.h"
@@ -57,7 +58,7 @@ static void forget_old(struct core *c)
 int64_t core_tick(struct core *c)
 {
         int64_t wait = leases_end(c), better = better_tick(c), eta = eta_tick(c), deferred = deferral_tick(c),
-                reserve = reserve_step(c), hops = hops_tick(c), left = leave_tick(c);
+                reserve = reserve_step(c), hops = hops_tick(c), left = leave_tick(c), gang = gang_tick(c);
 
         if (better < wait)
                 wait = better;
@@ -72,6 +73,8 @@ int64_t core_tick(struct core *c)
                 wait = reserve;
         if (hops < wait)
                 wait = hops;
+        if (gang < wait)
+                wait = gang;
         if (history_file_slice(c))
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))
@@ -101,4 +104,5 @@ void core_ready(struct core *c)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
         hops_ready(c);
         c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
+        gang_ready(c);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/game_state.h"
 
@@ -18,13 +19,18 @@ static void on_leave(void *arg, struct sim_action *a)
 {
         struct game *g = arg;
         const struct game_agent *to = game_agent_named(g, a->agent);
+        int64_t at;
 
         if (!to->connected || to->session != a->session) {
                 sim_action_deinit(a); /* the connection that it was meant for is gone */
                 return;
         }
+        at = sim_world_now(g->world) + game_below(g, 20);
+        for (size_t i = 0; i < g->mail_count; i++) /* one connection: nothing overtakes */
+                if (strcmp(g->mail[i].action.agent, a->agent) == 0 && g->mail[i].at > at)
+                        at = g->mail[i].at;
         MEM_GROW(g->mail, g->mail_cap, g->mail_count + 1);
-        g->mail[g->mail_count++] = (struct message){sim_world_now(g->world) + game_below(g, 20), *a};
+        g->mail[g->mail_count++] = (struct message){at, *a};
 }
 
 const char *game_file_url(unsigned file, char room[32])
@@ -165,6 +171,7 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .keep_finished = 1000000,
                                                          .share = {.half_life_ms = 5000},
                                                          .reserve_after_ms = 400,
+                                                         .set_wait_ms = 1000,
                                                          .check_choices = true},
                                                 .start_ms = 1000000,
                                                 .strict = true};

@@ -96,7 +96,8 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
                             .lease_ms = (int64_t)as->lease_ms,
                             .lease_ends = a->renewed + (int64_t)as->lease_ms,
                             .ends = now + 1 + game_below(g, game_chance(g, 10) ? 5000 : 300),
-                            .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0};
+                            .exit_code = game_chance(g, 15) ? 1 + (int)game_below(g, 3) : 0,
+                            .waits = as->set_size > 0};
         struct ad *ad = core_job_ad(core, as->request, member);
         struct game_queue *q;
 
@@ -130,9 +131,9 @@ static void offer(struct game *g, struct game_agent *a, unsigned queue)
 
         snprintf(ad, sizeof(ad),
                  "[ Cpus = %u; Memory = %u; Disk = 1000000; TotalCpus = %u; TotalMemory = %u; Speed = %u; "
-                 "Requirements = TARGET.RequestCpus <= %u ]",
+                 "Group = \"g%u\"; Requirements = TARGET.RequestCpus <= %u ]",
                  q->cpus - q->busy_cpus, q->memory - q->busy_memory, q->cpus, q->memory, q->cpus % 3,
-                 q->cpus);
+                 (unsigned)(a - g->agents) % 2, q->cpus);
         o.ad = str_of(ad);
         q->offer_wanted = false;
         if (core_offer(sim_world_core(g->world), &o, NULL))
@@ -258,6 +259,17 @@ static void take_assignment(struct game *g, struct game_agent *a, const struct s
         core_accepted(core, a->name, &at);
 }
 
+/* What waits for its set has not run: it is over at once. */
+static void vacate(struct game *g, struct game_agent *a, struct attempt *t)
+{
+        t->vacating = true;
+        t->ends = sim_world_now(g->world) + game_below(g, 50);
+        if (!t->waits)
+                return;
+        attempt_done(a, t, CORE_KILLED);
+        report(g, a, t);
+}
+
 static void deliver(struct game *g, const struct sim_action *m)
 {
         struct game_agent *a = game_agent_named(g, m->agent);
@@ -277,10 +289,10 @@ static void deliver(struct game *g, const struct sim_action *m)
                         a->queues[t->queue].offer_wanted = true;
                         attempt_forget(a, i);
                 } else {
-                        if (t->state != ATTEMPT_DONE && m->control <= CORE_VACATE) {
-                                t->vacating = true;
-                                t->ends = sim_world_now(g->world) + game_below(g, 50);
-                        }
+                        if (m->kind == SIM_GO)
+                                t->waits = false;
+                        else if (t->state != ATTEMPT_DONE && m->control <= CORE_VACATE)
+                                vacate(g, a, t);
                         i++;
                 }
         }
@@ -315,7 +327,7 @@ static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
         struct set one = {0};
         struct core_attempts at = {t->request, t->fence, &one};
 
-        if (t->state == ATTEMPT_DONE)
+        if (t->state == ATTEMPT_DONE || t->waits)
                 return;
         if (t->state == ATTEMPT_TAKEN) {
                 set_add(&one, t->member);
@@ -393,7 +405,7 @@ void game_agents_check(struct game *g)
                 for (size_t k = 0; k < g->agents[i].count; k++) {
                         const struct attempt *t = &g->agents[i].attempts[k];
 
-                        if (t->state == ATTEMPT_DONE)
+                        if (t->state == ATTEMPT_DONE || t->waits) /* without its set's go it never runs */
                                 continue;
                         licences += t->licences;
                         if (idmap_put(alive, t->request << 24 | t->member, g))

@@ -21,6 +21,7 @@ struct attempt {
         enum core_outcome outcome;
         int exit_code;
         bool vacating;
+        bool waits; /* for its set's go */
 };
 struct game_queue {
         unsigned cpus, memory, busy_cpus, busy_memory;

@@ -26,6 +26,33 @@ static void fill_files(struct game *g, struct submission_part *p, struct texts *
                 add(p, "BetterPlaceWait", "1");
 }
 
+/* Jobs that start together; so few that each kind of place could have them. */
+static void fill_set(struct game *g, struct submission_part *p)
+{
+        static const char *const within[] = {"\"node\"", "\"group\"", "\"anywhere\""};
+        unsigned kind = game_below(g, 3), size = kind == 0 ? 2 : 2 + game_below(g, 3);
+
+        add(p, "Cmd", "\"/bin/true\"");
+        add(p, "Arguments", "\"$(Node)\"");
+        add(p, "RequestCpus", "1");
+        add(p, "RequestMemory", "50");
+        add(p, "SetSize", (const char *const[]){"2", "3", "4"}[size - 2]);
+        add(p, "SetWithin", within[kind]);
+        if (game_chance(g, 50))
+                add(p, "JobUniverse", "11");
+        if (game_chance(g, 30))
+                add(p, "OnExitRemove", "ExitCode == 0 || NumJobCompletions > 2");
+        if (game_chance(g, 20))
+                add(p, "OnExitHold", "ExitCode == 2");
+        if (game_chance(g, 10))
+                add(p, "PeriodicVacate", "NumJobStarts < 2 && JobStatus == 2");
+        if (game_chance(g, 10))
+                add(p, "PeriodicRemove", "NumJobStarts > 3 && ProcId % 5 == 0");
+        if (game_chance(g, 20))
+                add(p, "ConcurrencyLimits", "\"sw\"");
+        p->steps = size * (1 + game_below(g, 8));
+}
+
 static void fill_part(struct game *g, struct submission_part *p, struct texts *t)
 {
         static const char *const requirements[] = {"TARGET.Cpus >= RequestCpus", "true", "TARGET.Speed > 0",
@@ -89,7 +116,10 @@ void game_user_submit(struct game *g)
         for (unsigned i = 0; i < 20; i++)
                 buf_printf(&t.items, "%u\n", game_below(g, 4) * 50);
         for (unsigned i = 0; i < parts; i++)
-                fill_part(g, submission_add_part(&s), &t);
+                if (game_chance(g, 15))
+                        fill_set(g, submission_add_part(&s));
+                else
+                        fill_part(g, submission_add_part(&s), &t);
         if (core_submit(sim_world_core(g->world), &s, false, &id, &existing, &err))
                 sim_world_violation(g->world, "a submit was refused: %s", err.text);
         else

@@ -31,6 +31,7 @@ struct sim_world {
         size_t flying_count, flying_cap;
         uint64_t rows;
         struct idmap *ended;    /* strict: jobs with a durable row */
+        struct idmap *sets;     /* strict: see check_set */
         struct idmap *fences;   /* strict: the newest fence of each job, in the log and the turns */
         struct idmap *answered; /* strict: request -> members + 1 */
         pthread_mutex_t lock;   /* of what follows, which the store's thread writes */
@@ -71,8 +72,30 @@ const char *sim_world_violated(const struct sim_world *w)
 }
 
 /* ---- what the core says */
+/* Those that were matched as a set may go when all of them were accepted, and no sooner. Kept for each
+ * member: the fence, and 1 << 32 while it is not accepted. */
+static void check_set(struct sim_world *w, const struct event *e)
+{
+        const uintptr_t unheard = (uintptr_t)1 << 32;
+
+        SET_FOREACH (&e->members, m) {
+                uint64_t k = key(e->request, m);
+                uintptr_t is = (uintptr_t)idmap_get(w->sets, k);
+
+                if (e->type == EVENT_SET)
+                        idmap_put(w->sets, k, (void *)(e->fence | unheard));
+                else if (e->type == EVENT_ACCEPTED && is == (e->fence | unheard))
+                        idmap_put(w->sets, k, (void *)(uintptr_t)e->fence);
+                else if (e->type == EVENT_GO && is != e->fence)
+                        sim_world_violation(w, "%" PRIu64 ".%" PRIu64 " may go, and was not accepted",
+                                            e->request, m);
+        }
+}
+
 static void check_event(struct sim_world *w, const struct event *e)
 {
+        if (e->type == EVENT_SET || e->type == EVENT_ACCEPTED || e->type == EVENT_GO)
+                check_set(w, e);
         if (e->type != EVENT_MATCHED && e->type != EVENT_EXITED)
                 return;
         SET_FOREACH (&e->members, m) {
@@ -188,6 +211,13 @@ static void on_assign(void *arg, const struct core_assignment *as)
 
         a->queue = mem_dupz(as->queue);
         a->lease_ms = as->lease_ms;
+        a->set_first = as->set_first;
+        a->set_size = as->set_size;
+}
+
+static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members)
+{
+        say(arg, SIM_GO, agent, request, fence, members);
 }
 
 static void on_control(void *arg, const char *agent, enum core_control what, uint64_t request, uint32_t fence,
@@ -205,7 +235,8 @@ static struct core *new_core(struct sim_world *w, bool shadow)
                                    .forget = on_forget,
                                    .assign = on_assign,
                                    .control = on_control,
-                                   .load = on_load};
+                                   .load = on_load,
+                                   .go = on_go};
         struct core_config config = w->config.core;
         struct core *c;
 
@@ -363,6 +394,8 @@ static int note_fence(void *arg, uint64_t seq, struct str record, struct err *er
                         idmap_put(w->fences, key(e.request, m), (void *)(uintptr_t)e.fence);
                 }
         }
+        if (e.type == EVENT_SET || e.type == EVENT_ACCEPTED)
+                check_set(w, &e);
         event_deinit(&e);
         return 0;
 }
@@ -378,6 +411,8 @@ void sim_world_crash(struct sim_world *w, uint64_t snapshot_after)
         wait_durable(w, 0);
         idmap_free(w->fences); /* what was promised in the lost turns never left */
         w->fences = idmap_new();
+        idmap_free(w->sets);
+        w->sets = idmap_new();
         if (w->config.strict)
                 store_scan(w->store, 1, note_fence, w, NULL);
         w->core = from_store(w, false, snapshot_after);
@@ -467,6 +502,7 @@ int sim_world_new(const struct sim_world_config *config, const struct sim_world_
         w->now = config->start_ms;
         w->ended = idmap_new();
         w->fences = idmap_new();
+        w->sets = idmap_new();
         w->answered = idmap_new();
         pthread_mutex_init(&w->lock, NULL);
         pthread_cond_init(&w->changed, NULL);
@@ -488,6 +524,7 @@ void sim_world_free(struct sim_world *w)
         turn_drop(&w->turn);
         idmap_free(w->ended);
         idmap_free(w->fences);
+        idmap_free(w->sets);
         idmap_free(w->answered);
         pthread_mutex_destroy(&w->lock);
         pthread_cond_destroy(&w->changed);

@@ -15,6 +15,7 @@
 enum sim_action_kind {
         SIM_ASSIGN,
         SIM_CONTROL,
+        SIM_GO,    /* these, which wait for it, may start */
         SIM_ACK,   /* the result of these is durable: forget them */
         SIM_STALE, /* these are not known (any more): kill and forget */
 };
@@ -24,6 +25,7 @@ struct sim_action { /* owns all it holds: sim_action_deinit */
         uint64_t request, lease_ms;
         uint32_t fence;
         struct set members;
+        uint32_t set_first, set_size; /* of an assignment; size 0: it starts when it is there */
         enum core_control control;
         unsigned session; /* of the agent when it was said */
 };
