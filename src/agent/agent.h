@@ -78,6 +78,9 @@ struct attempt {
                 result_sent;
         enum run_why adopted_why; /* how the last task of an earlier life ended */
         bool counted;             /* its cpus, memory and disk are committed */
+        bool keeps_room;          /* while it waits: see attempt_keep_room */
+        uint32_t set_size;        /* of the set that it starts with; 0: none */
+        char *set_machines;       /* of the set's members, with commas; NULL: not said */
         uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
         int64_t assigned_ms;      /* boot clock */
         uint64_t lease_ms;
@@ -179,6 +182,8 @@ struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t reques
                             uint32_t fence);
 void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);
+/* One that waits for its set's Go has its room from now on: it must not wait for that as well. */
+void attempt_keep_room(struct attempt *at);
 void attempt_schedule(struct agent *a);                                        /* starts what fits */
 void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */

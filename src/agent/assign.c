@@ -82,6 +82,9 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
         at->part = g->part;
         at->wait_for_go = g->wait_for_go;
         at->set = g->set;
+        at->set_size = g->set_size;
+        if (*g->set_machines)
+                at->set_machines = mem_dupz(g->set_machines);
         at->lease_ms = g->lease_ms;
         at->cpus_milli = t->m->cpus_milli ? t->m->cpus_milli : 1000;
         at->memory_bytes = t->m->memory_bytes;
@@ -163,6 +166,8 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
                         }
                         struct attempt *at = assign_member(q, t, g, member);
                         at->assigned_ms = clock_boot_ms();
+                        if (at->wait_for_go && queue_is_local(q))
+                                attempt_keep_room(at);
                         report_accept(at);
                         pull_use_started(&q->use);
                         offers_assigned(q, 1);

@@ -48,6 +48,8 @@ static void list_take(struct attempt *at)
         if (at->state == ATTEMPT_WAITING && q->waiting_last == &at->next)
                 q->waiting_last = at->link;
         q->counts[at->state]--;
+        q->kept -= at->keeps_room;
+        at->keeps_room = false;
 }
 
 /* ---- what it holds */
@@ -86,6 +88,16 @@ static void commit(struct attempt *at, bool on)
         at->q->committed_cpus_milli += on ? at->cpus_milli : -at->cpus_milli;
         at->q->committed_memory_bytes += on ? at->memory_bytes : -at->memory_bytes;
         at->q->committed_disk_bytes += on ? at->t->m->disk_bytes : -at->t->m->disk_bytes;
+}
+
+void attempt_keep_room(struct attempt *at)
+{
+        assert(at->state == ATTEMPT_WAITING);
+        if (at->keeps_room)
+                return;
+        at->keeps_room = true;
+        at->q->kept++;
+        commit(at, true);
 }
 
 struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
@@ -127,6 +139,7 @@ void attempt_free(struct attempt *at)
                 free(at->filled[i]);
         free(at->filled);
         free(at->iwd);
+        free(at->set_machines);
         for (size_t i = 0; i < at->input_count; i++)
                 free(at->inputs[i].name);
         free(at->inputs);

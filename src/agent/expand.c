@@ -22,6 +22,8 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
                 buf_printf(out, "%llu", (unsigned long long)at->request);
         else if (str_ieqz(name, "Step"))
                 buf_printf(out, "%u", at->step_value);
+        else if (at->set_size && str_ieqz(name, "Node"))
+                buf_printf(out, "%llu", (unsigned long long)(at->member - at->set));
         else if (str_ieqz(name, "ItemIndex") || str_ieqz(name, "Row"))
                 buf_printf(out, "%u", at->row);
         else {
@@ -46,11 +48,30 @@ static bool filled_value(void *arg, struct str inside, struct buf *out)
         return false;
 }
 
+/* HTCondor's other word for $(Node). */
+static const char node_word[] = "#pArAlLeLnOdE#";
+
+static void fill_node(const struct attempt *at, struct str s, struct buf *out)
+{
+        ptrdiff_t i;
+        while ((i = str_search(s, str_of(node_word))) >= 0) {
+                buf_str(out, str_head(s, (size_t)i));
+                buf_printf(out, "%llu", (unsigned long long)(at->member - at->set));
+                s = str_skip(s, (size_t)i + sizeof(node_word) - 1);
+        }
+        buf_str(out, s);
+}
+
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err)
 {
+        BUF_CLEANUP struct buf noded = {.max = TEXT_MAX};
         struct str s = str_of(text);
         if (!s.n)
                 return 0;
+        if (at->set_size && str_search(s, str_of(node_word)) >= 0) {
+                fill_node(at, s, &noded);
+                s = buf_view(&noded);
+        }
         if (!memchr(s.p, '$', s.n)) {
                 buf_str(out, s);
                 return 0;
@@ -212,6 +233,23 @@ static void queue_environment(const struct config_queue *c, struct args *env)
         }
 }
 
+/* Who starts together with it. The names with _CONDOR_ are those that HTCondor gives to nodes of the parallel
+ * universe (manual, "Parallel Applications"). */
+static void set_variables(const struct attempt *at, struct args *env)
+{
+        char number[24];
+        if (!at->set_size)
+                return;
+        snprintf(number, sizeof(number), "%u", at->set_size);
+        env_set(env, "DROVER_SET_SIZE", number);
+        env_set(env, "_CONDOR_NPROCS", number);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)(at->member - at->set));
+        env_set(env, "DROVER_NODE", number);
+        env_set(env, "_CONDOR_PROCNO", number);
+        if (at->set_machines)
+                env_set(env, "DROVER_SET_MACHINES", at->set_machines);
+}
+
 static int environment(const struct attempt *at, const Drover__Step *step, const char *sandbox,
                        struct args *env, struct err *err)
 {
@@ -232,6 +270,7 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         snprintf(number, sizeof(number), "%u", (unsigned)((at->cpus_milli + 999) / 1000));
         env_set(env, "DROVER_CPUS", number);
         env_set(env, "OMP_NUM_THREADS", number);
+        set_variables(at, env);
         env_set(env, "DROVER_QUEUE", at->q->config->name);
         if (queue_is_local(at->q))
                 devices(at, env); /* a batch system gives its own */

@@ -169,6 +169,9 @@ static void put_all(struct agent *a, struct buf *out)
                 g.n_items = 1;
                 g.lease_ms = at->lease_ms;
                 g.set = at->set;
+                g.set_size = at->set_size;
+                if (at->set_machines)
+                        g.set_machines = at->set_machines;
                 g.wait_for_go = at->wait_for_go;
                 put_filled(out, &g, at);
                 if (at->devices)

@@ -224,7 +224,9 @@ static bool devices_fit(const struct attempt *at)
 bool offers_fits(const struct attempt *at)
 {
         const struct queue *q = at->q;
-        size_t running = q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING];
+        size_t running = q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING] + q->kept;
+        if (at->keeps_room)
+                return true;
         if (q->config->jobs_max && running >= q->config->jobs_max)
                 return false;
         if (!devices_fit(at))
@@ -308,7 +310,7 @@ static void give_back(struct queue *q)
         int64_t now = clock_boot_ms();
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
                 next = at->next;
-                if (at->wait_for_go || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS)
+                if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS)
                         continue;
                 report_refuse(q->a, q->config->name, at, false, "busy");
                 attempt_forget(at);
@@ -318,6 +320,8 @@ static void give_back(struct queue *q)
 static void waiting_needs(const struct queue *q, uint64_t *cpus_milli, uint64_t *memory_bytes)
 {
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next) {
+                if (at->keeps_room)
+                        continue; /* it is counted already */
                 *cpus_milli += at->cpus_milli;
                 *memory_bytes += at->memory_bytes;
         }
@@ -328,7 +332,7 @@ static size_t waiting_devices(const void *arg, const char *name)
         const struct queue *q = arg;
         size_t n = 0;
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
-                for (size_t i = 0; i < at->t->m->n_resources; i++)
+                for (size_t i = 0; !at->keeps_room && i < at->t->m->n_resources; i++)
                         if (str_ieqz(str_of(name), at->t->m->resources[i]->name))
                                 n += at->t->m->resources[i]->count;
         return n;

@@ -49,7 +49,8 @@ struct queue {
         struct attempt *lists[ATTEMPT_STATES];
         struct attempt **waiting_last;
         size_t counts[ATTEMPT_STATES];
-        /* what STAGING and RUNNING ones asked for */
+        size_t kept; /* WAITING ones that keep their room */
+        /* what these, STAGING and RUNNING ones asked for */
         uint64_t committed_cpus_milli, committed_memory_bytes, committed_disk_bytes;
         struct device_set devices; /* that it may give out */
         struct pull_use use;

@@ -225,6 +225,25 @@ void agents_control(struct server *s, const char *agent, enum core_control what,
         message_send(s, m, TURN_DURABLE);
 }
 
+void agents_go(struct server *s, const char *agent, uint64_t request, uint32_t fence,
+               const struct set *members)
+{
+        struct agent *a = agents_find(s, str_of(agent));
+        struct message *m;
+        Drover__Go *go;
+
+        if (!a || !a->session)
+                return; /* it is said again behind its inventory */
+        m = message_new(a->session, DROVER__TO_AGENT__KIND_GO);
+        go = message_alloc(m, sizeof(*go));
+        drover__go__init(go);
+        go->n_attempts = 1;
+        go->attempts = message_alloc(m, sizeof(*go->attempts));
+        go->attempts[0] = message_attempts(m, request, fence, members);
+        m->to_agent.go = go;
+        message_send(s, m, TURN_DURABLE);
+}
+
 void agents_forget(struct server *s, uint64_t request)
 {
         size_t at = 0;

@@ -46,5 +46,7 @@ bool agents_holds(struct server *s, struct agent *a, uint64_t request);
 void agents_assign(struct server *s, const struct core_assignment *a);
 void agents_control(struct server *s, const char *agent, enum core_control what, uint64_t request,
                     uint32_t fence, const struct set *members);
+void agents_go(struct server *s, const char *agent, uint64_t request, uint32_t fence,
+               const struct set *members);
 void agents_forget(struct server *s, uint64_t request);
 void agents_flush(struct server *s);

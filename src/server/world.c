@@ -79,6 +79,11 @@ static void on_control(void *arg, const char *agent, enum core_control what, uin
         agents_control(arg, agent, what, request, fence, members);
 }
 
+static void on_go(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members)
+{
+        agents_go(arg, agent, request, fence, members);
+}
+
 static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err)
 {
         struct server *s = arg;
@@ -99,5 +104,6 @@ void world_init(struct core_world *w, struct server *s)
                 .control = on_control,
                 .load = on_load,
                 .replayed = on_replayed,
+                .go = on_go,
         };
 }

@@ -112,7 +112,7 @@ static void explain_idle(struct json *j, const struct why *w, bool full, bool li
         if (full)
                 say(j, "The server's disk is full: no job is started until there is space.");
         if (limited && (n[CORE_FITS] || n[CORE_BUSY]))
-                say(j, "Without that %u %s would take it.", n[CORE_FITS] + n[CORE_BUSY],
+                say(j, "But for that %u %s would take it.", n[CORE_FITS] + n[CORE_BUSY],
                     queues(n[CORE_FITS] + n[CORE_BUSY]));
         else if (w->all == 0)
                 say(j, "There is no agent yet: start one with `drover up`, or give another machine a token.");
@@ -180,6 +180,67 @@ static void on_change(void *arg, const struct core_change *x)
                     queues(x->alone));
 }
 
+/* Jobs that start together wait for places for all of them. True: this one waits for that. */
+static bool explain_set(struct json *j, struct core *core, const struct core_job *job)
+{
+        static const char *const within[] = {"", " within one group", " at one queue"};
+        BUF_CLEANUP struct buf most = {0}, by = {0};
+        struct core_set s;
+
+        if (core_job_set(core, job->request, job->member, &s) != 0)
+                return false;
+        say(j, "It is node %u of the %u jobs from %llu.%u to %llu.%u, which start together.",
+            job->member - s.first, s.size, (unsigned long long)job->request, s.first,
+            (unsigned long long)job->request, s.first + s.size - 1);
+        if (s.state == CORE_SET_MATCHED)
+                say(j, "They have places, and start when all are accepted there.");
+        else if (s.state == CORE_SET_BLOCKED)
+                say(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request, s.member,
+                    job_state_name(s.blocked));
+        if (s.state != CORE_SET_WAITS)
+                return false;
+        if (s.places)
+                buf_printf(&most, "%llu%s%s", (unsigned long long)s.places, *s.where ? " at " : "", s.where);
+        else
+                buf_addz(&most, "none");
+        if (s.within == CORE_SET_GROUP)
+                buf_printf(&by, " (queues with the same " STR_FMT ")", STR_ARG(s.group_by));
+        say(j, "It needs %u places at once%s%s; the most there is now is %s.", s.left, within[s.within],
+            buf_z(&by), buf_z(&most));
+        if (s.places_ever < s.left)
+                say(j, "Even if nothing else ran there would be %llu: ask for less, or for more agents.",
+                    (unsigned long long)s.places_ever);
+        return true;
+}
+
+static void write_set(struct json *j, struct core *core, uint64_t request, uint32_t member)
+{
+        static const char *const within[] = {"anywhere", "group", "node"};
+        static const char *const states[] = {"waits", "blocked", "matched", "started"};
+        struct core_set s;
+
+        json_key(j, "set");
+        if (core_job_set(core, request, member, &s) != 0) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_kint(j, "first", s.first);
+        json_kint(j, "size", s.size);
+        json_kint(j, "node", member - s.first);
+        json_kstrz(j, "within", within[s.within]);
+        if (s.within == CORE_SET_GROUP)
+                json_kstr(j, "group_by", s.group_by);
+        json_kstrz(j, "state", states[s.state]);
+        if (s.state == CORE_SET_WAITS) {
+                json_kint(j, "needs", s.left);
+                json_kint(j, "places", (int64_t)s.places);
+                json_kint(j, "places_ever", (int64_t)s.places_ever);
+                json_kstrz(j, "where", s.where);
+        }
+        json_close(j, '}');
+}
+
 /* It has an attempt; is anything heard of it? */
 static void explain_reach(struct json *j, const struct core_job *job)
 {
@@ -198,8 +259,10 @@ static void explain_reach(struct json *j, const struct core_job *job)
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
+        bool waits = explain_set(j, core, job);
+
         if (job->state == JOB_IDLE) {
-                explain_idle(j, w, full, explain_limit(j, core, job));
+                explain_idle(j, w, full, explain_limit(j, core, job) || waits);
                 explain_turn(j, core, job);
         } else if (job->state == JOB_HELD)
                 say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
@@ -264,6 +327,7 @@ static void look(struct server *s, struct call *c)
         json_close(&j, ']');
         write_eta(&j, s->core, request, member);
         write_turn(&j, s->core, request, member);
+        write_set(&j, s->core, request, member);
         json_key(&j, "agents");
         json_raw(&j, buf_view(&agents));
         json_key(&j, "changes");
