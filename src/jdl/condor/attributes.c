@@ -176,16 +176,17 @@ static enum macro_found sample_lookup(void *arg, struct str name, struct buf *ou
         struct form_part *p = s->reader->part;
         bool cluster = str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId");
         bool process = str_ieqz(name, "Process") || str_ieqz(name, "ProcId"), step = str_ieqz(name, "Step");
+        bool node = s->reader->sets && str_ieqz(name, "Node");
 
         if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
                 return number(out, s->row);
-        if ((cluster || process || step) && s->row_only)
+        if ((cluster || process || step || node) && s->row_only)
                 return MACRO_LATE;
         if (cluster)
                 return number(out, 1);
         if (process)
                 return number(out, s->reader->first_member + s->row * p->steps);
-        if (step)
+        if (step || node)
                 return number(out, 0);
         for (size_t i = 0; i < p->variable_count; i++) {
                 if (str_ieqz(name, p->variables[i])) {
@@ -500,6 +501,8 @@ int attributes_make(struct reader *r)
 
         if (!rc)
                 rc = universe_make(r);
+        if (!rc)
+                rc = sets_make(r);
         if (!rc)
                 rc = command_make(r);
         if (!rc)

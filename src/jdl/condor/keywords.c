@@ -182,6 +182,18 @@ const struct keyword keywords[] = {
         {"webhook", "notify_webhook DroverWebhook", ACTS, OTHER, "DroverWebhook", NULL,
          "A web address, on a host that the server's admin has allowed, to which notices are sent as JSON; with it "
          "`notification` is `Complete` if not given, and mail is sent only to `notify_user`. Drover's own."},
+        {"machine_count", "node_count NodeCount", ACTS, OTHER, "SetSize", NULL,
+         "With `universe = parallel`: so many jobs (nodes) are made of each that `queue` names, and start together; see "
+         "JOBS THAT START TOGETHER."},
+        {"set_size", NULL, ACTS, OTHER, "SetSize", NULL,
+         "Jobs start together, in consecutive groups of so many, all or none; `all` (or 0): all that the queue statement "
+         "makes. Drover's own."},
+        {"set_within", NULL, ACTS, OTHER, "SetWithin", NULL,
+         "Where the jobs of a set get their places: at one queue of an agent (`node`), at queues of one `group`, or "
+         "`anywhere` (the default). Drover's own."},
+        {"set_group_by", NULL, ACTS, STRING, "SetGroupBy", NULL,
+         "The attribute of places whose value makes a group, `Group` if not given; it implies `set_within = group`. "
+         "Drover's own."},
         {"max_materialize", "JobMaterializeLimit", ACTS, EXPR, "JobMaterializeLimit", NULL,
          "How many jobs of the request may be under way at once: given to a place, or held or idle again after that, and not ended."},
         {"max_idle", "materialize_max_idle JobMaterializeMaxIdle", ACTS, EXPR, "JobMaterializeMaxIdle", NULL,
@@ -268,8 +280,6 @@ const struct keyword keywords[] = {
         {"hold_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"kill_sig_timeout", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},
         {"cron_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs start when there is a place; submit from cron(8)."},
-        {"machine_count", "node_count NodeCount", REFUSED, OTHER, NULL, "1",
-         "A job runs at one place; ask for more of it with request_cpus, or make it several jobs."},
         {"mount_under_scratch", NULL, REFUSED, OTHER, NULL, NULL, "Nothing is mounted."},
         {"primary_unix_group", NULL, REFUSED, OTHER, NULL, NULL, "The agent's configuration maps owners to users."},
         {"vm_*", NULL, REFUSED, OTHER, NULL, NULL, "Virtual machines are not started."},

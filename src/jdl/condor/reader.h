@@ -77,6 +77,7 @@ struct reader {
         struct form_part *part;
         uint64_t first_member;
         enum universe universe;
+        bool sets;       /* its jobs come in sets, and $(Node) is a job's place in its own */
         bool slice;      /* row numbers are those of the list before it was sliced */
         struct place at; /* what is being expanded, for warnings */
 };
@@ -178,6 +179,7 @@ int path_from_cwd(struct reader *r, const struct entry *e, struct str path, stru
 int command_make(struct reader *r);
 int files_make(struct reader *r);
 int universe_make(struct reader *r); /* before all others */
+int sets_make(struct reader *r);     /* behind universe_make */
 int accounts_make(struct reader *r);
 int resources_make(struct reader *r);
 int places_make(struct reader *r); /* resources and requirements; after all others */

@@ -112,7 +112,7 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
         for (size_t i = 0; r->part && i < r->part->variable_count; i++)
                 if (str_ieqz(name, r->part->variables[i]))
                         return MACRO_LATE;
-        if (one_of(name, member))
+        if (one_of(name, member) || (r->sets && str_ieqz(name, "Node")))
                 return MACRO_LATE;
         if (one_of(name, rows)) {
                 if (!r->slice)

@@ -1,0 +1,140 @@
+"""Jobs that start together: over several agents, with agents and the server killed in between."""
+import os
+import signal
+
+import agents
+from drover import sh, wait_until
+
+# Each touches its marker and waits until it sees those of all others: alone it would wait for ever.
+TOGETHER = ('touch {dir}/here.$0; for i in 0 1 2; do while [ ! -e {dir}/here.$i ]; do sleep 0.02; done; done; '
+            'echo "$_CONDOR_PROCNO/$_CONDOR_NPROCS $DROVER_SET_MACHINES" >node.$0')
+
+
+def pool(instance, *groups, cpus=1):
+    """An agent with its own processors for each group, n0 to nN."""
+    instance.server()
+    found = [agents.start(instance, f"cpus: {cpus}\nkill_grace: 1s\nattributes: 'Group = \"{g}\";'\n", f"n{i}")
+             for i, g in enumerate(groups)]
+    wait_until(lambda: sum(q["offer"] is not None and q["free"]["cpus"] == cpus
+                           for a in instance.agents("connected") for q in a["queues"]) == len(groups))
+    return found
+
+
+def together(instance, queue="queue 3", **more):
+    os.makedirs(os.path.join(instance.work, "marks"), exist_ok=True)
+    script = TOGETHER.replace("{dir}", os.path.join(instance.work, "marks"))
+    text = sh(script, queue=queue, request_cpus=1, request_memory="10MB", transfer_output_files="node.$(Node)",
+              **{"set_size": 3, **more})
+    return text.replace("node.$0'", "node.$0' $(Node)")
+
+
+def cmdline(pid):
+    with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+        return f.read()
+
+
+def states(instance, request):
+    return sorted(j["state"] for j in instance.jobs(request))
+
+
+def places(instance, request):
+    return {j["agent"] for j in instance.history(request)}
+
+
+def test_a_set_over_a_group_starts_together(instance):
+    pool(instance, "red", "blue", "blue", "blue")
+    request = instance.run(together(instance, set_within="group"))
+    assert places(instance, request) == {"n1", "n2", "n3"}
+    machine = instance.read("node.0").split()[1].split(",")[0]
+    assert instance.read("node.2") == f"2/3 {machine},{machine},{machine}\n"
+    shown = instance.cli("show", f"{request}.1").out
+    assert f'DroverSet = "{request}.0-2"' in shown and "DroverNode = 1" in shown, shown
+    assert [e["event"] for e in instance.events(f"{request}.1")].count("go") == 1
+
+
+def test_the_parallel_universe(instance):
+    """machine_count makes as many jobs of each that is queued; when the first has ended so has its set."""
+    pool(instance, "a", cpus=4)
+    done = os.path.join(instance.work, "done")
+    script = f'echo $0 #pArAlLeLnOdE# >node.$0; [ $0 = 0 ] || exec sleep 600; while [ ! -e {done} ]; do sleep 0.02; done'
+    text = sh(script, queue="queue 2", universe="parallel", machine_count=2, request_cpus=1, request_memory="10MB",
+              transfer_output_files="node.$(Node)")
+    text = text.replace("sleep 0.02; done'", "sleep 0.02; done' $(Node)")
+    request = instance.submit(text)
+    wait_until(lambda: states(instance, request) == ["running"] * 4)
+    instance.write("done", "")
+    instance.wait(request)
+    rows = {r["id"].split(".")[1]: r for r in instance.history(request)}
+    assert {r["state"] for r in rows.values()} == {"completed"}
+    assert instance.read("node.0") == "0 0\n"
+
+
+def test_a_set_that_cannot_be_is_explained_and_blocks_nothing(instance):
+    pool(instance, "red", "blue", "blue")
+    request = instance.submit(together(instance, set_within="group"))
+    why = instance.json("why", f"{request}.0")
+    assert why["set"]["state"] == "waits" and why["set"]["needs"] == 3 and why["set"]["node"] == 0
+    assert (why["set"]["places"], why["set"]["places_ever"], why["set"]["where"]) == (2, 2, "blue")
+    out = instance.cli("why", f"{request}.0").out
+    assert "needs 3 places at once within one group (queues with the same Group); the most there is now is 2 at blue" in out
+    instance.run(sh("exit 0", request_cpus=1))
+    assert states(instance, request) == ["idle"] * 3
+    assert instance.cli("hold", f"{request}.1").out  # one stands for all
+    assert states(instance, request) == ["held"] * 3
+    instance.cli("release", f"{request}.2")
+    assert states(instance, request) == ["idle"] * 3
+    agents.start(instance, "cpus: 1\nattributes: 'Group = \"blue\";'\n", "n3")
+    instance.wait(request)
+    refused = instance.cli("submit", "-", stdin=together(instance, queue="queue 4"), code=None)
+    assert refused.code != 0 and "4 jobs are no sets of 3" in refused.err, refused.err
+
+
+def frozen(instance, found):
+    """A set of three is matched, and the last agent does not answer."""
+    os.kill(found[2].process.pid, signal.SIGSTOP)
+    request = instance.submit(together(instance))
+    wait_until(lambda: sorted(states(instance, request)) == ["matched", "staging", "staging"])
+    assert "start when all are accepted" in instance.cli("why", f"{request}.0").out
+    return request
+
+
+def test_an_agent_is_killed_before_go(instance):
+    found = pool(instance, "a", "a", "a")
+    request = frozen(instance, found)
+    found[2].kill()
+    wait_until(lambda: states(instance, request) == ["idle"] * 3)
+    assert not os.listdir(os.path.join(instance.work, "marks")), "half a set ran"
+    agents.start(instance, "cpus: 1\n", "n3")
+    instance.wait(request)
+    assert places(instance, request) == {"n0", "n1", "n3"}
+    assert {r["starts"] for r in instance.history(request)} == {1}
+
+
+def test_the_server_is_killed_before_go(instance):
+    found = pool(instance, "a", "a", "a")
+    request = frozen(instance, found)
+    os.kill(instance.server_pid(), signal.SIGKILL)
+    os.kill(found[2].process.pid, signal.SIGCONT)
+    instance.daemons[0].process.wait(20)
+    instance.server()
+    instance.wait(request)
+    assert {r["starts"] for r in instance.history(request)} == {1} and places(instance, request) == {"n0", "n1", "n2"}
+
+
+def test_a_member_that_is_lost_takes_the_set_with_it(instance):
+    """And all of it runs again."""
+    found = pool(instance, "a", "a", "a")
+    again = os.path.join(instance.work, "again")
+    script = f'echo $0 >>{instance.work}/starts; [ -e {again} ] || exec sleep 600'
+    text = sh(script, queue="queue 3", set_size=3, request_cpus=1, request_memory="10MB")
+    request = instance.submit(text.replace("sleep 600'", "sleep 600' $(Node)"))
+    wait_until(lambda: instance.exists("starts") and len(instance.read("starts")) == 6)
+    instance.write("again", "")
+    found[1].kill()
+    for pid in instance.pids("drover-shepherd"):
+        if os.path.join(instance.base, "n1") in cmdline(pid):
+            os.kill(pid, signal.SIGKILL)
+    agents.start(instance, "cpus: 1\n", "n1")
+    instance.wait(request)
+    assert sorted(instance.read("starts").split()) == ["0", "0", "1", "1", "2", "2"]
+    assert found[0].running()
