@@ -41,6 +41,7 @@
 #define STEPS_MAX     64
 
 enum hold_code {
+        HOLD_CREDENTIAL = 4,
         HOLD_NOT_STARTED = 6,
         HOLD_OUTPUT = 12,
         HOLD_INPUT = 13,
@@ -88,6 +89,8 @@ struct attempt {
         bool stepping; /* the runner has a task of this step */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
+        size_t credential_count; /* that it holds, see credentials.h */
+        bool credentials_placed;
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
@@ -149,7 +152,8 @@ struct agent {
         uint32_t child_serial;
         unsigned ticks_away; /* of the shepherd */
         struct cache *cache;
-        struct inputs *inputs; /* what is being fetched */
+        struct inputs *inputs;   /* what is being fetched */
+        struct map *credentials; /* of jobs' owners, see credentials.h */
         struct movers *movers;
         struct stores *stores;
         struct spool *spool;
@@ -184,7 +188,8 @@ void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);
 /* One that waits for its set's Go has its room from now on: it must not wait for that as well. */
 void attempt_keep_room(struct attempt *at);
-void attempt_schedule(struct agent *a);                                        /* starts what fits */
+void attempt_schedule(struct agent *a); /* starts what fits */
+void attempt_stage(struct attempt *at); /* once its credentials are here */
 void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 bool attempt_frees(struct agent *a,
@@ -268,6 +273,8 @@ bool offers_fits(const struct attempt *at);                            /* now */
 const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
 
 /* stage.c */
+/* With `users`: writes its credentials as its user. The first time attempt_staged is called then. */
+void stage_credentials(struct attempt *at);
 void stage_in(struct attempt *at);
 void stage_out(struct attempt *at);
 void stage_cancel(struct attempt *at);

@@ -7,6 +7,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/credentials.h"
 #include "agent/movers.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -129,6 +130,7 @@ void attempt_free(struct attempt *at)
         list_take(at);
         commit(at, false);
         stage_cancel(at);
+        credentials_release(at);
         limits_release(at);
         free(at->devices);
         template_unref(at->t);
@@ -221,10 +223,22 @@ void attempt_finish(struct attempt *at)
 
 /* ---- going on */
 
+void attempt_stage(struct attempt *at)
+{
+        struct err err = {""};
+        int r = credentials_want(at, &err);
+        if (r == 0) {
+                stage_in(at);
+        } else if (r < 0) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_CREDENTIAL, "%s", err.text);
+                attempt_finish(at);
+        }
+}
+
 static void begin(struct attempt *at)
 {
         attempt_move(at, ATTEMPT_STAGING);
-        stage_in(at);
+        attempt_stage(at);
 }
 
 static void schedule_queue(struct queue *q)
@@ -265,6 +279,10 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason)
         if (at->state != ATTEMPT_STAGING)
                 return;
         int r = hold_code ? 0 : sandbox_make(at);
+        if (!hold_code && r == 0)
+                r = credentials_place(at);
+        if (r > 0)
+                return; /* called again */
         if (hold_code) {
                 attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, (uint32_t)hold_code, "%s", reason);
         } else if (r < 0) {

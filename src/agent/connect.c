@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "agent/agent.h"
+#include "agent/credentials.h"
 #include "auth/csr.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -237,6 +238,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
         case DROVER__TO_AGENT__KIND_INVENTORY_REPLY:
                 assign_inventory(a, m->inventory_reply);
                 a->greeted = true;
+                credentials_greeted(a);
                 spool_session_ready(a);
                 stores_greeted(a);
                 offers_update(a, true);
@@ -250,6 +252,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 if (lease_clock_renewed(&a->lease, m->renew_ack->serial))
                         tell_lease(a);
                 break;
+        case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;
         case DROVER__TO_AGENT__KIND_SPOOL_STORED: spool_stored(a, m->spool_stored); break;

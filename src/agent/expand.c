@@ -5,6 +5,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/credentials.h"
 #include "base/args.h"
 #include "base/macro.h"
 #include "base/match_macro.h"
@@ -272,6 +273,7 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "OMP_NUM_THREADS", number);
         set_variables(at, env);
         env_set(env, "DROVER_QUEUE", at->q->config->name);
+        credentials_env(at, sandbox, env);
         if (queue_is_local(at->q))
                 devices(at, env); /* a batch system gives its own */
         queue_environment(at->q->config, env);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "base/uuid.h"
 
 #define TICK_MS    1000
@@ -130,6 +131,7 @@ static int open_all(struct agent *a, struct err *err)
         }
         a->attempts = map_new();
         a->templates = map_new();
+        a->credentials = map_new();
         struct buf cache = {0};
         buf_printf(&cache, "%s/cache", a->config.dir);
         MEM_CLEANUP char *cache_path = buf_take(&cache);
@@ -185,6 +187,7 @@ static void close_all(struct agent *a)
                 free(a->denied.v[i]);
         map_free(a->attempts);
         map_free(a->templates);
+        map_free(a->credentials);
         report_lists_free(a);
         if (a->cgroups && a->config.kill_on_stop)
                 cgroups_sweep(a->cgroups);
@@ -223,6 +226,7 @@ int main(int argc, char **argv)
         }
         log_init("drover-agent", level);
         signal(SIGPIPE, SIG_IGN);
+        secret_no_dumps();
         umask(022);
         a.loop = loop_new();
         struct watch_signal *term = watch_signal_new(a.loop, SIGTERM, on_stop, &a);

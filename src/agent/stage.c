@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/credentials.h"
 #include "agent/move_files.h"
 #include "agent/shipped.h"
 #include "agent/userlog_file.h"
@@ -135,6 +136,8 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 .slot = UINT32_MAX,
                 .walltime_ms = CHILD_LIMIT_MS,
         };
+        if (s->w.kind == STAGE_CREDENTIALS && !s->at)
+                spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has gone needs none */
         if (s->w.kind == STAGE_OUT || s->w.kind == STAGE_REMOVE)
                 spec.flags |= RUN_REMOVE_SANDBOX;
         s->child_next = a->children;
@@ -317,6 +320,46 @@ void stage_cancel(struct attempt *at)
         inputs_forget(at);
         sends_forget(at);
         spool_forget(at);
+}
+
+/* ---- credentials */
+
+static void done_credentials(struct attempt *at, struct stage *s)
+{
+        at->credentials_placed = true;
+        at->hold_subcode = s->w.result < 0 ? -s->w.result : 0;
+        attempt_staged(at, s->w.result < 0 ? HOLD_CREDENTIAL : 0, s->w.err.text);
+}
+
+static void add_credential(void *arg, const char *file, struct str data)
+{
+        struct stage *s = arg;
+        if (s->w.result == 0)
+                s->w.result =
+                        stage_work_text(&s->w, stage_work_file(&s->w, mem_dupz(""), mem_dupz(file)), data);
+}
+
+/* Those of a job that runs are replaced beside what else is done for it: nobody waits for that. */
+void stage_credentials(struct attempt *at)
+{
+        struct agent *a = at->a;
+        struct stage *s = stage_new(at, STAGE_CREDENTIALS);
+        char name[64];
+        child_id(s, at->request, at->member, at->fence);
+        s->w.result = child_file(a, s);
+        if (s->w.result == 0)
+                credentials_each(at, add_credential, s);
+        if (s->w.result == 0)
+                s->w.result = stage_work_write(&s->w);
+        if (at->credentials_placed)
+                s->at = NULL;
+        else
+                at->stage = s;
+        sandbox_name(at, name);
+        if (s->w.result == 0)
+                child_start(s, name, at->t->m->owner, at->t->user.name);
+        else
+                finish(s);
 }
 
 /* ---- inputs */
@@ -675,7 +718,9 @@ static void finish(struct stage *s)
         }
         if (at) {
                 at->stage = NULL;
-                if (s->w.kind == STAGE_IN)
+                if (s->w.kind == STAGE_CREDENTIALS)
+                        done_credentials(at, s);
+                else if (s->w.kind == STAGE_IN)
                         done_in(at, s);
                 else
                         done_out(at, s);

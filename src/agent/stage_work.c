@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
+#include "base/secret.h"
 
 #define STAGE_MAGIC 0x31676174532d7244u /* "Dr-Stag1" */
 #define CONTENTS_AT 4096
@@ -286,10 +287,33 @@ static int look_at(struct stage_work *w, struct stage_file *f)
         return r;
 }
 
+int stage_work_credential(int sandbox, const char *name, struct str text)
+{
+        if (mkdirat(sandbox, STAGE_CREDENTIALS_FOLDER, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        int dir = openat(sandbox, STAGE_CREDENTIALS_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0)
+                return -errno;
+        int r = fs_write(dir, name, text, 0600, false, NULL);
+        close(dir);
+        return r;
+}
+
+static int write_credential(struct stage_work *w, const struct stage_file *f)
+{
+        SECRET_CLEANUP struct buf text = {.max = TASK_MAX + 1};
+        int r = strchr(f->to, '/') ? -EINVAL : read_bytes(w->data, f->at, f->size, &text);
+        if (r == 0)
+                r = stage_work_credential(w->sandbox, f->to, buf_view(&text));
+        return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
+}
+
 int stage_work_do(struct stage_work *w, struct stage_file *f)
 {
         if (w->kind == STAGE_LOG)
                 return write_log(w, f);
+        if (w->kind == STAGE_CREDENTIALS)
+                return write_credential(w, f);
         if (w->kind == STAGE_IN && f->carried)
                 return carry_in(w, f);
         if (w->kind == STAGE_IN)
@@ -412,7 +436,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
 static bool unpack_work(struct str bytes, struct stage_work *w)
 {
         struct unpack u = unpack_from(bytes);
-        w->kind = (enum stage_kind)unpack_max(&u, STAGE_REMOVE);
+        w->kind = (enum stage_kind)unpack_max(&u, STAGE_CREDENTIALS);
         w->fence = (uint32_t)unpack_max(&u, UINT32_MAX);
         w->data_end = unpack_max(&u, INT64_MAX / 4);
         uint64_t flags = unpack_u64(&u);
@@ -450,11 +474,11 @@ static bool unpack_work(struct str bytes, struct stage_work *w)
 
 int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text)
 {
-        f->at = CONTENTS_AT;
+        f->at = w->data_end > CONTENTS_AT ? w->data_end : CONTENTS_AT;
         f->size = text.n;
+        w->data_end = f->at + f->size;
         int r = write_at(w->data, text.p, text.n, f->at);
-        return r < 0 ? err_set(&w->err, r, "the agent cannot prepare the lines of a log: %s", strerror(-r))
-                     : 0;
+        return r < 0 ? err_set(&w->err, r, "the agent cannot prepare it: %s", strerror(-r)) : 0;
 }
 
 int stage_work_write(struct stage_work *w)
@@ -464,9 +488,10 @@ int stage_work_write(struct stage_work *w)
         for (size_t i = 0; i < w->count && r == 0 && !w->cancelled; i++) {
                 struct stage_file *f = &w->files[i];
                 struct stat st;
-                if (w->kind == STAGE_LOG)
+                bool text = w->kind == STAGE_LOG || w->kind == STAGE_CREDENTIALS;
+                if (text)
                         w->data_end = f->at + f->size;
-                if (!f->carried || w->kind == STAGE_LOG)
+                if (!f->carried || text)
                         continue;
                 int fd = open(f->from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
                 r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;

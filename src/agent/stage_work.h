@@ -30,6 +30,7 @@ enum stage_kind {
         STAGE_HASH,   /* what is to be sent: checksums, and the contents in a child's file */
         STAGE_LOG,    /* lines to be added to a user's log: the carried text, to the file `to`. No sandbox */
         STAGE_REMOVE, /* nothing but emptying the sandbox */
+        STAGE_CREDENTIALS, /* carried texts, to private files in a folder of the sandbox, each in one step */
 };
 struct stage_file {
         /* OUT, HASH: `to` may be a URL. Then the file is not moved: what it holds is looked at, and with a
@@ -92,8 +93,11 @@ int stage_work_find(struct stage_work *w);
 /* Does one file; all, in turn, until one fails. What came of it is in *w. */
 int stage_work_do(struct stage_work *w, struct stage_file *f);
 void stage_work_run(struct stage_work *w);
+#define STAGE_CREDENTIALS_FOLDER ".drover_credentials"
+/* A private file in that folder of the sandbox, made or replaced in one step. 0 or -errno. */
+int stage_work_credential(int sandbox, const char *name, struct str text);
 
-/* LOG: the text, before the task is written. 0, or -errno with w->err. */
+/* LOG, CREDENTIALS: a file's text, before the task is written. 0, or -errno with w->err. */
 int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text);
 /* Copies the carried inputs, and writes the task, into w->data. 0, or -errno with w->err. */
 int stage_work_write(struct stage_work *w);

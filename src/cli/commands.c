@@ -87,6 +87,12 @@ static const struct option_row token_options[] = {
         {0},
 };
 
+static const struct option_row credential_options[] = {
+        {"type", 't', OPTION_TEXT, "TYPE", "What it is: proxy, token, s3 or file."},
+        JSON_ROW,
+        {0},
+};
+
 static const struct option_row agents_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Revoked ones too."},
         JSON_ROW,
@@ -195,6 +201,25 @@ const struct command commands[] = {
          "Stores "
          "are described in droverd(8).",
          NULL, json_only, 0, 0, "", false, cmd_stores},
+        {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
+         "add|list|rm [OPTIONS] [NAME [FILE]]",
+         "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "
+         "that name, "
+         "encrypted; a job whose description says `credentials = NAME` has it in a private file. Adding it "
+         "again "
+         "replaces it, also in the files of jobs that run, and releases jobs that are held because it had "
+         "expired. "
+         "Without FILE it is looked for where its tools keep it: $X509_USER_PROXY or /tmp/x509up_uUID for a "
+         "proxy, "
+         "$BEARER_TOKEN_FILE or bt_uUID in $XDG_RUNTIME_DIR or /tmp for a token, "
+         "$AWS_SHARED_CREDENTIALS_FILE or "
+         "~/.aws/credentials for s3. `drover credential list` tells until when each is good, and never what "
+         "is in it. "
+         "See CREDENTIALS in drover-submit-file(5).",
+         "drover credential add grid --type proxy\n  the proxy that voms-proxy-init has just made\n"
+         "drover credential add wlcg --type token token.txt\n  a bearer token\n"
+         "drover credential rm wlcg\n  jobs that start from now on do not get it",
+         credential_options, 1, 3, "add list rm", false, cmd_credential},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
          "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
          "user` makes "

@@ -69,6 +69,11 @@ static bool literal(const struct form_part *p, const char *name, struct buf *out
         return ok;
 }
 
+bool ship_text(const struct form_part *p, const char *name, struct buf *out)
+{
+        return literal(p, name, out, NULL);
+}
+
 static bool is_false(const struct form_part *p, const char *name)
 {
         const struct form_attribute *a = form_get(p, str_of(name));

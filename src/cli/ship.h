@@ -27,6 +27,9 @@ struct ship {
 };
 void ship_deinit(struct ship *s);
 
+/* The text of an attribute that is a string literal; false, and empty: there is none, or it is something
+ * else. */
+bool ship_text(const struct form_part *p, const char *name, struct buf *out);
 /* Does any part leave it to the server (IF_NEEDED, the default)? */
 bool ship_asks_server(const struct form *f);
 /* Adds the files of all parts that are to be sent. 0, or -errno with err: a file that isn't there, two files

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/credential.h"
 #include "cli/upload.h"
 #include "cli/world.h"
 #include "jdl/condor/condor.h"
@@ -176,8 +177,10 @@ static void print_warnings(const struct api_answer *answer)
 
 int submit_send(struct submit *s, struct api_answer *ret)
 {
-        int code = send_files(s);
+        int code = credential_of_form(s->cli, &s->form);
 
+        if (code == 0)
+                code = send_files(s);
         if (code == 0)
                 code = send_items(s);
         if (code != 0)

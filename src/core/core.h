@@ -49,6 +49,7 @@ enum core_hold_code {
         CORE_HOLD_UNSPECIFIED = 0, /* as there for $$() that cannot be filled in */
         CORE_HOLD_USER = 1,
         CORE_HOLD_POLICY = 3,
+        CORE_HOLD_CREDENTIAL = 4,
         CORE_HOLD_POLICY_UNDEFINED = 5,
         CORE_HOLD_NOT_STARTED = 6,
         CORE_HOLD_OUTPUT = 12,

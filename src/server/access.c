@@ -4,6 +4,7 @@
 
 #include "auth/ca.h"
 #include "auth/certificates.h"
+#include "auth/credentials.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/turn.h"
@@ -23,6 +24,8 @@ int access_open(struct server *s, struct access **ret, struct err *err)
                 r = tokens_load(s->store, &a->tokens, err);
         if (r == 0)
                 r = certificates_load(s->store, &a->certificates, err);
+        if (r == 0)
+                r = credentials_open(s->store, s->paths.credential_key, &a->credentials, err);
         return r;
 }
 
@@ -30,6 +33,7 @@ void access_free(struct access *a)
 {
         if (!a)
                 return;
+        credentials_free(a->credentials);
         certificates_free(a->certificates);
         tokens_free(a->tokens);
         ca_free(a->ca);

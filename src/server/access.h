@@ -12,6 +12,7 @@ struct access {
         struct ca *ca;
         struct tokens *tokens;
         struct certificates *certificates;
+        struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
 };
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "server/assign.h"
+#include "server/grants.h"
 #include "server/message.h"
 #include "server/turn.h"
 
@@ -29,6 +30,7 @@ static void agent_free(struct agent *a)
 {
         pending_free(a->pending);
         sent_free(a->sent);
+        grants_forget(a);
         free(a->hostname);
         free(a->filesystem_domain);
         free(a->program);
@@ -88,6 +90,7 @@ static void close_session(struct server *s, uint64_t session, uint32_t code, con
 static void forget_session(struct agent *a)
 {
         a->session = 0;
+        grants_forget(a);
         sent_free(a->sent);
         a->sent = idmap_new();
         pending_free(a->pending);

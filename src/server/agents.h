@@ -17,6 +17,7 @@ struct agent {
         uint64_t session; /* 0: not connected */
         char *hostname, *filesystem_domain, *program;
         int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
+        struct map *asked;         /* credentials that it was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
         struct pending *pending;   /* assignments of this turn */
         struct allowed {           /* the attempt by which it may read a request's spooled files */

@@ -246,6 +246,12 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->kind = COMMAND_LINKS;
                 set_links(c, m->links);
                 return 0;
+        case DROVER__TO_SERVER__KIND_CREDENTIAL_GET:
+                c->kind = COMMAND_CREDENTIAL_GET;
+                c->number[COMMAND_REQUEST] = m->credential_get->request;
+                c->number[COMMAND_PART] = m->credential_get->part;
+                c->text[COMMAND_CREDENTIAL] = command_text(c, m->credential_get->name);
+                return 0;
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;
                 c->number[COMMAND_SERIAL] = m->user_log_written->serial;

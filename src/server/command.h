@@ -28,6 +28,7 @@ enum command_kind {
         COMMAND_USER_LOG_WRITTEN,
         COMMAND_CACHE_DELTA,
         COMMAND_LINKS,
+        COMMAND_CREDENTIAL_GET,
 };
 
 struct command {
@@ -64,6 +65,7 @@ enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /
 enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
 enum { COMMAND_ADDED = 1 };                                                    /* user log, with serial */
 enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
+enum { COMMAND_PART = 1, COMMAND_CREDENTIAL = 0 }; /* credential, with request; its name */
 
 /* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).
  * `agent` and `cert_serial` are copied. */

@@ -4,6 +4,7 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/command.h"
+#include "server/grants.h"
 #include "server/message.h"
 #include "server/objects.h"
 #include "server/turn.h"
@@ -236,6 +237,7 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         case COMMAND_CACHE_DELTA:
                 core_cache_delta(s->core, a->name, c->files, c->file_count, c->gone, c->gone_count, c->flag);
                 break;
+        case COMMAND_CREDENTIAL_GET: grants_get(s, c, a); break;
         case COMMAND_LINKS: core_links(s->core, a->name, c->links, c->link_count); break;
         case COMMAND_USER_LOG_WRITTEN:
                 userlog_written(s, a, c->number[COMMAND_SERIAL],

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/secret.h"
 #include "server/daemon.h"
 
 #define EXIT_USAGE 2
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
         if (r == 0) {
                 log_init("droverd", s.config.log_level);
                 umask(077);
+                secret_no_dumps();
                 raise_files_limit();
                 r = serve(&s);
         } else {

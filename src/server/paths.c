@@ -54,6 +54,7 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
         p->store = join(dir, "drover.db");
         p->spool = join(dir, "spool");
         p->ca = join(dir, "ca");
+        p->credential_key = join(dir, "credential.key");
         p->lock = join(dir, "server.lock");
         p->ready = join(dir, "server.json");
         if (strlen(dir) + sizeof("/agents.sock") > sizeof(((struct sockaddr_un *)0)->sun_path)) {
@@ -76,6 +77,7 @@ void paths_deinit(struct paths *p)
         free(p->store);
         free(p->spool);
         free(p->ca);
+        free(p->credential_key);
         free(p->lock);
         free(p->ready);
         free(p->api);

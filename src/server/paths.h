@@ -9,8 +9,8 @@
 #include "base/str.h"
 
 struct paths {
-        char *dir, *store, *spool, *ca, *lock, *ready; /* ready: server.json */
-        char *api, *agents;                            /* sockets, as addresses: "unix:/…" */
+        char *dir, *store, *spool, *ca, *credential_key, *lock, *ready; /* ready: server.json */
+        char *api, *agents; /* sockets, as addresses: "unix:/…" */
 };
 /* Makes the folder (0700) when it is not there. 0 or -errno with err. */
 int paths_init(struct paths *p, const char *dir, struct err *err);

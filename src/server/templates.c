@@ -4,6 +4,7 @@
 #include "base/macro.h"
 #include "classad/eval.h"
 #include "core/attributes.h"
+#include "server/grants.h"
 #include "server/templates_place.h"
 
 struct maker {
@@ -207,6 +208,7 @@ static void set_limits(struct maker *k, Drover__Template *t)
 
 static void fill(struct maker *k, Drover__Template *t, const struct core_request *r)
 {
+        BUF_CLEANUP struct buf credentials = {0};
         char **names;
 
         t->request = k->request;
@@ -217,6 +219,8 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         t->user_log = text(k, k->attr.UserLog);
         t->modules = text(k, k->attr.Modules);
         t->conda_env = text(k, k->attr.CondaEnv);
+        grants_names(k->server, k->ad, &credentials);
+        t->credentials = list(k, buf_view(&credentials), &t->n_credentials);
         t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
         for (size_t i = 0; i < t->n_variables; i++)

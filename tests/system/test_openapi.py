@@ -152,6 +152,10 @@ def test_every_operation(instance):
     assert call("GET", "/v1/limits")["limits"] == []
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
+    assert call("PUT", "/v1/credentials/t", {"type": "token", "data": "x"})["released"] == 0
+    assert [c["name"] for c in call("GET", "/v1/credentials")["credentials"]] == ["t"]
+    call("DELETE", "/v1/credentials/t")
+    call("DELETE", "/v1/credentials/t", status=404)
     call("POST", "/v1/tokens", {"kind": "user", "role": "operator"})
     call("POST", "/v1/tokens", {"kind": "agent", "name": "n2"})
     assert call("POST", "/v1/agents/n2/revoke")["tokens"] == 1

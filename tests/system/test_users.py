@@ -355,3 +355,28 @@ def test_urls_are_fetched_and_sent_as_the_jobs_user(site):
                           TransferOutputRemaps=f"made=file://{target}2")
     job = wait_until(lambda: (j := site.instance.job(f"{request}.0"))["state"] == "held" and j)
     assert "Permission denied" in job["hold_reason"] and job["hold_code"] == 12
+
+
+def test_credentials_are_their_owners_alone(site):
+    """The files are the job's user's; nobody else has them, sees them or may name them, and renewing them reaches the job."""
+    site.agent()
+    api = site.instance.api
+
+    def put(text):
+        as_user(ONE, lambda: api("PUT", "/v1/credentials/grid", {"type": "token", "data": text}))
+
+    put("hush-one")
+    request = site.submit(ONE, "stat -c '%U %a' $BEARER_TOKEN_FILE; while grep -q one $BEARER_TOKEN_FILE; do sleep 0.1; done; "
+                          "cat $BEARER_TOKEN_FILE", DroverCredentials="grid")
+    site.instance.wait_state(f"{request}.0", "running")
+    folder, = [os.path.join(site.state, "jobs", d) for d in os.listdir(os.path.join(site.state, "jobs"))]
+    path = os.path.join(folder, ".drover_credentials", "grid.use")
+    wait_until(lambda: os.path.exists(path))
+    assert as_user(TWO, lambda: os.access(path, os.R_OK)) is False
+    assert as_user(TWO, lambda: api("GET", "/v1/credentials")) == {"credentials": []}
+    thief = site.submit(TWO, "cat $BEARER_TOKEN_FILE", DroverCredentials="grid")
+    assert "man@local has no credential grid" in site.instance.wait_state(f"{thief}.0", "held")["hold_reason"]
+    put("hush-two")
+    site.instance.wait(request)
+    assert site.text(ONE, "out") == f"{ONE.pw_name} 600\nhush-two"
+    wait_until(lambda: not os.path.exists(folder))

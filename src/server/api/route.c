@@ -32,6 +32,9 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/tokens", api_token_new},
         {HTTP_GET, "/v1/tokens", api_tokens},
         {HTTP_DELETE, "/v1/tokens/{id}", api_token_delete},
+        {HTTP_GET, "/v1/credentials", api_credentials},
+        {HTTP_PUT, "/v1/credentials/{name}", api_credential_put},
+        {HTTP_DELETE, "/v1/credentials/{name}", api_credential_delete},
 };
 
 bool route_match(const char *pattern, struct str path, struct str param[2])

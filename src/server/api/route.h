@@ -22,3 +22,4 @@ call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_sto
         api_limits;
 call_fn api_accounts, api_job_priority;
 call_fn api_token_new, api_tokens, api_token_delete;
+call_fn api_credential_put, api_credentials, api_credential_delete;

@@ -1,0 +1,34 @@
+/* credentials: what jobs' owners have given them to speak for them elsewhere.
+ *
+ * They come from the server by name for a part of a request (never with a template, so they are in no
+ * journal), and are kept in memory while an attempt of that part is held. Each attempt has them as private
+ * files (0600) of its user in a folder of its sandbox, which goes with the sandbox; its environment names the
+ * files:
+ *
+ *      X509_USER_PROXY                the first proxy
+ *      BEARER_TOKEN_FILE              the first token (WLCG's bearer token discovery)
+ *      AWS_SHARED_CREDENTIALS_FILE    the first S3 key
+ *      _CONDOR_CREDS                  the folder; a token NAME is the file NAME.use there, as HTCondor has it
+ *
+ * When the owner replaces one the server tells it, and the files are replaced, each in one step.
+ */
+#pragma once
+#include "base/args.h"
+#include "wire/drover.pb-c.h"
+
+struct agent;
+struct attempt;
+
+/* 0: it has all, or needs none. 1: attempt_stage is called again when they are here. -EINVAL with err: one
+ * that cannot be had, and why. */
+int credentials_want(struct attempt *at, struct err *err);
+/* Writes the files, in the sandbox. 0, -errno; 1: attempt_staged is called again. */
+int credentials_place(struct attempt *at);
+void credentials_env(const struct attempt *at, const char *sandbox, struct args *env);
+/* Calls fn with each one's file name and contents. */
+void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char *file, struct str data),
+                      void *arg);
+void credentials_release(struct attempt *at); /* it is over */
+void credentials_message(struct agent *a, const Drover__Credential *m);
+void credentials_greeted(
+        struct agent *a); /* a new session: all is asked for again, for it may have changed */

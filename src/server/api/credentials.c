@@ -1,0 +1,155 @@
+/* PUT /v1/credentials/NAME, GET /v1/credentials, DELETE /v1/credentials/NAME. Contents go in and never out.
+ */
+#include "auth/credentials.h"
+
+#include "base/clock.h"
+#include "server/access.h"
+#include "server/api/route.h"
+#include "server/grants.h"
+
+#define SLICE_NS 4000000
+
+struct put {
+        json_t *doc;
+        struct str type, data;
+        struct grants_release release;
+        int64_t expires_ms;
+};
+
+static void state_free(void *arg)
+{
+        struct put *p = arg;
+
+        if (p->data.n)
+                explicit_bzero((char *)(uintptr_t)p->data.p, p->data.n);
+        json_decref(p->doc);
+        free(p);
+}
+
+static void write_put(struct server *s, struct call *c)
+{
+        const struct put *p = c->state;
+        struct json j = {.out = &c->out};
+
+        (void)s;
+        json_open(&j, '{');
+        json_kstr(&j, "name", c->param[0]);
+        json_key(&j, "expires_ms");
+        if (p->expires_ms)
+                json_int(&j, p->expires_ms);
+        else
+                json_null(&j);
+        json_kint(&j, "released", (int64_t)p->release.released);
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+static void release(struct server *s, struct call *c)
+{
+        struct put *p = c->state;
+
+        if (grants_release_slice(s, &p->release, clock_mono_ns() + SLICE_NS))
+                call_front(c, write_put);
+        else
+                call_core(c, release);
+}
+
+static void put(struct server *s, struct call *c)
+{
+        struct put *p = c->state;
+        struct str owner = str_of(c->who), name = c->param[0];
+        enum credential_type type;
+        struct err err = {0};
+
+        if (turn_full(s->turn)) {
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+                return;
+        }
+        if (credential_type_parse(p->type, &type) != 0) {
+                call_fail(c, 400, "bad_credential", "\"type\" must be proxy, token, s3 or file");
+                return;
+        }
+        if (credentials_put(s->access->credentials, owner, name, type, p->data, clock_wall_ms(),
+                            turn_batch(s->turn), &err) != 0) {
+                call_fail_err(c, 400, "bad_credential", &err);
+                return;
+        }
+        p->expires_ms = credentials_find(s->access->credentials, owner, name)->expires_ms;
+        p->release = (struct grants_release){.owner = owner, .name = name};
+        grants_replaced(s, owner, name);
+        c->when = TURN_DURABLE;
+        release(s, c);
+}
+
+void api_credential_put(struct server *s, struct call *c)
+{
+        json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
+        struct put *p;
+
+        (void)s;
+        if (!doc)
+                return;
+        p = call_state(c, sizeof(*p), state_free);
+        p->doc = doc;
+        p->type = call_json_text(doc, "type");
+        p->data = call_json_text(doc, "data");
+        call_core(c, put);
+}
+
+static void list(struct server *s, struct call *c)
+{
+        struct json j = {.out = &c->out};
+        const struct credential *k;
+
+        json_open(&j, '{');
+        json_key(&j, "credentials");
+        json_open(&j, '[');
+        for (size_t at = 0; credentials_next(s->access->credentials, &at, &k);) {
+                if (c->role != ROLE_ADMIN && strcmp(k->owner, c->who) != 0)
+                        continue;
+                json_open(&j, '{');
+                json_kstrz(&j, "name", k->name);
+                json_kstrz(&j, "owner", k->owner);
+                json_kstrz(&j, "type", credential_type_name(k->type));
+                json_kint(&j, "updated_ms", k->updated_ms);
+                json_key(&j, "expires_ms");
+                if (k->expires_ms)
+                        json_int(&j, k->expires_ms);
+                else
+                        json_null(&j);
+                json_kbool(&j, "expired", k->expires_ms && k->expires_ms <= clock_wall_ms());
+                json_close(&j, '}');
+        }
+        json_close(&j, ']');
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+void api_credentials(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, list);
+}
+
+static void send(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+static void drop(struct server *s, struct call *c)
+{
+        if (!credentials_remove(s->access->credentials, str_of(c->who), c->param[0], turn_batch(s->turn))) {
+                call_fail(c, 404, "not_found", "you have no credential " STR_FMT, STR_ARG(c->param[0]));
+                return;
+        }
+        buf_addz(&c->out, "{}");
+        c->when = TURN_DURABLE;
+        call_front(c, send);
+}
+
+void api_credential_delete(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, drop);
+}

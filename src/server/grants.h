@@ -1,0 +1,26 @@
+/* grants: credentials on their way to the agents whose jobs need them.
+ *
+ * An agent asks for each by request, part and name, and is given it while it holds a job of that request
+ * whose description names it. Whoever has asked in this session is told again when the owner replaces it.
+ * Core thread.
+ */
+#pragma once
+#include "server/agents.h"
+#include "server/command.h"
+
+/* The names that the jobs of a part ask for, parted by commas: `credentials`, and HTCondor's
+ * `use_oauth_services`. */
+void grants_names(const struct server *s, const struct ad *ad, struct buf *out);
+
+void grants_get(struct server *s, struct command *c, struct agent *a); /* answers, also when it may not */
+/* The owner has replaced it. Leaves when that is durable. */
+void grants_replaced(struct server *s, struct str owner, struct str name);
+void grants_forget(struct agent *a); /* its session is over */
+
+/* Jobs that are held for want of a credential that is there now are released, in slices. */
+struct grants_release {
+        struct str owner, name;
+        uint64_t request;
+        uint64_t released;
+};
+bool grants_release_slice(struct server *s, struct grants_release *r, int64_t end_ns); /* true: done */
