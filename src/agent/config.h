@@ -30,7 +30,8 @@ struct config_queue {
         struct config_list environment; /* "NAME value" of its jobs, where theirs say nothing */
         struct config_list modules;     /* loaded for all its jobs */
         char *modules_init, *conda_root;
-        struct config_list slurm; /* "name value" of the batch system's settings */
+        /* "name value" of the settings of a batch system, in a block of its name */
+        struct config_list slurm, gridengine;
 };
 
 struct config {
@@ -76,6 +77,8 @@ int config_finish(struct config *c, struct err *err);
 extern const struct settings config_queue_settings;
 void config_queue_init(struct config_queue *q);
 void config_queue_deinit(struct config_queue *q);
+/* The block of the queue's runner; NULL: that has none. */
+const struct config_list *config_queue_words(const struct config_queue *q);
 /* Reads `queues` of c->doc; without it there is one, with the defaults. 0, or -EINVAL with err. */
 int config_queues(struct config *c, struct err *err);
 /* A queue of that name with the defaults, added behind the others. */

@@ -10,7 +10,7 @@
 #define Q(member) offsetof(struct config_queue, member)
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
-        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process, slurm"},
+        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process, slurm, gridengine"},
         {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},
@@ -41,8 +41,17 @@ static const struct setting table[] = {
         {"conda_root", SETTING_TEXT, Q(conda_root), "FOLDER",
          "of conda, with envs in it; that of conda in PATH"},
         {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
+        {"gridengine", SETTING_WORDS, Q(gridengine), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};
+
+const struct config_list *config_queue_words(const struct config_queue *q)
+{
+        for (size_t i = 0; i < config_queue_settings.n; i++)
+                if (table[i].kind == SETTING_WORDS && !strcmp(table[i].name, q->runner))
+                        return (const void *)((const char *)q + table[i].at);
+        return NULL;
+}
 
 void config_queue_init(struct config_queue *q)
 {

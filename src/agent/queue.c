@@ -97,11 +97,12 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         b->generation = 1;
         rc.events = on_events;
         rc.arg = b;
-        if (c) {
-                b->settings = settings_of(&c->slurm);
-                rc.queue = c->name;
+        const struct config_list *words = c ? config_queue_words(c) : NULL;
+        rc.queue = c ? c->name : NULL;
+        if (words) {
+                b->settings = settings_of(words);
                 rc.settings = b->settings;
-                rc.setting_count = c->slurm.n;
+                rc.setting_count = words->n;
         }
         int r = kind->open(&rc, &b->runner, err);
         if (r < 0) {

@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -181,9 +179,9 @@ void batch_submission_unref(struct batch *b, struct submission *s)
         free(s);
 }
 
-void batch_log_name(const struct task *t, struct buf *out)
+void batch_log_name(const struct batch *b, const struct task *t, struct buf *out)
 {
-        buf_printf(out, "%s.%u.log", t->s->name, t->index);
+        buf_printf(out, "%s.%u.log", t->s->name, t->index + (t->s->count > 1 ? b->system->index_first : 0));
 }
 
 void batch_task_free(struct batch *b, struct task *t)
@@ -196,7 +194,7 @@ void batch_task_free(struct batch *b, struct task *t)
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
-                batch_log_name(t, &log);
+                batch_log_name(b, t, &log);
                 unlinkat(b->fd, buf_z(&log), 0);
         }
         map_take(b->tasks, run_key(&t->id));
@@ -218,12 +216,12 @@ void batch_task_free(struct batch *b, struct task *t)
 
 /* ---- commands */
 
-bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_fn *done, void *arg)
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
 {
-        if (b->commands[slot])
-                return false;
-        b->commands[slot] = command_run(b->loop, argv, b->env.v, COMMAND_MS, done, arg);
-        return true;
+        b->commands[slot] =
+                command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
+        args_deinit(&call->argv);
+        buf_deinit(&call->input);
 }
 
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
@@ -262,6 +260,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
                 return;
         struct task *t = batch_task_new(b, spec->id, spec->sandbox);
         BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
+        struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
         struct err err = {""};
         t->state = TASK_FRESH;
         b->fresh++;
@@ -270,7 +269,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
                 return;
         }
         batch_path(b, &lease, "lease", "");
-        batch_script(spec, buf_z(&head), buf_z(&lease), &script);
+        guard.lease = buf_z(&lease);
+        batch_script(spec, buf_z(&head), &guard, &script);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
         int result = fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, &err);
         if (result < 0) {
@@ -279,6 +279,17 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         }
         t->head = buf_take(&head);
         batch_submit_later(b);
+}
+
+/* The system is told, if it has a word for it; the program is, unless that is enough. */
+static void stop(struct batch *b, struct task *t, bool on)
+{
+        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
+        t->stopped = on;
+        if (batch_has(b, verb))
+                batch_act(b, t, verb);
+        else
+                batch_order(b, t, on ? SIGSTOP : SIGCONT);
 }
 
 void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
@@ -297,6 +308,8 @@ void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
                 return;
         }
         batch_journal_kill(b, t);
+        if (t->stopped) /* its script may be, too */
+                stop(b, t, false);
         batch_act(b, t, BATCH_END);
 }
 
@@ -308,16 +321,6 @@ static void hold(struct batch *b, struct task *t, bool on)
         batch_act(b, t, on ? BATCH_HOLD : BATCH_RELEASE);
         if (!on)
                 batch_submit_later(b);
-}
-
-/* The system is told, if it has a word for it; the program is, unless that is enough. */
-static void stop(struct batch *b, struct task *t, bool on)
-{
-        enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
-        if (batch_has(b, verb))
-                batch_act(b, t, verb);
-        else
-                batch_order(b, t, on ? SIGSTOP : SIGCONT);
 }
 
 void batch_suspend(struct runner *r, struct run_id id)
@@ -396,7 +399,7 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         struct err err = {""};
         if (until_boot_ms == 0 || left <= 0)
                 return;
-        batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, &text);
+        batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
         if (fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err) < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
                           LOG_TEXT(str_of(err.text)));
@@ -417,25 +420,27 @@ static void acted(void *arg, int status, struct str out, struct str errors)
                          LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
 }
 
-static void take_natives(struct batch *b, enum batch_verb verb, struct args *argv)
+/* At most 500 of a verb's natives, in one command. */
+static void next_act(struct batch *b, enum batch_verb verb, struct batch_call *call)
 {
         struct buf *all = &b->acts[verb];
-        struct str rest = buf_view(all), one;
-        b->system->act(verb, argv);
-        for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one); n++)
-                args_add(argv, one);
-        buf_consume(all, all->n - rest.n);
+        struct str rest = buf_view(all), one, natives;
+        for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
+                n++;
+        natives = str_head(buf_view(all), all->n - rest.n);
+        b->system->act(call, verb, str_trim(natives));
+        buf_consume(all, natives.n);
 }
 
 /* One command for all natives of a verb; the next verb with the next tick. */
 static void run_acts(struct batch *b)
 {
         for (int verb = 0; verb < BATCH_VERBS_COUNT && !b->commands[SLOT_ACT]; verb++) {
-                ARGS_CLEANUP struct args argv = {0};
+                struct batch_call call = {.settings = &b->settings};
                 if (b->acts[verb].n == 0)
                         continue;
-                take_natives(b, (enum batch_verb)verb, &argv);
-                batch_run(b, SLOT_ACT, &argv, acted, b);
+                next_act(b, (enum batch_verb)verb, &call);
+                batch_run(b, SLOT_ACT, &call, acted, b);
         }
 }
 
@@ -457,42 +462,61 @@ static void on_tick(void *arg)
 
 /* ---- open and close */
 
+static void add_variable(struct batch *b, const char *name, const char *value)
+{
+        BUF_CLEANUP struct buf one = {0};
+        buf_printf(&one, "%s=%s", name, value ? value : "");
+        if (value)
+                args_add(&b->env, buf_view(&one));
+}
+
 /* A small environment: what is submitted shall not depend on who started the agent. */
 static void environment(struct batch *b)
 {
         static const char *const kept[] = {"HOME", "USER", "LOGNAME", "TZ"};
-        BUF_CLEANUP struct buf one = {0};
-        const char *path = getenv("PATH"), *conf = batch_setting(&b->settings, "conf");
-        buf_printf(&one, "PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin");
-        args_add(&b->env, buf_view(&one));
-        args_add(&b->env, STR("LC_ALL=C"));
-        for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
-                const char *value = getenv(kept[i]);
-                buf_reset(&one);
-                buf_printf(&one, "%s=%s", kept[i], value ? value : "");
-                if (value)
-                        args_add(&b->env, buf_view(&one));
+        const char *path = getenv("PATH");
+        add_variable(b, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
+        add_variable(b, "LC_ALL", "C");
+        for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+                add_variable(b, kept[i], getenv(kept[i]));
+        for (const struct batch_variable *v = b->system->variables; v && v->name; v++) {
+                const char *value = v->setting ? batch_setting(&b->settings, v->setting) : NULL;
+                add_variable(b, v->name, value ? value : getenv(v->name));
         }
-        const char *variable = b->system->config_variable;
-        if (variable && !conf)
-                conf = getenv(variable);
-        if (variable && conf) {
-                buf_reset(&one);
-                buf_printf(&one, "%s=%s", variable, conf);
-                args_add(&b->env, buf_view(&one));
-        }
+}
+
+static bool is_in(const char *const *list, const char *name)
+{
+        while (*list && strcmp(*list, name) != 0)
+                list++;
+        return *list;
 }
 
 static int check_settings(const struct batch_system *s, const struct runner_config *c, struct err *err)
 {
+        static const char *const ours[] = {"poll", "watch", NULL};
+        struct batch_settings settings = {c->settings, c->setting_count};
         for (size_t i = 0; i < c->setting_count; i++) {
-                const char *const *known = s->settings;
-                while (*known && strcmp(*known, c->settings[i].name) != 0)
-                        known++;
-                if (!*known)
-                        return err_set(err, -EINVAL, "%s has no setting '%s'", s->name, c->settings[i].name);
+                const char *name = c->settings[i].name;
+                if (!is_in(ours, name) && !is_in(s->settings, name) &&
+                    !(s->set_free && str_starts(str_of(name), str_of(s->set_free))))
+                        return err_set(err, -EINVAL, "%s has no setting '%s'", s->name, name);
+                uint64_t seconds;
+                if (is_in(ours, name) && (str_to_u64(str_of(c->settings[i].value), &seconds) != 0 ||
+                                          seconds < 1 || seconds > 3600))
+                        return err_set(err, -EINVAL, "%s is a number of seconds, 1 to 3600", name);
         }
-        return 0;
+        return s->check ? s->check(&settings, err) : 0;
+}
+
+/* One of ours, in seconds. */
+static unsigned seconds_of(const struct batch *b, const char *name, unsigned otherwise)
+{
+        const char *value = batch_setting(&b->settings, name);
+        uint64_t seconds = otherwise;
+        if (value)
+                str_to_u64(str_of(value), &seconds);
+        return (unsigned)seconds;
 }
 
 static int open_folder(struct batch *b, const struct runner_config *c, struct err *err)
@@ -524,6 +548,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->arg = c->arg;
         b->fd = b->journal = -1;
         b->array_max = system->array_max;
+        b->poll_ms = seconds_of(b, "poll", 2) * 1000;
+        b->watch_s = seconds_of(b, "watch", 5);
         b->last = &b->all;
         b->to_send_last = &b->to_send;
         b->questions_last = &b->questions;
@@ -580,11 +606,11 @@ static void end_all(struct batch *b)
         for (struct task *t = b->all; t; t = t->next)
                 batch_act(b, t, BATCH_END);
         while (b->acts[BATCH_END].n) {
-                ARGS_CLEANUP struct args argv = {0};
-                pid_t pid;
-                take_natives(b, BATCH_END, &argv);
-                if (posix_spawnp(&pid, argv.v[0], NULL, NULL, argv.v, b->env.v) == 0)
-                        waitpid(pid, NULL, 0);
+                struct batch_call call = {.settings = &b->settings};
+                next_act(b, BATCH_END, &call);
+                command_now(&call.argv, b->env.v, buf_view(&call.input));
+                args_deinit(&call.argv);
+                buf_deinit(&call.input);
         }
 }
 
@@ -611,6 +637,7 @@ void batch_close(struct runner *r, bool kill_all)
                 close(b->fd);
         free(b->dir);
         free(b->prefix);
+        free(b->explaining);
         free(b->user);
         free(b);
 }

@@ -49,15 +49,14 @@ struct batch_line { /* of a status query; borrowed */
         struct str native, name, reason;
         enum batch_phase phase;
 };
-/* NUDGE: SIGURG to the script, which then looks for orders. */
-enum batch_verb {
-        BATCH_END,
-        BATCH_STOP,
-        BATCH_CONTINUE,
-        BATCH_HOLD,
-        BATCH_RELEASE,
-        BATCH_NUDGE,
-        BATCH_VERBS_COUNT
+enum batch_verb { /* a pass over what is to be done is in this order */
+                  BATCH_STOP,
+                  BATCH_CONTINUE,
+                  BATCH_HOLD,
+                  BATCH_RELEASE,
+                  BATCH_NUDGE, /* SIGURG to the script, which then looks for orders */
+                  BATCH_END,
+                  BATCH_VERBS_COUNT
 };
 
 struct batch_settings {
@@ -70,50 +69,101 @@ const char *batch_setting(const struct batch_settings *s, const char *name); /* 
 const char *batch_word(const struct run_spec *spec, const char *const *names, const struct batch_settings *s,
                        const char *setting);
 
+struct batch_call { /* a command to be made */
+        const struct batch_settings *settings;
+        struct args argv;
+        struct buf input; /* its standard input */
+};
+void batch_word_add(struct batch_call *c, const char *word);
+void batch_words_add(struct batch_call *c, struct str words); /* parted by blanks */
+
+struct batch_sending {             /* what a submit command is about */
+        const char *name, *script; /* the script's path */
+        const char *head;          /* its lines that ask for resources */
+        unsigned count;            /* more than 1: an array */
+};
+
+/* Answers are read whole; they may be written to. What is not understood is passed over. */
+typedef void batch_take_fn(void *arg, const struct batch_line *line);
+
+struct batch_variable {             /* from the setting, else from our own environment */
+        const char *name, *setting; /* setting NULL: only from there */
+};
+
 struct batch_system {
         const char *name;
-        const char *const *settings; /* names that a queue may set; NULL behind the last */
-        const char *config_variable; /* environment, from the setting `conf`; NULL: none */
-        const char *index_variable;  /* which member of an array a task is */
+        const char *const *settings; /* names that a queue may set beside batch.c's; NULL behind the last */
+        const struct batch_variable
+                *variables;         /* of its commands' environment; a NULL name behind the last */
+        const char *index_variable; /* which member of an array a task is */
+        const char *traps; /* lines of the script: what the system announces by signals; NULL: nothing */
         unsigned index_first, array_max;
+        unsigned past_max;    /* tasks that `past` can be asked about at once; 0: many */
+        unsigned wordless_s;  /* how late the system's word of an end may be; 0: 10 */
+        unsigned verbs;       /* bits 1 << verb of those that it has */
+        const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
+        /* Whether the queue's settings make sense. 0, or -EINVAL with err. NULL: always. */
+        int (*check)(const struct batch_settings *s, struct err *err);
         /* Lines at the head of a script: what the task asks for. -EINVAL with err: a word that cannot be. */
         int (*resources)(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                          struct err *err);
         void (*naming)(const char *name, const char *log, unsigned count,
                        struct buf *out); /* count 1: no array */
-        void (*submit)(const char *script, struct args *argv);
+        void (*submit)(struct batch_call *c, const struct batch_sending *s);
         bool (*submitted)(struct str out, struct buf *ret_native);
         /* The system has refused it for good. Otherwise nobody knows whether it has it. */
         bool (*refused)(struct str errors);
-        bool (*refused_array)(struct str errors);                               /* the array, not the task */
+        bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
         void (*native_of)(const char *native, unsigned index, struct buf *out); /* of an array's member */
-        void (*status)(const char *user, struct args *argv);
-        /* False: pass over it. The line may be written to. */
-        bool (*status_line)(struct str line, struct batch_line *ret);
-        void (*past)(const char *natives, struct args *argv); /* "1,2_3"; answers status_lines. NULL: none */
-        void (*act)(enum batch_verb verb, struct args *argv); /* the natives are put behind it */
-        unsigned verbs;                                       /* bits 1 << verb of those that it has */
-        /* A command that says when the script would begin. NULL: it cannot say. True: *ret_ms is Unix time.
-         */
-        void (*when)(const char *script, struct args *argv);
+        void (*status)(struct batch_call *c, const char *user);
+        void (*status_read)(struct str out, batch_take_fn *take, void *arg);
+        void (*past)(struct batch_call *c, const char *natives); /* "1,2_3". NULL: none */
+        void (*past_read)(struct str out, batch_take_fn *take, void *arg);
+        /* Asks why it found a task unfit, whose status line had no reason. NULL: it always says. */
+        void (*explain)(struct batch_call *c, struct str native);
+        struct str (*explained)(struct str out);                                     /* borrowed from out */
+        void (*act)(struct batch_call *c, enum batch_verb verb, struct str natives); /* parted by blanks */
+        void (*capacity)(struct batch_call *c);                                      /* NULL: it cannot say */
+        void (*capacity_read)(const struct batch_settings *s, struct str out, struct run_capacity *c);
+        /* When would the script begin? NULL: it cannot say. True: *ret_ms is Unix time. */
+        void (*when)(struct batch_call *c, const struct batch_sending *s);
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
-        void (*capacity)(const struct batch_settings *s, struct args *argv);
-        /* Adds what a line says of a node. */
-        void (*capacity_line)(const struct batch_settings *s, struct str line, struct run_capacity *c);
 };
 
-extern const struct batch_system batch_slurm;
+extern const struct batch_system batch_slurm, batch_gridengine;
 
 /* ---- batch_script.c */
 
 /* The script of one step: `head` are its resources. It does not begin when the lease file is older than the
  * lease. */
-void batch_script(const struct run_spec *spec, const char *head, const char *lease, struct buf *out);
+struct batch_guard {       /* beside the program */
+        const char *lease; /* file */
+        const char *traps; /* batch_system's */
+        unsigned every_s;  /* how often it looks */
+};
+void batch_script(const struct run_spec *spec, const char *head, const struct batch_guard *guard,
+                  struct buf *out);
 /* What is submitted: finds the script of the member in the list, and becomes it. */
 void batch_script_array(const struct batch_system *s, const char *head, const char *list, struct buf *out);
 void batch_quote(struct buf *out, const char *text); /* a word of the shell */
 /* The lease file: what is left of the lease, less what a script needs to see that it is over, and to end.
- * Serial: differs in each; the time makes it differ from those of an earlier life. */
-void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, struct buf *out);
+ * Serial: differs in each; the time makes it differ from those of an earlier life. every_s: how often scripts
+ * look at most. */
+void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s, struct buf *out);
 /* Reads BOX/.drover_step.N.done into e; its text is static. False: it is not what a script writes. */
 bool batch_script_done(struct str text, struct run_event *e);
+
+/* ---- batch_answers.c: what answers are made of */
+
+/* Whether it may stand in a line of a script: at most 256 letters, digits and ordinary signs, no blank, no
+ * quote, no end of the line; not an option. */
+bool batch_plain(const char *text);
+bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
+/* The last line that is not empty. */
+struct str batch_last_line(struct str out);
+/* The next element of XML that programs print: its tag's name, and the text behind it up to the next tag,
+ * with entities undone in place. Attributes are as they stand; a closing tag is "/NAME". False: none is left.
+ */
+bool batch_next_tag(struct str *rest, struct str *ret_tag, struct str *ret_attributes, struct str *ret_text);
+/* "23.5G", "100mb", "2048kb": bytes; a number alone counts `unit`. False: it is none. */
+bool batch_size(struct str text, uint64_t unit, uint64_t *ret_bytes);

@@ -12,7 +12,6 @@
 #include "run/batch_private.h"
 
 #define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
-#define STATUS_MS   2000  /* between status queries, unless `poll` says otherwise */
 #define IDLE_MS     10000 /* and when there is no task */
 #define CAPACITY_MS 5000  /* between looks at the nodes */
 #define ENDED_MS    1000  /* and when tasks have ended since */
@@ -116,7 +115,7 @@ static bool complaint(struct batch *b, const struct task *t, struct buf *out)
 {
         BUF_CLEANUP struct buf name = {0}, text = {0};
         struct str rest, line;
-        batch_log_name(t, &name);
+        batch_log_name(b, t, &name);
         if (fs_read(b->fd, buf_z(&name), 1 << 16, &text, NULL) < 0)
                 return false;
         for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
@@ -168,7 +167,7 @@ static void settle(struct batch *b, struct task *t, enum batch_phase phase, stru
                 say_why(b, "it cannot run there", reason, &text);
                 break;
         default: /* over, or missing */
-                if (now - t->gone_ms < WORDLESS_MS)
+                if (now - t->gone_ms < (b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS))
                         return;
                 if (complaint(b, t, &text))
                         e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
@@ -191,6 +190,35 @@ static bool is_end(enum batch_phase p)
         return p != BATCH_WAITING && p != BATCH_RUNNING;
 }
 
+static void on_explained(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        struct task *t = map_get(b->natives, str_of(b->explaining));
+        (void)status;
+        (void)errors;
+        b->commands[SLOT_PAST] = NULL;
+        if (t && t->state == TASK_IN) {
+                batch_act(b, t, BATCH_END);
+                settle(b, t, BATCH_UNFIT, b->system->explained(out));
+        }
+}
+
+/* Some systems keep what they cannot run, and say why only when they are asked. True: later. */
+static bool ask_why(struct batch *b, const struct batch_line *line)
+{
+        if (!b->system->explain || line->reason.n)
+                return false;
+        if (!b->commands[SLOT_PAST]) {
+                struct batch_call call = {.settings = &b->settings};
+                free(b->explaining);
+                b->explaining = str_dupz(line->native);
+                b->system->explain(&call, line->native);
+                batch_run(b, SLOT_PAST, &call, on_explained, b);
+        }
+        return true;
+}
+
+/* A number that we know under another name is somebody else's: the system has begun to count again. */
 static void take_line(struct batch *b, const struct batch_line *line)
 {
         struct task *t = map_get(b->natives, line->native);
@@ -202,6 +230,10 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 t->acted_ms = 0;
                 batch_act(b, t, BATCH_END);
         }
+        if (line->phase == BATCH_UNFIT && ask_why(b, line))
+                return;
+        if (line->phase == BATCH_UNFIT)
+                batch_act(b, t, BATCH_END);
         if (is_end(line->phase)) {
                 settle(b, t, line->phase, line->reason);
                 return;
@@ -229,17 +261,12 @@ static void take_name(struct batch *b, const struct batch_line *line)
         }
 }
 
-static void read_lines(struct batch *b, struct str out)
+static void on_line(void *arg, const struct batch_line *line)
 {
-        struct str rest = out, text;
-        struct batch_line line;
-        while (rest.n && str_cut(&rest, '\n', &text)) {
-                if (!b->system->status_line(text, &line))
-                        continue;
-                if (!map_get(b->natives, line.native) && str_starts(line.name, str_of(b->prefix)))
-                        take_name(b, &line);
-                take_line(b, &line);
-        }
+        struct batch *b = arg;
+        if (!map_get(b->natives, line->native) && str_starts(line->name, str_of(b->prefix)))
+                take_name(b, line);
+        take_line(b, line);
 }
 
 /* ---- queries */
@@ -267,21 +294,24 @@ static void on_past(void *arg, int status, struct str out, struct str errors)
         (void)status;
         (void)errors;
         b->commands[SLOT_PAST] = NULL;
-        read_lines(b, out);
+        b->system->past_read(out, on_line, b);
 }
 
 /* What was in the system before the query and is not in its answer. */
 static void look_for_missing(struct batch *b)
 {
         BUF_CLEANUP struct buf natives = {0};
+        unsigned count = 0;
         for (struct task *t = b->all, *next; t; t = next) {
                 next = t->next;
                 if (t->state != TASK_IN || t->seen == b->generation || t->in_ms >= b->asked_ms)
                         continue;
                 BUF_CLEANUP struct buf native = {0};
                 settle(b, t, t->phase, STR(""));
-                if (t->state == TASK_OVER || natives.n > 8000)
+                if (t->state == TASK_OVER || natives.n > 8000 ||
+                    (b->system->past_max && count >= b->system->past_max))
                         continue;
+                count++;
                 if (t->s->count > 1)
                         b->system->native_of(t->s->native, t->index, &native);
                 else
@@ -289,9 +319,9 @@ static void look_for_missing(struct batch *b)
                 buf_printf(&natives, "%s%s", natives.n ? "," : "", buf_z(&native));
         }
         if (natives.n && b->system->past && !b->commands[SLOT_PAST]) {
-                ARGS_CLEANUP struct args argv = {0};
-                b->system->past(buf_z(&natives), &argv);
-                batch_run(b, SLOT_PAST, &argv, on_past, b);
+                struct batch_call call = {.settings = &b->settings};
+                b->system->past(&call, buf_z(&natives));
+                batch_run(b, SLOT_PAST, &call, on_past, b);
         }
 }
 
@@ -340,7 +370,7 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
                         is_away(b, errors);
                 return;
         }
-        read_lines(b, out);
+        b->system->status_read(out, on_line, b);
         is_there(b);
         look_for_missing(b);
         send_missing(b);
@@ -348,45 +378,40 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
 
 static void ask_status(struct batch *b)
 {
-        ARGS_CLEANUP struct args argv = {0};
-        b->system->status(b->user, &argv);
+        struct batch_call call = {.settings = &b->settings};
+        b->system->status(&call, b->user);
         b->generation++;
         b->asked_ms = clock_boot_ms();
-        batch_run(b, SLOT_STATUS, &argv, on_status, b);
+        batch_run(b, SLOT_STATUS, &call, on_status, b);
 }
 
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        struct str rest = out, line;
         struct run_capacity c = {.known = true, .at_ms = b->capacity_wall_ms, .tasks_max = UINT32_MAX};
         (void)errors;
         b->commands[SLOT_CAPACITY] = NULL;
         if (status != 0)
                 return;
-        while (rest.n && str_cut(&rest, '\n', &line))
-                b->system->capacity_line(&b->settings, line, &c);
+        b->system->capacity_read(&b->settings, out, &c);
         b->capacity = c;
 }
 
 static void ask_capacity(struct batch *b)
 {
-        ARGS_CLEANUP struct args argv = {0};
+        struct batch_call call = {.settings = &b->settings};
         b->capacity_ms = clock_boot_ms();
         b->capacity_wall_ms = (uint64_t)clock_wall_ms();
         b->ended = false;
-        b->system->capacity(&b->settings, &argv);
-        batch_run(b, SLOT_CAPACITY, &argv, on_capacity, b);
+        b->system->capacity(&call);
+        batch_run(b, SLOT_CAPACITY, &call, on_capacity, b);
 }
 
 void batch_poll(void *arg)
 {
         struct batch *b = arg;
         int64_t now = clock_boot_ms();
-        uint64_t every = STATUS_MS, seconds;
-        const char *poll = batch_setting(&b->settings, "poll");
-        if (poll && str_to_u64(str_of(poll), &seconds) == 0)
-                every = seconds * 1000;
+        unsigned every = b->poll_ms;
         look_at_files(b);
         if (b->fresh || b->to_send)
                 batch_submit_later(b);
@@ -397,6 +422,7 @@ void batch_poll(void *arg)
         if (b->commands[SLOT_STATUS] && now - b->asked_ms > SILENCE_MS)
                 is_away(b, STR(""));
         int64_t look = b->ended ? ENDED_MS : CAPACITY_MS;
-        if (!b->commands[SLOT_CAPACITY] && (!b->capacity_ms || now - b->capacity_ms >= look))
+        if (b->system->capacity && !b->commands[SLOT_CAPACITY] &&
+            (!b->capacity_ms || now - b->capacity_ms >= look))
                 ask_capacity(b);
 }

@@ -5,7 +5,7 @@
 #include "run/batch.h"
 
 struct submission;
-struct sending { /* what a submit command is about */
+struct sending { /* a submit command that runs */
         struct batch *b;
         struct submission *s;
         int slot;
@@ -32,7 +32,7 @@ struct task {
         int64_t gone_ms;  /* boot clock, since it is missing or without a word; 0: it is not */
         int64_t in_ms;    /* when its native number became known */
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
-        bool begun, killing, held;
+        bool begun, killing, held, stopped;
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */
@@ -52,7 +52,7 @@ struct batch {
         struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
         struct task *all, **last, *cursor;
         uint64_t name_serial, generation, lease_serial, order_serial;
-        unsigned array_max, fresh;
+        unsigned array_max, fresh, watch_s, poll_ms;
         struct submission *to_send, **to_send_last;
         struct command *commands[7]; /* under way */
         struct sending sends[2];
@@ -68,6 +68,7 @@ struct batch {
         size_t told_count, told_cap;
         struct run_capacity capacity;
         uint64_t capacity_wall_ms;
+        char *explaining; /* the native that a query is about */
         int journal;
         struct buf journal_out;
 };
@@ -91,10 +92,12 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
 void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
 void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
-bool batch_run(struct batch *b, int slot, const struct args *argv, command_done_fn *done, void *arg);
+/* Runs what `call` says, and frees it. */
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
 
 void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
-void batch_log_name(const struct task *t, struct buf *out); /* in b->dir: what the system caught of it */
+void batch_log_name(const struct batch *b, const struct task *t,
+                    struct buf *out); /* in b->dir: what the system caught of it */
 void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
 
 /* batch_submit.c */

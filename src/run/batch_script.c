@@ -4,7 +4,6 @@
 
 #include "run/batch.h"
 
-#define WATCH_S      5   /* how often a script looks at the lease */
 #define LEASE_S      600 /* for a script that has never seen a lease */
 #define KILL_AFTER_S 5   /* from SIGTERM to SIGKILL */
 
@@ -61,7 +60,7 @@ static const char guard[] =
         "        read -r signal <\"$step.taken.$$\" && kill -s \"$signal\" -- \"-$child\"\n"
         "        rm -f \"$step.taken.$$\"\n"
         "done'\n"
-        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8\n"
+        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8 script=${11}\n"
         "seen=${10} why=\n"
         "up() { read -r up rest </proc/uptime && up=${up%%.*} || up=$(date +%s); }\n"
         "up\n"
@@ -78,6 +77,7 @@ static const char guard[] =
         "                seen=$serial term=$seconds since=$up\n"
         "                [ -n \"$often\" ] && every=$often grace=$end\n"
         "        fi\n"
+        "        kill -0 $script 2>/dev/null || why=killed # the script alone\n"
         "        [ $((up - since)) -ge $term ] && why=lease\n"
         "        [ $left -eq $nap ] && why=walltime\n"
         "        [ $left -gt 0 ] && left=$((left - nap))\n"
@@ -97,21 +97,23 @@ static const char guard[] =
 
 /* A signal to the script ends a wait before its time, with that signal's status: then it waits again. What
  * was waited for already is unknown (127). */
-static const char end[] =
+static const char traps[] =
         "child=$! guards= status=\n"
         "trap 'again=1; told' TERM INT\n"
         "trap 'again=1; kill -s STOP -- \"-$child\"' TSTP # its own stop would not reach the program\n"
         "trap 'again=1; kill -s CONT -- \"-$child\"' CONT\n"
-        "trap 'again=1; eval \"$orders\"' URG # a signal for the program\n"
+        "trap 'again=1; eval \"$orders\"' URG # a signal for the program\n";
+
+static const char end[] =
         "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime \"$orders\" "
-        "$age \"$serial\"\n"
+        "$age \"$serial\" $$\n"
         "again=1\n"
         "while [ -n \"$again\" ]; do\n"
         "        again=\n"
         "        wait $child\n"
         "        now=$?\n"
         "        case $now:$status in\n"
-        "        127:143 | 127:130 | 127:148 | 127:146 | 127:151) status=127 ;;\n"
+        "        127:143 | 127:130 | 127:148 | 127:146 | 127:151 | 127:138 | 127:140) status=127 ;;\n"
         "        127:?*) ;;\n"
         "        *) status=$now ;;\n"
         "        esac\n"
@@ -184,15 +186,15 @@ static void program(const struct run_spec *s, struct buf *out)
         buf_addz(out, " &\n");
 }
 
-void batch_script(const struct run_spec *s, const char *head, const char *lease, struct buf *out)
+void batch_script(const struct run_spec *s, const char *head, const struct batch_guard *g, struct buf *out)
 {
         buf_printf(out, "#!/bin/sh\n%s# job %s, attempt %u, step %u\n", head, s->job ? s->job : "",
                    s->id.fence, s->id.step);
         assign(out, "box", s->sandbox);
-        assign(out, "lease", lease);
+        assign(out, "lease", g->lease);
         buf_printf(out, "step=$box/" BATCH_STEP ".%u\n", s->id.step);
-        buf_printf(out, "walltime=%llu grace=%d every=%d lease_s=%d\n",
-                   (unsigned long long)((s->walltime_ms + 999) / 1000), KILL_AFTER_S, WATCH_S, LEASE_S);
+        buf_printf(out, "walltime=%llu grace=%d every=%u lease_s=%d\n",
+                   (unsigned long long)((s->walltime_ms + 999) / 1000), KILL_AFTER_S, g->every_s, LEASE_S);
         buf_addz(out, begin);
         environment(s, out);
         buf_addz(out, "cd ");
@@ -200,6 +202,8 @@ void batch_script(const struct run_spec *s, const char *head, const char *lease,
         buf_addz(out, " || failed folder\n");
         buf_addz(out, guard);
         program(s, out);
+        buf_addz(out, traps);
+        buf_addz(out, g->traps ? g->traps : "");
         buf_addz(out, end);
 }
 
@@ -260,10 +264,10 @@ static bool read_ended(struct str line, struct run_event *e)
         return true;
 }
 
-void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, struct buf *out)
+void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s, struct buf *out)
 {
         int64_t left = left_ms / 1000, every = left / 12, grace = left / 6;
-        every = every < 1 ? 1 : every > WATCH_S ? WATCH_S : every;
+        every = every < 1 ? 1 : every > every_s ? every_s : every;
         grace = grace < 1 ? 1 : grace > KILL_AFTER_S ? KILL_AFTER_S : grace;
         /* seen late, found old late, and killed in the end: all that within what is left */
         int64_t term = left - 2 * every - grace - 1;

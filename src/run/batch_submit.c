@@ -10,6 +10,7 @@
 #include "run/batch_private.h"
 
 #define GATHER_MS    20
+#define NAMING       "# this submission:\n" /* ends the head */
 #define ERRORS_SHOWN 400
 
 struct group {
@@ -33,6 +34,7 @@ static int write_files(struct batch *b, const struct submission *s, const struct
         batch_path(b, &path, s->name, ".list");
         batch_path(b, &log, s->name, "");
         buf_addz(&head, s->head);
+        buf_addz(&head, NAMING);
         b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
         batch_script_array(b->system, buf_z(&head), buf_z(&path), &script);
         for (size_t i = 0; i < g->n; i++)
@@ -177,17 +179,33 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         batch_submit_later(b);
 }
 
+/* What its script says, of an earlier life: the lines behind the first. */
+static char *head_of(const struct batch *b, const struct submission *s)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        buf_printf(&name, "%s.sh", s->name);
+        if (fs_read(b->fd, buf_z(&name), 1 << 20, &text, NULL) < 0)
+                return mem_dupz("");
+        struct str rest = buf_view(&text), first;
+        str_cut(&rest, '\n', &first);
+        ptrdiff_t end = str_search(rest, STR(NAMING));
+        rest = str_head(rest, end < 0 ? 0 : (size_t)end);
+        return str_dupz(rest);
+}
+
 static void send(struct batch *b, struct submission *s, int slot)
 {
-        ARGS_CLEANUP struct args argv = {0};
+        struct batch_call call = {.settings = &b->settings};
         BUF_CLEANUP struct buf path = {0};
         struct sending *sending = &b->sends[slot];
         *sending = (struct sending){b, s, slot};
         batch_path(b, &path, s->name, ".sh");
-        b->system->submit(buf_z(&path), &argv);
+        if (!s->head)
+                s->head = head_of(b, s);
+        b->system->submit(&call, &(struct batch_sending){s->name, buf_z(&path), s->head, s->count});
         s->sending = true;
         s->left++; /* while it is sent */
-        batch_run(b, slot, &argv, sent, sending);
+        batch_run(b, slot, &call, sent, sending);
 }
 
 static bool wanted(const struct batch *b, const struct submission *s)

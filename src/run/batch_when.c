@@ -68,7 +68,7 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
 static void ask(struct batch *b)
 {
         while (b->questions && !b->commands[SLOT_WHEN]) {
-                ARGS_CLEANUP struct args argv = {0};
+                struct batch_call call = {.settings = &b->settings};
                 BUF_CLEANUP struct buf path = {0}, script = {0};
                 struct err err = {""};
                 batch_path(b, &path, FILE_NAME, "");
@@ -79,8 +79,8 @@ static void ask(struct batch *b)
                         question_free(q);
                         continue;
                 }
-                b->system->when(buf_z(&path), &argv);
-                batch_run(b, SLOT_WHEN, &argv, on_answer, b);
+                b->system->when(&call, &(struct batch_sending){"quote", buf_z(&path), b->questions->head, 1});
+                batch_run(b, SLOT_WHEN, &call, on_answer, b);
         }
 }
 

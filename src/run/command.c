@@ -2,12 +2,15 @@
 #include "run/command.h"
 
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "ev/children.h"
 
@@ -66,8 +69,19 @@ static void on_deadline(void *arg)
         command_free(c);
 }
 
-struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, int64_t timeout_ms,
-                            command_done_fn *done, void *arg)
+/* A descriptor to read it from, or -1: /dev/null. */
+static int input_fd(struct str input)
+{
+        int fd = input.n ? memfd_create("input", MFD_CLOEXEC) : -1;
+        if (fd >= 0 && (fs_write_all(fd, input.p, input.n) < 0 || lseek(fd, 0, SEEK_SET) < 0)) {
+                close(fd);
+                fd = -1;
+        }
+        return fd;
+}
+
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
+                            int64_t timeout_ms, command_done_fn *done, void *arg)
 {
         struct command *c = mem_new(struct command);
         c->done = done;
@@ -77,11 +91,13 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
         c->deadline = timer_new(l, on_deadline, c);
         struct child_spec spec = {.argv = argv->v,
                                   .envp = envp,
-                                  .stdin_fd = -1,
+                                  .stdin_fd = input_fd(input),
                                   .stdout_fd = c->out,
                                   .stderr_fd = c->errors,
                                   .die_with_parent = true};
         int r = child_spawn(l, &spec, exited, c, &c->child, &c->err);
+        if (spec.stdin_fd >= 0)
+                close(spec.stdin_fd);
         timer_start(c->deadline, r < 0 ? 0 : timeout_ms);
         return c;
 }
@@ -95,4 +111,19 @@ void command_cancel(struct command *c)
                 child_forget(c->child);
         }
         command_free(c);
+}
+
+void command_now(const struct args *argv, char *const *envp, struct str input)
+{
+        int fd = input_fd(input);
+        posix_spawn_file_actions_t files;
+        pid_t pid;
+        posix_spawn_file_actions_init(&files);
+        if (fd >= 0)
+                posix_spawn_file_actions_adddup2(&files, fd, STDIN_FILENO);
+        if (posix_spawnp(&pid, argv->v[0], &files, NULL, argv->v, envp) == 0)
+                waitpid(pid, NULL, 0);
+        posix_spawn_file_actions_destroy(&files);
+        if (fd >= 0)
+                close(fd);
 }

@@ -10,7 +10,10 @@ struct command;
  * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
 typedef void command_done_fn(void *arg, int status, struct str out, struct str errors);
 
-/* It gets SIGTERM when we die and SIGKILL after timeout_ms. envp NULL: ours. */
-struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, int64_t timeout_ms,
-                            command_done_fn *done, void *arg);
+/* It gets SIGTERM when we die and SIGKILL after timeout_ms. envp NULL: ours. `input` is its standard input.
+ */
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
+                            int64_t timeout_ms, command_done_fn *done, void *arg);
 void command_cancel(struct command *c); /* ends it; done is not called. NULL is fine */
+/* The same at once, and waits for it; what it prints is not looked at. For when we end. */
+void command_now(const struct args *argv, char *const *envp, struct str input);

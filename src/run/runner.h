@@ -170,7 +170,7 @@ struct runner_kind {
         void (*capacity)(struct runner *r, struct run_capacity *ret);
 };
 
-extern const struct runner_kind runner_process, runner_slurm;
+extern const struct runner_kind runner_process, runner_slurm, runner_gridengine;
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

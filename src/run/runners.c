@@ -3,7 +3,7 @@
 
 #include "run/runner.h"
 
-static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm};
+static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm, &runner_gridengine};
 
 const struct runner_kind *runner_find(const char *name)
 {

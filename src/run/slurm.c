@@ -1,17 +1,16 @@
 /* Slurm: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as in Slurm 20.11 to
  * 24 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in squeue's list of all
  * states for MinJobAge, and sacct is asked only about what is missing there. */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "run/batch_runner.h"
 
-#define WORD_MAX 256
+static const char *const settings[] = {"conf",    "partition", "account",     "qos", "constraint",
+                                       "license", "gres_name", "reservation", NULL};
 
-static const char *const settings[] = {"conf",    "partition", "account",     "qos",  "constraint",
-                                       "license", "gres_name", "reservation", "poll", NULL};
+static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
 
 static const struct {
         const char *option, *setting;
@@ -25,16 +24,6 @@ static const struct {
         {"reservation", "reservation", {"SlurmReservation", NULL}},
         {"comment", NULL, {"SlurmComment", NULL}},
 };
-
-/* What may stand in a line of a script: no blank, no quote, no end of the line. */
-static bool is_plain(const char *text)
-{
-        size_t n = strlen(text);
-        for (size_t i = 0; i < n; i++)
-                if (!isalnum((unsigned char)text[i]) && !strchr("_.,:@+=&|()*[]/-", text[i]))
-                        return false;
-        return n > 0 && n <= WORD_MAX && text[0] != '-';
-}
 
 static int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                            struct err *err)
@@ -51,14 +40,14 @@ static int slurm_resources(const struct batch_settings *s, const struct run_spec
                            (unsigned long long)((spec->walltime_ms + 59999) / 60000));
         if (spec->gpus) {
                 const char *name = batch_setting(s, "gres_name");
-                buf_printf(out, "#SBATCH --gres=%s:%llu\n", name && is_plain(name) ? name : "gpu",
+                buf_printf(out, "#SBATCH --gres=%s:%llu\n", name && batch_plain(name) ? name : "gpu",
                            (unsigned long long)spec->gpus);
         }
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
                 if (!value || !*value)
                         continue;
-                if (!is_plain(value))
+                if (!batch_plain(value))
                         return err_set(err, -EINVAL, "'%.100s' cannot be a %s of Slurm", value,
                                        options[i].option);
                 buf_printf(out, "#SBATCH --%s=%s\n", options[i].option, value);
@@ -75,50 +64,45 @@ static void slurm_naming(const char *name, const char *log, unsigned count, stru
                 buf_printf(out, "#SBATCH --output=%s.0.log\n", log);
 }
 
-static void slurm_submit(const char *script, struct args *argv)
+static void slurm_submit(struct batch_call *c, const struct batch_sending *s)
 {
-        args_add(argv, STR("sbatch"));
-        args_add(argv, STR("--parsable"));
-        args_add(argv, str_of(script));
+        batch_word_add(c, "sbatch");
+        batch_word_add(c, "--parsable");
+        batch_word_add(c, s->script);
 }
 
 /* "17" or "17;cluster" in the last line */
 static bool slurm_submitted(struct str out, struct buf *ret_native)
 {
-        struct str rest = out, line, last = STR(""), number;
+        struct str last = batch_last_line(out), number;
         uint64_t n;
-        while (rest.n && str_cut(&rest, '\n', &line))
-                if (str_trim(line).n)
-                        last = str_trim(line);
         if (!str_cut(&last, ';', &number) || str_to_u64(number, &n) != 0)
                 return false;
         buf_str(ret_native, number);
         return true;
 }
 
-static bool contains(struct str text, const char *what)
-{
-        return str_search(text, str_of(what)) >= 0;
-}
-
 /* What the controller answered; not what went wrong on the way to it, or is so only for now. */
 static bool slurm_refused(struct str errors)
 {
-        static const char *const unsure[] = {
-                "Unable to contact",    "timed out",
-                "Zero Bytes",           "not responding",
-                "Connection refused",   "communication",
-                "Resource temporarily", "Protocol authentication",
-                "in standby mode",      "Job violates accounting/QOS policy (job submit limit"};
-        for (size_t i = 0; i < sizeof(unsure) / sizeof(*unsure); i++)
-                if (contains(errors, unsure[i]))
-                        return false;
-        return contains(errors, "error:") || contains(errors, "allocation failure:");
+        static const char *const unsure[] = {"Unable to contact",
+                                             "timed out",
+                                             "Zero Bytes",
+                                             "not responding",
+                                             "Connection refused",
+                                             "communication",
+                                             "Resource temporarily",
+                                             "Protocol authentication",
+                                             "in standby mode",
+                                             "Job violates accounting/QOS policy (job submit limit",
+                                             NULL},
+                                 *const said[] = {"error:", "allocation failure:", NULL};
+        return !batch_contains(errors, unsure) && batch_contains(errors, said);
 }
 
 static bool slurm_refused_array(struct str errors)
 {
-        return contains(errors, "Invalid job array specification");
+        return str_search(errors, STR("Invalid job array specification")) >= 0;
 }
 
 static void slurm_native_of(const char *native, unsigned index, struct buf *out)
@@ -126,16 +110,12 @@ static void slurm_native_of(const char *native, unsigned index, struct buf *out)
         buf_printf(out, "%s_%u", native, index);
 }
 
-static void slurm_status(const char *user, struct args *argv)
+static void slurm_status(struct batch_call *c, const char *user)
 {
         BUF_CLEANUP struct buf u = {0};
         buf_printf(&u, "--user=%s", user);
-        args_add(argv, STR("squeue"));
-        args_add(argv, STR("--noheader"));
-        args_add(argv, STR("--array"));
-        args_add(argv, STR("--states=all"));
-        args_add(argv, buf_view(&u));
-        args_add(argv, STR("--format=%F|%K|%T|%j|%r"));
+        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%j|%r"));
+        batch_word_add(c, buf_z(&u));
 }
 
 static const struct {
@@ -174,7 +154,7 @@ static bool unfit(struct str reason)
 
 /* squeue: "17|3|RUNNING|name|None", "18|N/A|…"; sacct: "17_3|COMPLETED|name". The native number of an array's
  * member is made in the line itself: its '|' becomes the '_'. */
-static bool slurm_status_line(struct str line, struct batch_line *ret)
+static bool status_line(struct str line, struct batch_line *ret)
 {
         struct str field[5], rest = line;
         size_t n = 0;
@@ -199,51 +179,54 @@ static bool slurm_status_line(struct str line, struct batch_line *ret)
         return true;
 }
 
-static void slurm_past(const char *natives, struct args *argv)
+static void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct str text;
+        struct batch_line line;
+        while (out.n && str_cut(&out, '\n', &text))
+                if (status_line(text, &line))
+                        take(arg, &line);
+}
+
+static void slurm_past(struct batch_call *c, const char *natives)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "--jobs=%s", natives);
-        args_add(argv, STR("sacct"));
-        args_add(argv, STR("--noheader"));
-        args_add(argv, STR("--parsable2"));
-        args_add(argv, STR("--allocations"));
-        args_add(argv, buf_view(&b));
-        args_add(argv, STR("--format=JobID,State,JobName"));
+        batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
+        batch_word_add(c, buf_z(&b));
 }
 
-static void slurm_act(enum batch_verb verb, struct args *argv)
+static void slurm_act(struct batch_call *c, enum batch_verb verb, struct str natives)
 {
-        static const char *const words[][3] = {[BATCH_END] = {"scancel", NULL, NULL},
-                                               [BATCH_STOP] = {"scancel", "--signal=TSTP", "--full"},
-                                               [BATCH_CONTINUE] = {"scancel", "--signal=CONT", "--full"},
-                                               [BATCH_HOLD] = {"scontrol", "hold", NULL},
-                                               [BATCH_RELEASE] = {"scontrol", "release", NULL},
-                                               [BATCH_NUDGE] = {"scancel", "--signal=URG", "--batch"}};
-        for (size_t i = 0; i < 3 && words[verb][i]; i++)
-                args_add(argv, str_of(words[verb][i]));
+        static const char *const words[] = {[BATCH_END] = "scancel",
+                                            [BATCH_STOP] = "scancel --signal=TSTP --full",
+                                            [BATCH_CONTINUE] = "scancel --signal=CONT --full",
+                                            [BATCH_HOLD] = "scontrol hold",
+                                            [BATCH_RELEASE] = "scontrol release",
+                                            [BATCH_NUDGE] = "scancel --signal=URG --batch"};
+        batch_words_add(c, str_of(words[verb]));
+        batch_words_add(c, natives);
 }
 
-static void slurm_capacity(const struct batch_settings *s, struct args *argv)
+static void slurm_capacity(struct batch_call *c)
 {
-        const char *partition = batch_setting(s, "partition");
+        const char *partition = batch_setting(c->settings, "partition");
         BUF_CLEANUP struct buf b = {0};
-        args_add(argv, STR("sinfo"));
-        args_add(argv, STR("--noheader"));
-        args_add(argv, STR("--Node"));
+        batch_words_add(c, STR("sinfo --noheader --Node "
+                               "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10"));
         if (partition) {
                 buf_printf(&b, "--partition=%s", partition);
-                args_add(argv, buf_view(&b));
+                batch_word_add(c, buf_z(&b));
         }
-        args_add(argv, STR("--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20"));
 }
 
-/* "main*   0/4/0/4   4000   0": allocated, idle, other and all processors; memory in MiB. Without a partition
- * of its own a job goes to the default one, which has the star. */
-static void slurm_capacity_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
+/* "main*   0/4/0/4   4000   0   up": allocated, idle, other and all processors; memory in MiB. Without a
+ * partition of its own a job goes to the default one, which has the star. */
+static void node_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
 {
-        struct str word[4], part[4], rest = line, cpus;
+        struct str word[5], part[4], rest = line, cpus;
         uint64_t n[4], memory, taken;
-        for (size_t i = 0; i < 4; i++)
+        for (size_t i = 0; i < 5; i++)
                 if (!str_word(&rest, &word[i]))
                         return;
         if (!batch_setting(s, "partition") && word[0].p[word[0].n - 1] != '*')
@@ -253,6 +236,8 @@ static void slurm_capacity_line(const struct batch_settings *s, struct str line,
                 if (!str_cut(&cpus, '/', &part[i]) || str_to_u64(part[i], &n[i]) != 0)
                         return;
         if (str_to_u64(word[2], &memory) != 0 || str_to_u64(word[3], &taken) != 0)
+                return;
+        if (!str_eqz(word[4], "up"))
                 return;
         uint64_t usable = n[0] + n[1];
         c->nodes++;
@@ -266,11 +251,18 @@ static void slurm_capacity_line(const struct batch_settings *s, struct str line,
                 c->node_memory_bytes = memory << 20;
 }
 
-static void slurm_when(const char *script, struct args *argv)
+static void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
-        args_add(argv, STR("sbatch"));
-        args_add(argv, STR("--test-only"));
-        args_add(argv, str_of(script));
+        struct str line;
+        while (out.n && str_cut(&out, '\n', &line))
+                node_line(s, line, c);
+}
+
+static void slurm_when(struct batch_call *c, const struct batch_sending *s)
+{
+        batch_word_add(c, "sbatch");
+        batch_word_add(c, "--test-only");
+        batch_word_add(c, s->script);
 }
 
 /* "sbatch: Job 17 to start at 2026-11-21T19:40:11 using 1 processors on ..." on standard error, in the zone
@@ -296,7 +288,7 @@ static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 const struct batch_system batch_slurm = {
         .name = "slurm",
         .settings = settings,
-        .config_variable = "SLURM_CONF",
+        .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
         .array_max = 1000,
         .resources = slurm_resources,
@@ -307,11 +299,12 @@ const struct batch_system batch_slurm = {
         .refused_array = slurm_refused_array,
         .native_of = slurm_native_of,
         .status = slurm_status,
-        .status_line = slurm_status_line,
+        .status_read = slurm_status_read,
         .past = slurm_past,
+        .past_read = slurm_status_read,
         .act = slurm_act,
         .capacity = slurm_capacity,
-        .capacity_line = slurm_capacity_line,
+        .capacity_read = slurm_capacity_read,
         .when = slurm_when,
         .when_said = slurm_when_said,
         .verbs = (1u << BATCH_VERBS_COUNT) - 1,

@@ -1,4 +1,4 @@
-/* The scripts are run, by /bin/sh; what Slurm prints is read as it was recorded from 22.05. */
+/* The scripts are run, by /bin/sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
 static int run_script(const struct run_spec *s)
 {
         BUF_CLEANUP struct buf script = {0}, path = {0}, command = {0};
-        batch_script(s, "#SBATCH --mem=3M\n", lease, &script);
+        batch_script(s, "#SBATCH --mem=3M\n", &(struct batch_guard){lease, NULL, 5}, &script);
         buf_printf(&path, "%s/script", top);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, NULL), 0);
         buf_printf(&command, "/bin/sh %s 2>>%s/complaints", buf_z(&path), top);
@@ -213,7 +213,7 @@ static void does_not_begin_when_the_lease_is_over(void **state)
         struct run_event e;
         struct timespec times[2];
         BUF_CLEANUP struct buf text = {0};
-        batch_script_lease(1, 2, 60000, &text);
+        batch_script_lease(1, 2, 60000, 5, &text);
         assert_string_equal(buf_z(&text), "1.2 44\n5 5\n");
         assert_int_equal(fs_write(AT_FDCWD, lease, buf_view(&text), 0600, false, NULL), 0);
         times[0] = times[1] = (struct timespec){.tv_sec = time(NULL) - 44};
@@ -224,7 +224,7 @@ static void does_not_begin_when_the_lease_is_over(void **state)
         assert_non_null(strstr(e.text, "lease"));
         assert_false(exists("ran"));
         buf_reset(&text);
-        batch_script_lease(1, 2, 9000, &text); /* a short one: all of it within, too */
+        batch_script_lease(1, 2, 9000, 5, &text); /* a short one: all of it within, too */
         assert_string_equal(buf_z(&text), "1.2 5\n1 1\n");
 }
 
@@ -278,135 +278,6 @@ static void done_files_are_checked(void **state)
                 assert_false(batch_script_done(str_of(bad[i]), &e));
 }
 
-/* ---- Slurm */
-
-static void slurm_lines(void **state)
-{
-        (void)state;
-        static const struct {
-                const char *line, *native, *name, *reason;
-                enum batch_phase phase;
-        } good[] = {
-                {"17|N/A|PENDING|drover-1-2|Resources", "17", "drover-1-2", "Resources", BATCH_WAITING},
-                {"17|3|RUNNING|a.sh|None", "17_3", "a.sh", "None", BATCH_RUNNING},
-                {"5|0|FAILED|a.sh|BadConstraints", "5_0", "a.sh", "BadConstraints", BATCH_UNFIT},
-                {"5|0|FAILED|a.sh|NonZeroExitCode", "5_0", "a.sh", "NonZeroExitCode", BATCH_OVER},
-                {"17_3|CANCELLED by 1000|n", "17_3", "n", "", BATCH_CANCELLED},
-                {"17|OUT_OF_MEMORY|n", "17", "n", "", BATCH_MEMORY},
-                {"9|N/A|TIMEOUT|n|TimeLimit", "9", "n", "TimeLimit", BATCH_TIMEOUT},
-        };
-        for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
-                MEM_CLEANUP char *line = mem_dupz(good[i].line);
-                struct batch_line l;
-                assert_true(batch_slurm.status_line(str_of(line), &l));
-                assert_true(str_eqz(l.native, good[i].native) && str_eqz(l.name, good[i].name) &&
-                            str_eqz(l.reason, good[i].reason));
-                assert_int_equal(l.phase, good[i].phase);
-        }
-        static const char *const bad[] = {"", "17", "a|b", "17|N/A|DREAMING|n|None", "1|2|3|4"};
-        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-                MEM_CLEANUP char *line = mem_dupz(bad[i]);
-                struct batch_line l;
-                assert_false(batch_slurm.status_line(str_of(line), &l));
-        }
-}
-
-static void slurm_answers(void **state)
-{
-        (void)state;
-        BUF_CLEANUP struct buf native = {0};
-        assert_true(batch_slurm.submitted(STR("sbatch: a site's greeting\n4711;alpha\n"), &native));
-        assert_string_equal(buf_z(&native), "4711");
-        assert_false(batch_slurm.submitted(STR("Submitted\n"), &native));
-        assert_false(batch_slurm.submitted(STR(""), &native));
-        assert_true(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Invalid partition name "
-                                        "specified\n")));
-        assert_false(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Unable to contact slurm "
-                                        "controller (connect failure)\n")));
-        assert_false(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Socket timed out on "
-                                        "send/recv operation\n")));
-        assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
-}
-
-static void slurm_quotes(void **state)
-{
-        (void)state;
-        uint64_t ms = 0;
-        setenv("TZ", "UTC0", 1);
-        assert_true(batch_slurm.when_said(
-                STR(""),
-                STR("sbatch: a greeting\nsbatch: Job 17 to start at 2026-11-21T19:40:11 "
-                    "using 1 processors on nodes a1 in partition main\n"),
-                &ms));
-        assert_int_equal(ms, 1795290011000u);
-        assert_false(batch_slurm.when_said(STR(""), STR("sbatch: Job 17 to start at soon"), &ms));
-        assert_false(batch_slurm.when_said(STR(""), STR(""), &ms));
-        assert_true(
-                batch_slurm.refused(STR("allocation failure: Requested node configuration is not available\n"
-                                        "sbatch: error: nothing\n")));
-}
-
-static void slurm_nodes(void **state)
-{
-        (void)state;
-        struct batch_settings none = {NULL, 0};
-        struct run_word word = {"partition", "short"};
-        struct batch_settings set = {&word, 1};
-        struct run_capacity c = {0};
-        static const char *const lines[] = {"main*   1/3/0/4   4000   100",
-                                            "short   0/4/0/4   4000   0",
-                                            "main*   0/0/8/8   9000   0",
-                                            "main*   0/8/0/8   2000   0",
-                                            "",
-                                            "x"};
-        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-                batch_slurm.capacity_line(&none, str_of(lines[i]), &c);
-        assert_int_equal(c.nodes, 3);
-        assert_int_equal(c.cpus_milli, 12000);
-        assert_int_equal(c.idle_cpus_milli, 11000);
-        assert_int_equal(c.node_cpus_milli, 8000);
-        assert_int_equal(c.node_memory_bytes >> 20, 4000);
-        assert_int_equal(c.idle_memory_bytes >> 20, 5900);
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_line(&set, STR("short   0/4/0/4   4000   0"), &c);
-        assert_int_equal(c.idle_cpus_milli, 4000);
-}
-
-static void slurm_asks_for_resources(void **state)
-{
-        (void)state;
-        struct run_word set[] = {{"partition", "main"}, {"account", "a1"}},
-                        words[] = {{"slurmpartition", "short"},
-                                   {"SlurmQOS", "high"},
-                                   {"JobBatchName", "x y"}},
-                        odd[] = {{"SlurmComment", "a\n#SBATCH --uid=0"}};
-        struct batch_settings s = {set, 2};
-        char *argv[] = {(char *)"true", NULL};
-        struct run_spec spec = spec_of(argv, NULL);
-        BUF_CLEANUP struct buf out = {0};
-        struct err err = {""};
-        spec.memory_bytes = (100 << 20) + 1;
-        spec.walltime_ms = 61000;
-        spec.gpus = 2;
-        spec.words = words;
-        spec.word_count = 3;
-        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), 0);
-        static const char *const lines[] = {"--cpus-per-task=2\n", "--mem=101M\n",        "--time=2\n",
-                                            "--gres=gpu:2\n",      "--partition=short\n", "--account=a1\n",
-                                            "--qos=high\n"};
-        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-                assert_non_null(strstr(buf_z(&out), lines[i]));
-        assert_null(strstr(buf_z(&out), "x y"));
-        spec.words = odd;
-        spec.word_count = 1;
-        buf_reset(&out);
-        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), -EINVAL);
-        assert_non_null(strstr(err.text, "cannot be a comment"));
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -419,11 +290,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(does_not_begin_when_the_lease_is_over, setup, teardown),
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
-                cmocka_unit_test(slurm_lines),
-                cmocka_unit_test(slurm_answers),
-                cmocka_unit_test(slurm_quotes),
-                cmocka_unit_test(slurm_nodes),
-                cmocka_unit_test(slurm_asks_for_resources),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,12 @@ def queues(instance, count, name="n1"):
     return wait_until(offered)
 
 
-def batch_queues(*clusters, more=""):
-    """A file with a queue of each Slurm cluster, under its name."""
+def batch_queues(*systems, more=""):
+    """A file with a queue of each batch system, under its name."""
     text = "kill_grace: 1s\nqueues:\n"
-    for cluster in clusters:
-        text += f"  - name: {cluster.name}\n    runner: slurm\n    slurm: {{conf: {cluster.conf}, poll: 1}}\n{more}"
+    for one in systems:
+        words = ", ".join(f"{name}: '{value}'" for name, value in one.settings.items())
+        text += f"  - name: {one.name}\n    runner: {one.runner}\n    {one.runner}: {{{words}}}\n{more}"
     return text
 
 

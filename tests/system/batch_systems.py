@@ -1,10 +1,14 @@
-"""Fixtures: batch systems that are started once for a file of tests, and are empty after each."""
+"""Fixtures: batch systems that are started once for a file of tests, and are empty after each.
+
+Each has `name`, `runner` (its kind), `settings` for a queue, `env` for its tools, `jobs()` and `cancel_all()`."""
+import os
 import shutil
 import tempfile
 
 import pytest
 
 from drover import wait_until
+from gridengine import GridEngine
 from slurm import Munge, Slurm
 
 
@@ -32,3 +36,24 @@ def alpha(clusters):
     yield clusters[0]
     clusters[0].tool("scancel", "-u", "root", code=None)
     wait_until(lambda: not clusters[0].jobs("pending,running,completing,suspended"), 60)
+
+
+@pytest.fixture(scope="module")
+def cell():
+    """A Grid Engine."""
+    folder = tempfile.mkdtemp(prefix="drover-grid-")
+    os.chmod(folder, 0o755)  # its daemons are another user
+    one = GridEngine(folder)
+    try:
+        one.start()
+        yield one
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def grid(cell):
+    yield cell
+    cell.cancel_all()
+    wait_until(lambda: not cell.jobs(), 60)

@@ -35,10 +35,12 @@ class Slurm:
     """One cluster of nodes that are all this machine."""
 
     def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000):
-        self.name, self.nodes = name, nodes
+        self.name, self.nodes, self.runner = name, nodes, "slurm"
         self.dir = os.path.join(folder, name)
         self.conf = os.path.join(self.dir, "slurm.conf")
         self.env = {**os.environ, "SLURM_CONF": self.conf}
+        self.settings = {"conf": self.conf, "poll": "1"}
+        self.refused = {"SlurmPartition": "nowhere"}, "nvalid partition"
         self.controller, self.node_daemons = None, []
         for part in ("state", "spool", "log", "run"):
             os.makedirs(os.path.join(self.dir, part))
@@ -87,10 +89,26 @@ class Slurm:
         self.controller = self._daemon("ctld", "/usr/sbin/slurmctld", "-D", "-f", self.conf)
         wait_until(lambda: "is UP" in self.tool("scontrol", "ping", code=None), 30)
 
+    def kill_daemon(self):
+        """The controller forgets numbers that it gave since its last save, when it is killed: so it is asked."""
+        self.controller.stop()
+
+    def start_daemon(self):
+        self.start_controller()
+
+    def close(self):
+        self.tool("scontrol", "update", "PartitionName=main", "State=DOWN")
+
+    def open(self):
+        self.tool("scontrol", "update", "PartitionName=main", "State=UP")
+
     def tool(self, *argv, code=0):
         return run(*argv, env=self.env, code=code)
 
-    def jobs(self, states="all"):
+    def cancel_all(self):
+        self.tool("scancel", "-u", "root", code=None)
+
+    def jobs(self, states="pending,running,completing,suspended"):
         """Lines 'id state name' of what the controller knows, arrays one by one."""
         return [line.split() for line in self.tool("squeue", "-h", "-r", "-t", states, "-o", "%i %T %j").splitlines()]
 

@@ -71,15 +71,18 @@ class Place:
         return self.driver
 
 
-@pytest.fixture(params=["process", "slurm"])
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid"}
+
+
+@pytest.fixture(params=["process", *SYSTEMS])
 def place(request):
     folder = tempfile.mkdtemp(prefix="rc-", dir=request.config.drover_tmp)
     build = request.config.getoption("--build")
     if request.param == "process":
         one = Place(build, folder, "process", {"PROGRAM": os.path.join(build, "src/agent/drover-shepherd")}, None)
     else:
-        system = request.getfixturevalue("alpha")
-        one = Place(build, folder, request.param, {"conf": system.conf, "poll": 1}, system)
+        system = request.getfixturevalue(SYSTEMS[request.param])
+        one = Place(build, folder, request.param, system.settings, system)
     yield one
     if one.driver:
         one.driver.stop("quit all")

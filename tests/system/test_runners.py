@@ -1,4 +1,4 @@
-"""What every runner must do, on each of them: processes of this machine, and a real Slurm."""
+"""What every runner must do, on each of them: processes of this machine, and real batch systems."""
 import glob
 import os
 import signal
@@ -9,21 +9,31 @@ import agents
 from drover import sh, wait_until
 
 pytest_plugins = ["batch_systems"]
+LONG = os.environ.get("DROVER_CHECK_LONG")
 
 
-@pytest.fixture(params=["process", "slurm"])
-def place(request, instance):
-    """A server, and an agent with one queue of the runner."""
-    if request.param == "process":
-        instance.config = "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n"
-        instance.system = None
-    else:
-        instance.system = request.getfixturevalue("alpha")
-        instance.config = agents.batch_queues(instance.system)
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid"}
+
+
+def begin(instance, system):
+    instance.system = system
+    instance.config = agents.batch_queues(system) if system else "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n"
     instance.server()
     instance.agent = agents.start(instance, instance.config)
     agents.offering(instance)
     return instance
+
+
+@pytest.fixture(params=["process", *SYSTEMS])
+def place(request, instance):
+    """A server, and an agent with one queue of the runner."""
+    return begin(instance, request.getfixturevalue(SYSTEMS[request.param]) if request.param in SYSTEMS else None)
+
+
+@pytest.fixture(params=[*SYSTEMS])
+def batch(request, instance):
+    """The same, of a runner whose tasks wait in a queue of somebody else's."""
+    return begin(instance, request.getfixturevalue(SYSTEMS[request.param]))
 
 
 def until(path):
@@ -32,7 +42,7 @@ def until(path):
 
 def in_system(place):
     """What the batch system still has, or nothing."""
-    return place.system.jobs("pending,running,completing,suspended") if place.system else []
+    return place.system.jobs() if place.system else []
 
 
 def hold_reason(place, request):
@@ -119,3 +129,86 @@ def test_jobs_go_on_without_an_agent(place):
     row = place.history(request)[0]
     assert (row["exit_code"], row["starts"]) == (5, 1)
     assert len(place.read("pids").split()) == 1
+
+
+def test_many_in_one_go(place):
+    """A thousand, in a batch system in the long form only; each runs once."""
+    count = 1000 if LONG or not place.system else 200
+    request = place.submit(sh(f"echo $DROVER_JOB >>{place.work}/ran", request_memory="8", queue=f"queue {count}"))
+    place.wait(request, seconds=170)
+    ran = place.read("ran").split()
+    assert len(ran) == len(set(ran)) == count
+    done = place.history(request)
+    assert len(done) == count and all(j["exit_code"] == 0 and j["starts"] == 1 for j in done)
+
+
+# ---- batch systems
+
+
+def test_what_is_refused_is_held_with_the_systems_words(batch):
+    words, said = batch.system.refused
+    request = batch.submit(sh("true", **{f"+{name}": f'"{value}"' for name, value in words.items()}))
+    assert said in hold_reason(batch, request)
+    assert in_system(batch) == []
+    batch.run(sh("true"), seconds=60)
+
+
+def test_words_that_cannot_be_are_refused_here(batch):
+    request = batch.submit(sh("true", **{"+BatchQueue": '"a b; c"'}))
+    assert "cannot be a" in hold_reason(batch, request)
+
+
+def test_ended_behind_our_back(batch):
+    """Somebody's cancel: of what runs, of what waits. Both are held; nothing goes on, nothing is lost."""
+    running = batch.submit(sh(f"echo $$ >>{batch.work}/pids; sleep 600"))
+    wait_until(lambda: batch.exists("pids"), 40)
+    batch.wait_state(f"{running}.0", "running", seconds=40)
+    batch.system.cancel_all()
+    assert "cancelled" in hold_reason(batch, running)
+    pid = batch.read("pids").split()[0]
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 40)
+
+
+def test_a_script_killed_alone_takes_its_program_along(batch):
+    """SIGKILL to the script, as a system does that knows only what it started."""
+    request = batch.submit(sh(f"echo $$ >>{batch.work}/pids; sleep 600", max_retries="0"))
+    wait_until(lambda: batch.exists("pids"), 40)
+    batch.wait_state(f"{request}.0", "running", seconds=40)
+    pid = int(batch.read("pids").split()[0])
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        os.kill(int(f.read().split()[3]), signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 40)
+    wait_until(lambda: not in_system(batch), 40)
+    batch.cli("rm", str(request))
+
+
+def test_a_closed_queue_takes_nothing(batch):
+    """What is submitted meanwhile waits in Drover, and goes when the queue is open again."""
+    batch.system.close()
+    try:
+        wait_until(lambda: all(q["free"]["cpus"] == 0 for a in batch.agents("connected") for q in a["queues"]), 40)
+        request = batch.submit(sh("true"))
+        assert in_system(batch) == []
+        assert batch.job(f"{request}.0")["state"] == "idle"
+    finally:
+        batch.system.open()
+    batch.wait(request, seconds=60)
+
+
+def test_daemon_killed_and_started_again(batch):
+    """Its jobs are kept, and what ended meanwhile is accounted for."""
+    flag = os.path.join(batch.work, "flag")
+    request = batch.submit(sh(f"echo >>{batch.work}/up; {until(flag)}; exit $(($DROVER_MEMBER + 3))", queue="queue 2"))
+    wait_until(lambda: batch.exists("up") and len(batch.read("up")) == 2, 40)
+    for n in range(2):
+        batch.wait_state(f"{request}.{n}", "running", seconds=40)
+    batch.system.kill_daemon()
+    try:
+        wait_until(lambda: "does not answer" in batch.logs(), 60)
+        later = batch.submit(sh("true"))
+        batch.write("flag", "")
+    finally:
+        batch.system.start_daemon()
+    batch.wait(request, code=1, seconds=90)
+    batch.wait(later, seconds=90)
+    assert sorted((j["exit_code"], j["starts"]) for j in batch.history(request)) == [(3, 1), (4, 1)]

@@ -1,0 +1,314 @@
+/* What batch systems print is read as it was recorded: from Slurm 22.05, Grid Engine 8.1.9. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "run/batch.h"
+
+static struct run_spec spec_of(char *const *argv, char *const *envp)
+{
+        return (struct run_spec){.id = {7, 42, 3, 0, 0},
+                                 .job = "7.42",
+                                 .sandbox = "/box",
+                                 .path = argv[0],
+                                 .argv = argv,
+                                 .envp = envp,
+                                 .cpus_milli = 1500};
+}
+
+/* ---- Slurm */
+
+/* What was read of an answer, as "native name phase (reason)" lines. */
+static void write_line(void *arg, const struct batch_line *l)
+{
+        buf_printf(arg, STR_FMT " " STR_FMT " %d (" STR_FMT ")\n", STR_ARG(l->native), STR_ARG(l->name),
+                   (int)l->phase, STR_ARG(l->reason));
+}
+
+static void assert_read(void (*read)(struct str out, batch_take_fn *take, void *arg), const char *text,
+                        const char *want)
+{
+        MEM_CLEANUP char *copy = mem_dupz(text);
+        BUF_CLEANUP struct buf got = {0};
+        read(str_of(copy), write_line, &got);
+        assert_string_equal(buf_z(&got), want);
+}
+
+static void slurm_lines(void **state)
+{
+        (void)state;
+        assert_read(batch_slurm.status_read,
+                    "17|N/"
+                    "A|PENDING|drover-1-2|Resources\n17|3|RUNNING|a.sh|None\n5|0|FAILED|a.sh|BadConstraints\n"
+                    "5|0|FAILED|a.sh|NonZeroExitCode\n9|N/A|TIMEOUT|n|TimeLimit\n"
+                    "\n17\na|b\n17|N/A|DREAMING|n|None\n1|2|3|4\n",
+                    "17 drover-1-2 0 (Resources)\n17_3 a.sh 1 (None)\n5_0 a.sh 7 (BadConstraints)\n"
+                    "5_0 a.sh 2 (NonZeroExitCode)\n9 n 4 (TimeLimit)\n");
+        assert_read(batch_slurm.past_read, "17_3|CANCELLED by 1000|n\n17|OUT_OF_MEMORY|n\n",
+                    "17_3 n 3 ()\n17 n 5 ()\n");
+}
+
+static void slurm_answers(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf native = {0};
+        assert_true(batch_slurm.submitted(STR("sbatch: a site's greeting\n4711;alpha\n"), &native));
+        assert_string_equal(buf_z(&native), "4711");
+        assert_false(batch_slurm.submitted(STR("Submitted\n"), &native));
+        assert_false(batch_slurm.submitted(STR(""), &native));
+        assert_true(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Invalid partition name "
+                                        "specified\n")));
+        assert_false(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Unable to contact slurm "
+                                        "controller (connect failure)\n")));
+        assert_false(
+                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Socket timed out on "
+                                        "send/recv operation\n")));
+        assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
+}
+
+static void slurm_quotes(void **state)
+{
+        (void)state;
+        uint64_t ms = 0;
+        setenv("TZ", "UTC0", 1);
+        assert_true(batch_slurm.when_said(
+                STR(""),
+                STR("sbatch: a greeting\nsbatch: Job 17 to start at 2026-11-21T19:40:11 "
+                    "using 1 processors on nodes a1 in partition main\n"),
+                &ms));
+        assert_int_equal(ms, 1795290011000u);
+        assert_false(batch_slurm.when_said(STR(""), STR("sbatch: Job 17 to start at soon"), &ms));
+        assert_false(batch_slurm.when_said(STR(""), STR(""), &ms));
+        assert_true(
+                batch_slurm.refused(STR("allocation failure: Requested node configuration is not available\n"
+                                        "sbatch: error: nothing\n")));
+}
+
+static void slurm_nodes(void **state)
+{
+        (void)state;
+        struct batch_settings none = {NULL, 0};
+        struct run_word word = {"partition", "short"};
+        struct batch_settings set = {&word, 1};
+        struct run_capacity c = {0};
+        batch_slurm.capacity_read(&none,
+                                  STR("main*   1/3/0/4   4000   100 up\nshort   0/4/0/4   4000   0 up\n"
+                                      "main*   0/0/8/8   9000   0 up\nmain*   0/8/0/8   2000   0 up\n\nx\n"
+                                      "main*   0/8/0/8   2000   0 drain\n"),
+                                  &c);
+        assert_int_equal(c.nodes, 3);
+        assert_int_equal(c.cpus_milli, 12000);
+        assert_int_equal(c.idle_cpus_milli, 11000);
+        assert_int_equal(c.node_cpus_milli, 8000);
+        assert_int_equal(c.node_memory_bytes >> 20, 4000);
+        assert_int_equal(c.idle_memory_bytes >> 20, 5900);
+        c = (struct run_capacity){0};
+        batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up"), &c);
+        assert_int_equal(c.idle_cpus_milli, 4000);
+}
+
+static void slurm_asks_for_resources(void **state)
+{
+        (void)state;
+        struct run_word set[] = {{"partition", "main"}, {"account", "a1"}},
+                        words[] = {{"slurmpartition", "short"},
+                                   {"SlurmQOS", "high"},
+                                   {"JobBatchName", "x y"}},
+                        odd[] = {{"SlurmComment", "a\n#SBATCH --uid=0"}};
+        struct batch_settings s = {set, 2};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+        spec.memory_bytes = (100 << 20) + 1;
+        spec.walltime_ms = 61000;
+        spec.gpus = 2;
+        spec.words = words;
+        spec.word_count = 3;
+        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), 0);
+        static const char *const lines[] = {"--cpus-per-task=2\n", "--mem=101M\n",        "--time=2\n",
+                                            "--gres=gpu:2\n",      "--partition=short\n", "--account=a1\n",
+                                            "--qos=high\n"};
+        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+                assert_non_null(strstr(buf_z(&out), lines[i]));
+        assert_null(strstr(buf_z(&out), "x y"));
+        spec.words = odd;
+        spec.word_count = 1;
+        buf_reset(&out);
+        assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "cannot be a comment"));
+}
+
+/* ---- Grid Engine */
+
+static const char grid_jobs[] =
+        "<?xml version='1.0'?>\n<job_info  xmlns:xsd=\"http://example.org/qstat.xsd\">\n  <queue_info>\n"
+        "    <job_list state=\"running\">\n      <JB_job_number>1</JB_job_number>\n"
+        "      <JAT_prio>0.75000</JAT_prio>\n      <JB_name>drover-abc-1</JB_name>\n"
+        "      <JB_owner>root</JB_owner>\n      <state>dr</state>\n"
+        "      <queue_name>all.q@localhost</queue_name>\n      <slots>1</slots>\n      <tasks>3</tasks>\n"
+        "    </job_list>\n  </queue_info>\n  <job_info>\n    <job_list state=\"pending\">\n"
+        "      <JB_job_number>4</JB_job_number>\n      <JB_name>a &lt;&amp;&gt; b</JB_name>\n"
+        "      <state>hqw</state>\n      <queue_name></queue_name>\n      <slots>1</slots>\n    </job_list>\n"
+        "    <job_list state=\"pending\">\n      <JB_job_number>10</JB_job_number>\n"
+        "      <JB_name>bad</JB_name>\n      <state>Eqw</state>\n    </job_list>\n  "
+        "</job_info>\n</job_info>\n";
+
+static void grid_lines(void **state)
+{
+        (void)state;
+        assert_read(batch_gridengine.status_read, grid_jobs,
+                    "1.3 drover-abc-1 1 ()\n4 a <&> b 0 ()\n10 bad 7 ()\n");
+        assert_read(batch_gridengine.status_read, "<job_list><JB_job_number>1</JB_job_number></job_list><x",
+                    "");
+        assert_read(batch_gridengine.status_read, "<>< ></job_list><state>", "");
+        assert_read(
+                batch_gridengine.past_read,
+                "==============================================================\nqname        all.q          "
+                "     \n"
+                "jobname      drover-abc-1        \njobnumber    1                   \n"
+                "taskid       2                   \nfailed       100 : assumedly after job\n"
+                "exit_status  137                  (Killed)\n"
+                "==============================================================\njobname      one\n"
+                "jobnumber    17\ntaskid       undefined\nfailed       0    \nexit_status  3\n"
+                "====\njobname told\njobnumber 20\ntaskid undefined\nfailed 0\nexit_status 143 (Terminated)\n"
+                "====\njobname x\njobnumber 18\ntaskid undefined\nfailed 37 : qmaster enforced h_rt limit\n"
+                "====\njobname x\njobnumber 19\ntaskid undefined\nfailed 21 : in recognizing job\n",
+                "1.2 drover-abc-1 3 ()\n17 one 2 ()\n20 told 3 ()\n18 x 4 ()\n19 x 6 (in recognizing job)\n");
+        assert_true(
+                str_eqz(batch_gridengine.explained(STR(
+                                "job_type:                   NONE\nerror reason          1:      11/21/2026 "
+                                "19:46:28 [0:15093]: error: can't chdir to /none: No such file\nx\n")),
+                        "error: can't chdir to /none: No such file"));
+        assert_int_equal(batch_gridengine.explained(STR("nothing\n")).n, 0);
+}
+
+static void grid_answers(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf native = {0};
+        assert_true(batch_gridengine.submitted(STR("a greeting\n17.1-3:1\n"), &native));
+        assert_string_equal(buf_z(&native), "17");
+        buf_reset(&native);
+        assert_true(batch_gridengine.submitted(STR("18\n"), &native));
+        assert_string_equal(buf_z(&native), "18");
+        assert_false(batch_gridengine.submitted(STR("Your job 18 has been submitted\n"), &native));
+        assert_true(batch_gridengine.refused(STR("Unable to run job: unknown resource \"foo\"\nExiting.\n")));
+        assert_false(
+                batch_gridengine.refused(STR("error: commlib error: got select error (Connection refused)\n"
+                                             "Unable to run job: unable to send message to qmaster\n")));
+        assert_false(batch_gridengine.refused(
+                STR("Unable to run job: job rejected: only 5 jobs are allowed per user "
+                    "(current job count: 5)\n")));
+}
+
+static void grid_hosts(void **state)
+{
+        (void)state;
+        struct run_word pe = {"parallel_environment", "smp"};
+        struct batch_settings none = {NULL, 0}, with = {&pe, 1};
+        struct run_capacity c = {0};
+        static const char text[] =
+                "<Queue-List><name>all.q@a</name><slots_used>3</slots_used><slots_resv>0</slots_resv>"
+                "<slots_total>8</slots_total><resource name=\"mem_total\" type=\"hl\">23.5G</resource>"
+                "<job_list "
+                "state=\"running\"><state>r</state><slots>3</slots><name>x</name></job_list></Queue-List>"
+                "<Queue-List><name>long.q@a</name><slots_used>0</slots_used><slots_total>4</slots_total></"
+                "Queue-List>"
+                "<Queue-List><name>all.q@b</name><slots_used>0</slots_used><slots_total>16</slots_total>"
+                "<state>d</state></Queue-List><Queue-List><name>all.q@c</name><slots_used>0</slots_used>"
+                "<slots_total>2</slots_total></Queue-List>";
+        MEM_CLEANUP char *first = mem_dupz(text), *second = mem_dupz(text);
+        batch_gridengine.capacity_read(&none, str_of(first), &c);
+        assert_int_equal(c.nodes, 2);
+        assert_int_equal(c.cpus_milli, 10000);
+        assert_int_equal(c.idle_cpus_milli, 7000);
+        assert_int_equal(c.node_cpus_milli, 1000);
+        assert_int_equal(c.node_memory_bytes >> 20, 24064);
+        c = (struct run_capacity){0};
+        batch_gridengine.capacity_read(&with, str_of(second), &c);
+        assert_int_equal(c.node_cpus_milli, 8000);
+}
+
+static void grid_asks_for_resources(void **state)
+{
+        (void)state;
+        struct run_word set[] = {{"queue", "all.q"},
+                                 {"parallel_environment", "smp"},
+                                 {"memory_resource", "mem_free"}},
+                        words[] = {{"GridEngineProject", "physics"},
+                                   {"GridEngineResources", "scratch=1,arch=lx-amd64"}},
+                        odd[] = {{"BatchQueue", "a b"}};
+        struct batch_settings s = {set, 3}, none = {NULL, 0};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+        spec.memory_bytes = (100 << 20) + 1;
+        spec.walltime_ms = 61000;
+        spec.gpus = 2;
+        spec.words = words;
+        spec.word_count = 2;
+        assert_int_equal(batch_gridengine.resources(&s, &spec, &out, &err), 0);
+        static const char *const lines[] = {"#$ -pe smp 2\n",
+                                            "#$ -l mem_free=51M\n",
+                                            "#$ -l h_rt=91\n",
+                                            "#$ -l gpu=1\n",
+                                            "#$ -q all.q\n",
+                                            "#$ -P physics\n",
+                                            "#$ -l scratch=1,arch=lx-amd64\n"};
+        for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+                assert_non_null(strstr(buf_z(&out), lines[i]));
+        assert_int_equal(batch_gridengine.resources(&none, &spec, &out, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "parallel_environment"));
+        spec.words = odd;
+        spec.word_count = 1;
+        assert_int_equal(batch_gridengine.resources(&s, &spec, &out, &err), -EINVAL);
+}
+
+static void sizes(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text;
+                uint64_t bytes;
+        } good[] = {{"23.5G", 25232932864u},
+                    {"100mb", 104857600},
+                    {"2048kb", 2097152},
+                    {"7", 7168},
+                    {"7b", 7},
+                    {"0", 0}};
+        static const char *const bad[] = {"", "G", "-1", "1x", "1gbb", "1e30g", "inf"};
+        uint64_t n;
+        for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+                assert_true(batch_size(str_of(good[i].text), 1024, &n));
+                assert_int_equal(n, good[i].bytes);
+        }
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+                assert_false(batch_size(str_of(bad[i]), 1, &n));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(slurm_lines),
+                cmocka_unit_test(slurm_answers),
+                cmocka_unit_test(slurm_quotes),
+                cmocka_unit_test(slurm_nodes),
+                cmocka_unit_test(slurm_asks_for_resources),
+                cmocka_unit_test(grid_lines),
+                cmocka_unit_test(grid_answers),
+                cmocka_unit_test(grid_hosts),
+                cmocka_unit_test(grid_asks_for_resources),
+                cmocka_unit_test(sizes),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* What batch systems' commands print, which anybody's job may have a part in: the first byte chooses the
+ * system, the second what is read of it. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "run/batch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take(void *arg, const struct batch_line *line)
+{
+        size_t *sum = arg;
+        for (size_t i = 0; i < line->native.n; i++)
+                *sum += (unsigned char)line->native.p[i];
+        for (size_t i = 0; i < line->name.n; i++)
+                *sum += (unsigned char)line->name.p[i];
+        for (size_t i = 0; i < line->reason.n; i++)
+                *sum += (unsigned char)line->reason.p[i];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static const struct batch_system *const systems[] = {&batch_slurm, &batch_gridengine};
+        const struct batch_settings none = {NULL, 0};
+        struct run_capacity capacity = {0};
+        BUF_CLEANUP struct buf native = {0};
+        uint64_t when;
+        size_t sum = 0;
+        if (size < 2)
+                return 0;
+        const struct batch_system *s = systems[(data[0] - 'a') % (sizeof(systems) / sizeof(*systems))];
+        MEM_CLEANUP char *text = mem_alloc(size);
+        memcpy(text, data + 2, size - 2);
+        text[size - 2] = 0;
+        struct str out = str_make(text, size - 2);
+        switch (data[1]) {
+        case 's': s->status_read(out, take, &sum); break;
+        case 'p':
+                if (s->past_read)
+                        s->past_read(out, take, &sum);
+                break;
+        case 'c':
+                if (s->capacity_read)
+                        s->capacity_read(&none, out, &capacity);
+                break;
+        case 'e':
+                if (s->explained)
+                        sum += s->explained(out).n;
+                break;
+        case 'w':
+                if (s->when_said)
+                        s->when_said(out, out, &when);
+                break;
+        default: s->submitted(out, &native); sum += s->refused(out);
+        }
+        return sum == SIZE_MAX ? 1 : 0;
+}

@@ -1,0 +1,154 @@
+"""A private Grid Engine cell in a folder: one qmaster and one execd on loopback and free ports, classic spooling."""
+import os
+import re
+import shutil
+import socket
+
+from drover import Daemon, free_port, wait_until
+from slurm import run
+
+LIB = "/usr/lib/gridengine"
+SHARE = "/usr/share/gridengine"
+BOOTSTRAP = """admin_user sgeadmin
+default_domain none
+ignore_fqdn true
+spooling_method classic
+spooling_lib libspoolc
+spooling_params {common};{top}/spool/qmaster
+binary_path /usr/sbin
+qmaster_spool_dir {top}/spool/qmaster
+security_mode none
+listener_threads 2
+worker_threads 2
+scheduler_threads 1
+"""
+HOST = "".join(f"{word}\n" for word in (
+    "hostname localhost", "load_scaling NONE", "complex_values NONE", "user_lists NONE", "xuser_lists NONE", "projects NONE",
+    "xprojects NONE", "usage_scaling NONE", "report_variables NONE"))
+
+
+def changed(text, values):
+    """A configuration of lines `name value` with other values, and without comments."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return "".join(f"{line.split()[0]} {values[line.split()[0]]}\n" if line.split()[0] in values else line + "\n" for line in lines)
+
+
+class GridEngine:
+    """One host, which is this machine, with the queues all.q, and shut.q, which is disabled."""
+
+    def __init__(self, folder, name="grid", slots=8):
+        self.name, self.slots, self.runner = name, slots, "gridengine"
+        self.top = os.path.join(folder, name)
+        self.root = os.path.join(self.top, "sge")
+        self.common = os.path.join(self.root, "default/common")
+        self.env = {**os.environ, "SGE_ROOT": self.root, "SGE_CELL": "default", "SGE_CLUSTER_NAME": "test", "SGE_ND": "1",
+                    "SGE_QMASTER_PORT": str(free_port()), "SGE_EXECD_PORT": str(free_port())}
+        self.settings = {"root": self.root, "qmaster_port": self.env["SGE_QMASTER_PORT"], "watch": "1", "poll": "1",
+                         "execd_port": self.env["SGE_EXECD_PORT"], "queue": "all.q", "parallel_environment": "smp"}
+        self.refused = {"GridEngineQueue": "nowhere"}, "nowhere"
+        self.master = self.execd = None
+        for part in ("spool/qmaster/job_scripts", "spool/execd", "sge/default/common"):
+            os.makedirs(os.path.join(self.top, part))
+        for part in ("bin", "lib", "utilbin", "util"):
+            os.symlink(f"/var/lib/gridengine/{part}", os.path.join(self.root, part))
+        self._write("act_qmaster", "localhost\n")
+        self._write("host_aliases", f"localhost {socket.gethostname()}\n")
+        self._write("cluster_name", "test\n")
+        self._write("bootstrap", BOOTSTRAP.format(common=self.common, top=self.top))
+        self._spool()
+
+    def _write(self, name, text):
+        with open(os.path.join(self.common, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def _file(self, name, text):
+        path = os.path.join(self.top, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def _spool(self):
+        """What the master finds at its first start. sgeadmin owns it."""
+        with open(f"{SHARE}/default-configuration", encoding="utf-8") as f:
+            text = changed(f.read(), {
+                "execd_spool_dir": f"{self.top}/spool/execd", "mailer": "/bin/true", "min_uid": "0", "min_gid": "0",
+                "load_report_time": "00:00:02", "administrator_mail": "none", "xterm": "/bin/true",
+                "max_unheard": "00:01:00",
+                "reporting_params": "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 "
+                                    "joblog=false sharelog=00:00:00"})
+        conf = self._file("global.conf", text)
+        for folder, _, files in os.walk(self.top):
+            for name in (".", *files):
+                shutil.chown(os.path.join(folder, name), "sgeadmin", "sgeadmin")
+        for step in (["spoolinit", "classic", "libspoolc", f"{self.common};{self.top}/spool/qmaster", "init"],
+                     ["spooldefaults", "configuration", conf],
+                     ["spooldefaults", "complexes", f"{SHARE}/util/resources/centry"],
+                     ["spooldefaults", "usersets", f"{SHARE}/util/resources/usersets"],
+                     ["spooldefaults", "managers", "root", "sgeadmin"]):
+            run("setpriv", "--reuid", "sgeadmin", "--regid", "sgeadmin", "--clear-groups", f"{LIB}/{step[0]}", *step[1:], env=self.env)
+
+    def tool(self, *argv, code=0):
+        return run(*argv, env=self.env, code=code)
+
+    def start(self):
+        self.start_master()
+        self.tool("qconf", "-ah", "localhost")
+        self.tool("qconf", "-as", "localhost")
+        self.tool("qconf", "-Ae", self._file("host", HOST))
+        with open(f"{SHARE}/util/resources/pe/smp", encoding="utf-8") as f:
+            self.tool("qconf", "-Ap", self._file("pe", changed(f.read(), {})))
+        self.tool("qconf", "-Ahgrp", self._file("group", "group_name @allhosts\nhostlist localhost\n"))
+        for name in ("all.q", "shut.q"):
+            self.tool("qconf", "-Aq", self._file(name, changed(self.tool("qconf", "-sq"), {
+                "qname": name, "hostlist": "@allhosts", "slots": str(self.slots), "pe_list": "smp", "shell": "/bin/sh",
+                "shell_start_mode": "unix_behavior", "load_thresholds": "NONE", "tmpdir": "/tmp", "rerun": "FALSE"})))
+        self.tool("qmod", "-d", "shut.q")
+        self.tool("qconf", "-Msconf", self._file("sched", changed(self.tool("qconf", "-ssconf"), {
+            "schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1", "schedd_job_info": "true"})))
+        self.execd = self._daemon("execd", f"{LIB}/sge_execd")
+
+        def there():
+            """the host reports"""
+            return re.search(r"all\.q@localhost\s+BIP\s+\S+\s+\S+\s+lx-amd64\s*$", self.tool("qstat", "-f", code=None), re.M)
+
+        wait_until(there, 60)
+        return self
+
+    def _daemon(self, name, program):
+        return Daemon(name, [program], os.path.join(self.top, f"{name}.out"), self.env, self.top)
+
+    def start_master(self):
+        self.master = self._daemon("qmaster", f"{LIB}/sge_qmaster")
+        wait_until(lambda: "rror" not in self.tool("qconf", "-sh", code=None), 40)
+
+    def kill_daemon(self):
+        self.master.kill()
+
+    def start_daemon(self):
+        self.start_master()
+
+    def close(self):
+        self.tool("qmod", "-d", "all.q")
+
+    def open(self):
+        self.tool("qmod", "-e", "all.q")
+
+    def jobs(self, states="prs"):
+        """Lines 'id.task state name' of what the master has, arrays one by one."""
+        found = []
+        for line in self.tool("qstat", "-u", "*", "-s", states, "-g", "d").splitlines()[2:]:
+            word = line.split()
+            task = word[-1] if len(word) > 8 and word[-1].isdigit() and not word[-2].count("/") else ""
+            found.append([f"{word[0]}.{task}".rstrip("."), word[4], word[2]])
+        return found
+
+    def cancel_all(self):
+        self.tool("qdel", "-u", "*", code=None)
+
+    def stop(self):
+        if self.master and self.master.running():
+            self.cancel_all()
+            wait_until(lambda: not self.jobs(), 60)
+        for d in (self.execd, self.master):  # asked to end they take ten seconds
+            if d:
+                d.kill()
