@@ -67,7 +67,8 @@ def test_a_cleared_name_needs_a_token_for_it(clinic):
     """Otherwise any agent could call itself so."""
     anybody = clinic.api("POST", "/v1/tokens", {"kind": "agent"})["token"]
     thief = start_agent(clinic, "ward", "--token", anybody)
-    wait_until(lambda: "needs a token made for this name" in thief.output())
+    wait_until(lambda: not thief.running())
+    assert "needs a token made for this name" in thief.output()
     assert clinic.agents() == []
 
 
