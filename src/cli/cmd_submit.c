@@ -75,6 +75,9 @@ static void show_form(const struct submit *s, struct buf *out)
                 if (p->variable_count)
                         show_items(p, out);
         }
+        if (s->command.n)
+                buf_printf(out, "\ncommand (@box@ is the job's folder):\n" STR_FMT "\n",
+                           STR_ARG(str_trim(buf_view(&s->command))));
         for (size_t i = 0; i < s->ship.count; i++)
                 buf_printf(out, "%s  %s as %s\n", i ? "" : "\nfiles that would be sent:\n",
                            s->ship.files[i].path, s->ship.files[i].name);
@@ -111,6 +114,26 @@ static int dry_run(struct submit *s)
         return CLI_OK;
 }
 
+/* What FILE is, and what goes with it. */
+static int choose_language(struct submit *s, const struct options *o)
+{
+        static const char *const ways[] = {"any", "container", "conda", "none"};
+        const char *resolve = options_text(o, "resolve");
+        bool galaxy = options_flag(o, "galaxy");
+        size_t i = 0;
+
+        s->params = options_text(o, "params");
+        if (!galaxy && (s->params || resolve))
+                return cli_error(CLI_USAGE, "--params and --resolve go with --galaxy");
+        s->language = galaxy ? SUBMIT_GALAXY : SUBMIT_CONDOR;
+        while (resolve && i < 4 && strcmp(ways[i], resolve) != 0)
+                i++;
+        if (i == 4)
+                return cli_error(CLI_USAGE, "--resolve is container, conda or none");
+        s->resolve = (enum galaxy_resolve)i;
+        return 0;
+}
+
 int cmd_submit(struct cli *cli, const struct options *o)
 {
         const char *lines[256], *line;
@@ -124,7 +147,9 @@ int cmd_submit(struct cli *cli, const struct options *o)
         s.lines = lines;
         while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
                 lines[s.line_count++] = line;
-        code = line ? cli_error(CLI_USAGE, "too many lines are appended") : submit_read(&s);
+        code = line ? cli_error(CLI_USAGE, "too many lines are appended") : choose_language(&s, o);
+        if (code == 0)
+                code = submit_read(&s);
         if (code == 0 && options_flag(o, "hold"))
                 s.form.hold = true;
         if (code == 0)

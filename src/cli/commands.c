@@ -27,6 +27,12 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see **drover-tools**(7)."},
+        {"params", 0, OPTION_TEXT, "FILE", "With --galaxy: the job's parameters, in JSON."},
+        {"resolve", 0, OPTION_TEXT, "HOW",
+         "With --galaxy: what the tool's requirements become: **container**, **conda** or **none**. Default: "
+         "the container that "
+         "the tool names, else conda."},
         JSON_ROW,
         {0},
 };
@@ -242,7 +248,8 @@ const struct command commands[] = {
          "drover submit hello.sub\n  request 7: 1000 jobs\n"
          "drover submit --wait -a 'request_memory = 2G' hello.sub\n  with a progress bar, until all are "
          "done\n"
-         "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe",
+         "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe\n"
+         "drover submit --galaxy tool.xml --params job.json\n  a job of a Galaxy tool",
          submit_options, 1, 1, "files", false, cmd_submit},
         {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
          "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "

@@ -35,6 +35,7 @@ void submit_deinit(struct submit *s)
         ship_deinit(&s->ship);
         form_deinit(&s->form);
         buf_deinit(&s->body);
+        buf_deinit(&s->command);
 }
 
 /* ---- reading */
@@ -47,9 +48,22 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
         return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
 }
 
-int submit_read(struct submit *s)
+static int parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
+                 struct err *err)
 {
         struct buf text BUF_CLEANUP = {0};
+        int rc;
+
+        if (s->language == SUBMIT_GALAXY)
+                return galaxy_parse(
+                        w, &(struct galaxy_job){.tool = s->file, .params = s->params, .resolve = s->resolve},
+                        o, &s->form, &s->command, err);
+        rc = read_description(s->file, &text, err);
+        return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
+}
+
+int submit_read(struct submit *s)
+{
         char domain[256], host[256] = "";
         struct condor_options options = {.extra = s->lines,
                                          .extra_count = s->line_count,
@@ -59,15 +73,13 @@ int submit_read(struct submit *s)
                                          .submit_host = host};
         struct world w;
         struct err err = {""};
-        int rc = read_description(s->file, &text, &err);
+        int rc = world_init(&w, &err);
 
-        if (rc == 0)
-                rc = world_init(&w, &err);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         fs_domain(domain, sizeof(domain));
         gethostname(host, sizeof(host) - 1);
-        rc = condor_parse(&w.form, s->file, buf_view(&text), &options, &s->form, &err);
+        rc = parse(s, &w.form, &options, &err);
         for (size_t i = 0; i < s->form.warning_count && !s->quiet; i++)
                 cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
         if (rc != 0)

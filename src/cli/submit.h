@@ -7,8 +7,11 @@
 #include "base/uuid.h"
 #include "cli/api.h"
 #include "cli/ship.h"
+#include "jdl/galaxy/galaxy.h"
 
 #define SUBMIT_BODY_MAX (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
+
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY };
 
 struct submit {
         struct cli *cli;
@@ -19,6 +22,10 @@ struct submit {
         const char *const *first; /* as if written at the top */
         size_t first_count;
         bool quiet; /* no warnings */
+        enum submit_language language;
+        const char *params;          /* of a tool's job: a file, or NULL */
+        enum galaxy_resolve resolve; /* of a Galaxy tool */
+        struct buf command;          /* of a tool, as it was rendered */
         struct form form;
         struct ship ship;
         char **uploads; /* of the items, by part; NULL entries */

@@ -3,7 +3,9 @@
 standard output, NAME.err for standard error; what is empty has no file. The status is 0 if and only if there is a
 NAME.ref.
 
-    golden_program [--write] DIR PROGRAM [WORD...]      the input's name is put behind the words
+    golden_program [--write] DIR SUFFIXES PROGRAM [WORD...]
+
+The inputs are the files whose names end in one of the suffixes (".xml,.yml"); the name is put behind the words.
 """
 import os
 import subprocess
@@ -30,10 +32,10 @@ def settle(path, got, write):
 
 def main(words):
     write = words[:1] == ["--write"]
-    folder, program = words[write], words[write + 1:]
+    folder, suffixes, program = words[write], tuple(words[write + 1].split(",")), words[write + 2:]
     program[0] = os.path.abspath(program[0])
     os.chdir(folder)
-    names = sorted(n for n in os.listdir(".") if not n.endswith((".ref", ".err")))
+    names = sorted(n for n in os.listdir(".") if n.endswith(suffixes))
     bad = 0
     for name in names:
         done = subprocess.run(program + [name], capture_output=True, check=False, timeout=60)

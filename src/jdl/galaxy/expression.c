@@ -1,0 +1,722 @@
+/* One recursive descent over the text, which evaluates as it reads. What is not to be evaluated (the other
+ * branch of and, or, if) is read with `live` off; a comprehension reads its element once for each item. */
+#include "jdl/galaxy/expression.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "jdl/galaxy/methods.h"
+
+#define DEPTH_MAX 100u
+#define ARENA_MAX (256u << 20)
+
+struct reader {
+        struct expressions *x;
+        const char *p, *begin, *end;
+        bool live;
+        struct err *err;
+};
+
+static int read_or(struct reader *r, struct datum **ret);
+static int read_test(struct reader *r, struct datum **ret);
+
+static int fail(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct reader *r, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        err_vset(r->err, -EINVAL, fmt, ap);
+        va_end(ap);
+        return -EINVAL;
+}
+
+static struct datum *none(struct reader *r)
+{
+        return datum_new(r->x->arena, DATUM_NONE);
+}
+
+static void blanks(struct reader *r)
+{
+        while (r->p < r->end && isspace((unsigned char)*r->p))
+                r->p++;
+}
+
+static bool is_name_char(char c)
+{
+        return isalnum((unsigned char)c) || c == '_';
+}
+
+/* An operator or bracket, after blanks. */
+static bool take(struct reader *r, const char *word)
+{
+        size_t n = strlen(word);
+
+        blanks(r);
+        if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
+                return false;
+        if (is_name_char(word[n - 1]) && r->p + n < r->end && is_name_char(r->p[n]))
+                return false;
+        r->p += n;
+        return true;
+}
+
+static bool ahead(struct reader *r, const char *word)
+{
+        const char *p = r->p;
+        bool is = take(r, word);
+
+        r->p = p;
+        return is;
+}
+
+static int need(struct reader *r, const char *word)
+{
+        if (take(r, word))
+                return 0;
+        if (r->p == r->end)
+                return fail(r, "'%s' is missing at the end", word);
+        return fail(r, "'%s' is missing before '" STR_FMT "'", word,
+                    STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
+}
+
+static struct str read_name(struct reader *r)
+{
+        const char *p = r->p;
+
+        if (p < r->end && (isalpha((unsigned char)*p) || *p == '_'))
+                while (r->p < r->end && is_name_char(*r->p))
+                        r->p++;
+        return str_make(p, (size_t)(r->p - p));
+}
+
+static bool is_keyword(struct str s)
+{
+        static const char *const words[] = {"and", "or", "not", "in", "is", "if", "else", "for", "lambda"};
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+                if (str_eqz(s, words[i]))
+                        return true;
+        return false;
+}
+
+/* ---- literals */
+
+static int read_text(struct reader *r, struct datum **ret)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        char quote = *r->p++;
+        bool triple = r->end - r->p >= 2 && r->p[0] == quote && r->p[1] == quote;
+
+        if (triple)
+                return fail(r, "a text in three quotes is not supported");
+        while (r->p < r->end && *r->p != quote) {
+                char c = *r->p++;
+
+                if (c == '\n')
+                        return fail(r, "a text does not end on its line");
+                if (c == '\\' && r->p < r->end) {
+                        static const char from[] = "nrt\\'\"", to[] = "\n\r\t\\'\"";
+                        const char *at = strchr(from, *r->p);
+
+                        if (at && *at) {
+                                buf_char(&b, to[at - from]);
+                                r->p++;
+                                continue;
+                        }
+                }
+                buf_char(&b, c);
+        }
+        if (r->p == r->end)
+                return fail(r, "a text has no end");
+        r->p++;
+        *ret = datum_text(r->x->arena, buf_view(&b));
+        return 0;
+}
+
+static int read_number(struct reader *r, struct datum **ret)
+{
+        const char *p = r->p;
+        bool whole = true;
+        int64_t n;
+        double d;
+
+        while (r->p < r->end && (isdigit((unsigned char)*r->p) || *r->p == '.' ||
+                                 ((*r->p == 'e' || *r->p == 'E') && r->p > p))) {
+                if (*r->p == '.' || *r->p == 'e' || *r->p == 'E')
+                        whole = false;
+                r->p++;
+                if (!whole && (r->p[-1] == 'e' || r->p[-1] == 'E') && r->p < r->end &&
+                    (*r->p == '-' || *r->p == '+'))
+                        r->p++;
+        }
+        if (whole && str_to_i64(str_make(p, (size_t)(r->p - p)), &n) == 0) {
+                *ret = datum_int(r->x->arena, n);
+                return 0;
+        }
+        if (str_to_double(str_make(p, (size_t)(r->p - p)), &d) != 0)
+                return fail(r, "'" STR_FMT "' is no number", STR_ARG(str_make(p, (size_t)(r->p - p))));
+        *ret = datum_new(r->x->arena, DATUM_FLOAT);
+        (*ret)->number = d;
+        return 0;
+}
+
+/* ---- for */
+
+static int read_targets(struct reader *r, struct expression_targets *t)
+{
+        bool bracket = take(r, "(");
+
+        t->n = 0;
+        do {
+                struct str name;
+
+                take(r, "$");
+                blanks(r);
+                name = read_name(r);
+                if (!name.n || is_keyword(name))
+                        return fail(r, "a for needs a name");
+                if (t->n == EXPRESSION_TARGETS_MAX)
+                        return fail(r, "a for has more than %d names", EXPRESSION_TARGETS_MAX);
+                t->names[t->n++] = name;
+        } while (take(r, ","));
+        if (bracket && need(r, ")") != 0)
+                return -EINVAL;
+        return need(r, "in");
+}
+
+int expression_bind(struct expressions *x, const struct expression_targets *t, struct datum *item,
+                    struct err *err)
+{
+        if (t->n == 1) {
+                datum_put(x->arena, x->names, t->names[0], item);
+                return 0;
+        }
+        if (item->kind != DATUM_LIST || item->n != t->n)
+                return err_set(err, -EINVAL, "%zu names for what is no list of so many", t->n);
+        for (size_t i = 0; i < t->n; i++)
+                datum_put(x->arena, x->names, t->names[i], item->items[i]);
+        return 0;
+}
+
+int expression_iterate(struct expressions *x, struct datum *over, struct datum **ret_list, struct err *err)
+{
+        struct datum *list;
+
+        if (over->kind == DATUM_LIST) {
+                *ret_list = over;
+                return 0;
+        }
+        if (over->kind != DATUM_MAP || over->written)
+                return err_set(err, -EINVAL, "a for goes through a list, not a %s", datum_kind_name(over));
+        list = datum_new(x->arena, DATUM_LIST);
+        for (size_t i = 0; i < over->n; i++)
+                datum_add(x->arena, list, datum_text(x->arena, over->keys[i]));
+        *ret_list = list;
+        return 0;
+}
+
+/* Behind an element: "for x in LIST [if CONDITION]"; the element is read again for each item. */
+static int read_comprehension(struct reader *r, const char *element, struct datum **ret)
+{
+        struct datum *over, *items = NULL, *list = datum_new(r->x->arena, DATUM_LIST), *v;
+        struct expression_targets t;
+        const char *condition = NULL, *end;
+        bool live = r->live;
+        int rc = read_targets(r, &t);
+
+        if (rc == 0)
+                rc = read_or(r, &over);
+        if (rc == 0 && live)
+                rc = expression_iterate(r->x, over, &items, r->err);
+        if (rc != 0)
+                return rc;
+        r->live = false;
+        if (take(r, "if")) {
+                condition = r->p;
+                rc = read_or(r, &v);
+        }
+        end = r->p;
+        r->live = live;
+        for (size_t i = 0; rc == 0 && live && i < items->n; i++) {
+                rc = expression_bind(r->x, &t, items->items[i], r->err);
+                if (rc == 0 && condition) {
+                        r->p = condition;
+                        rc = read_or(r, &v);
+                        if (rc != 0 || !datum_true(v))
+                                continue;
+                }
+                r->p = element;
+                if (rc == 0)
+                        rc = read_test(r, &v);
+                if (rc == 0 && !datum_add(r->x->arena, list, v))
+                        rc = fail(r, "a list has more than %u items", DATUM_ITEMS_MAX);
+        }
+        r->p = end;
+        *ret = list;
+        return rc;
+}
+
+/* What stands between brackets, parted by commas, into a list; a comprehension gives the list itself. */
+static int read_items(struct reader *r, const char *close, bool *ret_comprehended, struct datum **ret)
+{
+        struct datum *list = datum_new(r->x->arena, DATUM_LIST), *v;
+        int rc;
+
+        *ret_comprehended = false;
+        while (!take(r, close)) {
+                bool live = r->live;
+                const char *element = r->p;
+
+                if (list->n == 0) { /* its names may be known only behind it */
+                        r->live = false;
+                        rc = read_test(r, &v);
+                        r->live = live;
+                        if (rc != 0)
+                                return rc;
+                        if (take(r, "for")) {
+                                *ret_comprehended = true;
+                                rc = read_comprehension(r, element, ret);
+                                return rc == 0 ? need(r, close) : rc;
+                        }
+                        if (live)
+                                r->p = element;
+                }
+                rc = r->live || list->n ? read_test(r, &v) : 0;
+                if (rc != 0)
+                        return rc;
+                if (!datum_add(r->x->arena, list, v))
+                        return fail(r, "a list has more than %u items", DATUM_ITEMS_MAX);
+                if (!take(r, ",") && !ahead(r, close))
+                        return need(r, close);
+        }
+        *ret = list;
+        return 0;
+}
+
+/* ---- atoms and what follows them */
+
+static int read_list(struct reader *r, struct datum **ret)
+{
+        bool comprehended;
+
+        return read_items(r, "]", &comprehended, ret);
+}
+
+static int read_call(struct reader *r, struct datum *self, struct str name, struct datum **ret)
+{
+        struct datum *arguments;
+        bool comprehended;
+        int rc = read_items(r, ")", &comprehended, &arguments);
+
+        if (rc == 0 && comprehended) {
+                struct datum *only = arguments;
+
+                arguments = datum_new(r->x->arena, DATUM_LIST);
+                datum_add(r->x->arena, arguments, only);
+        }
+        *ret = none(r);
+        if (rc != 0 || !r->live)
+                return rc;
+        return self ? method_call(r->x, self, name, arguments, ret, r->err)
+                    : builtin_call(r->x, name, arguments, ret, r->err);
+}
+
+static int index_of(struct reader *r, struct datum *self, struct datum *key, struct datum **ret)
+{
+        if (self->kind == DATUM_MAP) {
+                BUF_CLEANUP struct buf b = {.max = 65536};
+
+                datum_write(key, &b);
+                *ret = datum_get(self, buf_view(&b));
+                return *ret ? 0 : fail(r, "there is no '%s' in it", buf_z(&b));
+        }
+        if (key->kind != DATUM_INT)
+                return fail(r, "an index is a number");
+        if (self->kind == DATUM_LIST || self->kind == DATUM_TEXT) {
+                int64_t n = (int64_t)(self->kind == DATUM_LIST ? self->n : self->text.n),
+                        i = key->integer < 0 ? key->integer + n : key->integer;
+
+                if (i < 0 || i >= n)
+                        return fail(r, "there is no item %lld of %lld", (long long)key->integer,
+                                    (long long)n);
+                *ret = self->kind == DATUM_LIST ? self->items[i]
+                                                : datum_text(r->x->arena, str_make(self->text.p + i, 1));
+                return 0;
+        }
+        return fail(r, "a %s has no items", datum_kind_name(self));
+}
+
+static int read_attribute(struct reader *r, struct datum *self, struct datum **ret)
+{
+        struct str name = read_name(r);
+
+        if (!name.n)
+                return fail(r, "a name is missing behind the point");
+        if (r->p < r->end && *r->p == '(') {
+                r->p++;
+                return read_call(r, self, name, ret);
+        }
+        if (!r->live)
+                return 0;
+        *ret = datum_get(self, name);
+        return *ret ? 0 : fail(r, "." STR_FMT " is not known of this value", STR_ARG(name));
+}
+
+/* tight: nothing but what stands directly behind it, as in a template's text. */
+static int read_trailers(struct reader *r, bool tight, struct datum **v)
+{
+        int rc = 0;
+
+        while (rc == 0) {
+                if (!tight)
+                        blanks(r);
+                if (r->p == r->end)
+                        return 0;
+                if (*r->p == '.' && r->p + 1 < r->end &&
+                    (isalpha((unsigned char)r->p[1]) || r->p[1] == '_')) {
+                        r->p++;
+                        rc = read_attribute(r, *v, v);
+                } else if (*r->p == '[') {
+                        struct datum *key = NULL;
+
+                        r->p++;
+                        rc = read_test(r, &key);
+                        if (rc == 0 && ahead(r, ":"))
+                                return fail(r, "a part of a list by [a:b] is not supported");
+                        if (rc == 0)
+                                rc = need(r, "]");
+                        if (rc == 0 && r->live)
+                                rc = index_of(r, *v, key, v);
+                } else if (*r->p == '(') {
+                        return fail(r, "what is called here is no function");
+                } else {
+                        return 0;
+                }
+        }
+        return rc;
+}
+
+static int read_variable(struct reader *r, bool tight, struct datum **ret)
+{
+        struct str name = read_name(r);
+        int rc = 0;
+
+        *ret = none(r);
+        if (!name.n)
+                return fail(r, "'" STR_FMT "' is not understood",
+                            STR_ARG(str_head(str_make(r->p, (size_t)(r->end - r->p)), 20)));
+        if (r->p < r->end && *r->p == '(' && !datum_get(r->x->names, name)) {
+                r->p++;
+                rc = read_call(r, NULL, name, ret);
+        } else if (str_eqz(name, "True") || str_eqz(name, "False")) {
+                *ret = datum_bool(r->x->arena, name.p[0] == 'T');
+        } else if (str_eqz(name, "lambda")) {
+                rc = fail(r, "lambda is not supported");
+        } else if (!str_eqz(name, "None") && r->live) {
+                *ret = datum_get(r->x->names, name);
+                if (!*ret)
+                        rc = fail(r, "there is no variable " STR_FMT, STR_ARG(name));
+        }
+        return rc == 0 ? read_trailers(r, tight, ret) : rc;
+}
+
+static int read_atom(struct reader *r, struct datum **ret)
+{
+        int rc;
+
+        blanks(r);
+        *ret = none(r);
+        if (r->p == r->end)
+                return fail(r, "something is missing at the end");
+        if (*r->p == '"' || *r->p == '\'') {
+                rc = read_text(r, ret);
+        } else if (isdigit((unsigned char)*r->p) ||
+                   (*r->p == '.' && r->p + 1 < r->end && isdigit((unsigned char)r->p[1]))) {
+                rc = read_number(r, ret);
+        } else if (take(r, "[")) {
+                rc = read_list(r, ret);
+        } else if (take(r, "${")) {
+                rc = read_test(r, ret);
+                rc = rc == 0 ? need(r, "}") : rc;
+        } else if (take(r, "$(") || take(r, "(")) {
+                rc = read_test(r, ret);
+                rc = rc == 0 ? need(r, ")") : rc;
+        } else if (take(r, "{")) {
+                rc = take(r, "}") ? 0 : fail(r, "a dict with something in it is not supported");
+                *ret = datum_new(r->x->arena, DATUM_MAP);
+        } else {
+                take(r, "$");
+                return read_variable(r, false, ret);
+        }
+        return rc == 0 ? read_trailers(r, false, ret) : rc;
+}
+
+/* ---- operators, from those that bind most */
+
+static int negate(struct reader *r, struct datum **v)
+{
+        double d;
+
+        if (!r->live)
+                return 0;
+        if (!datum_number(*v, &d))
+                return fail(r, "- of a %s", datum_kind_name(*v));
+        if ((*v)->kind == DATUM_FLOAT) {
+                *v = datum_new(r->x->arena, DATUM_FLOAT);
+                (*v)->number = -d;
+        } else {
+                *v = datum_int(r->x->arena, (int64_t) - (uint64_t)(*v)->integer);
+        }
+        return 0;
+}
+
+static int read_unary(struct reader *r, struct datum **ret)
+{
+        int rc;
+
+        if (++r->x->steps > EXPRESSION_STEPS_MAX)
+                return err_set(r->err, -E2BIG, "it takes more than %u steps", EXPRESSION_STEPS_MAX);
+        if (r->x->arena->used > ARENA_MAX)
+                return err_set(r->err, -E2BIG, "it takes more than %u MiB", ARENA_MAX >> 20);
+        if (++r->x->depth > DEPTH_MAX)
+                return fail(r, "it is nested too deep");
+        if (take(r, "-")) {
+                rc = read_unary(r, ret);
+                if (rc == 0)
+                        rc = negate(r, ret);
+        } else {
+                rc = read_atom(r, ret);
+        }
+        r->x->depth--;
+        return rc;
+}
+
+static int read_product(struct reader *r, struct datum **ret)
+{
+        static const char *const operators[] = {"//", "*", "/", "%"};
+        int rc = read_unary(r, ret);
+
+        for (size_t i = 0; rc == 0 && i < 4;) {
+                struct datum *right;
+
+                if (!take(r, operators[i])) {
+                        i++;
+                        continue;
+                }
+                rc = read_unary(r, &right);
+                if (rc == 0 && r->live)
+                        rc = operator_apply(r->x, operators[i], *ret, right, ret, r->err);
+                i = 0;
+        }
+        return rc;
+}
+
+static int read_sum(struct reader *r, struct datum **ret)
+{
+        int rc = read_product(r, ret);
+
+        while (rc == 0) {
+                const char *op = take(r, "+") ? "+" : take(r, "-") ? "-" : NULL;
+                struct datum *right;
+
+                if (!op)
+                        break;
+                rc = read_product(r, &right);
+                if (rc == 0 && r->live)
+                        rc = operator_apply(r->x, op, *ret, right, ret, r->err);
+        }
+        return rc;
+}
+
+static const char *comparison(struct reader *r)
+{
+        static const char *const operators[] = {"==", "!=", "<=", ">=", "<", ">", "in"};
+
+        for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
+                if (take(r, operators[i]))
+                        return operators[i];
+        if (take(r, "is"))
+                return take(r, "not") ? "!=" : "==";
+        if (ahead(r, "not")) {
+                const char *p = r->p;
+
+                take(r, "not");
+                if (take(r, "in"))
+                        return "not in";
+                r->p = p;
+        }
+        return NULL;
+}
+
+static int read_comparison(struct reader *r, struct datum **ret)
+{
+        int rc = read_sum(r, ret);
+        bool so = true, any = false;
+        const char *op;
+
+        while (rc == 0 && (op = comparison(r)) != NULL) {
+                struct datum *right, *is;
+
+                rc = read_sum(r, &right);
+                if (rc == 0 && r->live)
+                        rc = operator_apply(r->x, op, *ret, right, &is, r->err);
+                if (rc == 0 && r->live)
+                        so = so && datum_true(is);
+                any = true;
+                *ret = right;
+        }
+        if (rc == 0 && any)
+                *ret = datum_bool(r->x->arena, so);
+        return rc;
+}
+
+static int read_not(struct reader *r, struct datum **ret)
+{
+        bool negated = false;
+        int rc;
+
+        while (take(r, "not"))
+                negated = !negated;
+        rc = read_comparison(r, ret);
+        if (rc == 0 && negated)
+                *ret = datum_bool(r->x->arena, !datum_true(*ret));
+        /* an even number of them makes a bool too, but nobody writes that */
+        return rc;
+}
+
+static int read_chain(struct reader *r, const char *word, bool stops_at,
+                      int (*operand)(struct reader *, struct datum **), struct datum **ret)
+{
+        bool live = r->live;
+        int rc = operand(r, ret);
+
+        while (rc == 0 && take(r, word)) {
+                struct datum *right;
+                bool decided = live && datum_true(*ret) == stops_at;
+
+                if (decided)
+                        r->live = false;
+                rc = operand(r, &right);
+                if (!decided && rc == 0)
+                        *ret = right;
+        }
+        r->live = live;
+        return rc;
+}
+
+static int read_and(struct reader *r, struct datum **ret)
+{
+        return read_chain(r, "and", false, read_not, ret);
+}
+
+static int read_or(struct reader *r, struct datum **ret)
+{
+        return read_chain(r, "or", true, read_and, ret);
+}
+
+/* A if CONDITION else B: A was read before it is known whether it counts. */
+static int read_test(struct reader *r, struct datum **ret)
+{
+        const char *first = r->p, *end;
+        struct datum *condition, *other;
+        bool live = r->live;
+        int rc;
+
+        r->live = false;
+        rc = read_or(r, ret);
+        r->live = live;
+        if (rc != 0)
+                return rc;
+        if (!take(r, "if")) {
+                if (!live)
+                        return 0;
+                r->p = first;
+                return read_or(r, ret);
+        }
+        rc = read_or(r, &condition);
+        if (rc == 0)
+                rc = need(r, "else");
+        if (rc != 0)
+                return rc;
+        r->live = live && !datum_true(condition);
+        rc = read_test(r, &other);
+        r->live = live;
+        end = r->p;
+        *ret = other;
+        if (rc == 0 && live && datum_true(condition)) {
+                r->p = first;
+                rc = read_or(r, ret);
+                r->p = end;
+        }
+        return rc;
+}
+
+/* ---- from outside */
+
+static struct reader reader_of(struct expressions *x, struct str s, struct err *err)
+{
+        return (struct reader){.x = x, .p = s.p, .begin = s.p, .end = s.p + s.n, .live = true, .err = err};
+}
+
+int expression_read(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
+                    struct err *err)
+{
+        struct reader r = reader_of(x, s, err);
+        int rc;
+
+        x->depth = 0;
+        rc = read_test(&r, ret);
+        *ret_used = (size_t)(r.p - r.begin);
+        return rc;
+}
+
+int expression_all(struct expressions *x, struct str s, struct datum **ret, struct err *err)
+{
+        size_t used;
+        int rc = expression_read(x, s, ret, &used, err);
+
+        if (rc == 0 && str_trim(str_skip(s, used)).n)
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not understood",
+                               STR_ARG(str_head(str_trim(str_skip(s, used)), 60)));
+        return rc;
+}
+
+int expression_place(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
+                     struct err *err)
+{
+        struct reader r = reader_of(x, s, err);
+        int rc;
+
+        x->depth = 0;
+        if (s.n && (s.p[0] == '{' || s.p[0] == '(')) {
+                const char *close = s.p[0] == '{' ? "}" : ")";
+
+                r.p++;
+                rc = read_test(&r, ret);
+                if (rc == 0)
+                        rc = need(&r, close);
+        } else {
+                rc = read_variable(&r, true, ret);
+        }
+        *ret_used = (size_t)(r.p - r.begin);
+        return rc;
+}
+
+int expression_add(struct expressions *x, struct datum *a, struct datum *b, struct datum **ret,
+                   struct err *err)
+{
+        return operator_apply(x, "+", a, b, ret, err);
+}
+
+int expression_targets(struct expressions *x, struct str s, struct expression_targets *ret, size_t *ret_used,
+                       struct err *err)
+{
+        struct reader r = reader_of(x, s, err);
+        int rc = read_targets(&r, ret);
+
+        *ret_used = (size_t)(r.p - r.begin);
+        return rc;
+}

@@ -1,0 +1,214 @@
+/* The request is a submit file of our own making, read by the reader of those, so that every default is the
+ * same; only the arguments, which are a script, are set afterwards. */
+#include "jdl/galaxy/galaxy.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+
+#include "base/args.h"
+#include "base/mem.h"
+#include "classad/print.h"
+#include "jdl/galaxy/tool.h"
+
+#define SCRIPT_MAX 120000u /* of one argument the system takes 128 KiB */
+
+static int read_params(const struct form_world *w, const char *file, json_t **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = TOOL_TEXT_MAX};
+        json_error_t why;
+        int rc;
+
+        if (!file) {
+                *ret = json_object();
+                return 0;
+        }
+        rc = w->read_file(w->arg, file, &text);
+        if (rc != 0)
+                return err_set(err, rc, "%s: %s", file, strerror(-rc));
+        *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
+        if (!*ret)
+                return err_set(err, -EINVAL, "%s:%d: %s", file, why.line, why.text);
+        if (json_is_object(*ret))
+                return 0;
+        json_decref(*ret);
+        return err_set(err, -EINVAL, "%s:1: a job's parameters are an object: {\"NAME\": value, ...}", file);
+}
+
+/* A path made absolute, without a "/." at its end. */
+static struct str absolute(struct tool *t, struct str path)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct str s;
+
+        while (str_starts(path, STR("./")))
+                path = str_skip(path, 2);
+        if (!str_starts(path, STR("/")))
+                buf_printf(&b, "%s/", t->w->cwd);
+        buf_str(&b, path);
+        s = buf_view(&b);
+        while (str_ends(s, STR("/.")) || (s.n > 1 && str_ends(s, STR("/"))))
+                s.n--;
+        return arena_str(&t->arena, s);
+}
+
+/* ---- requirements */
+
+static bool is_package(const struct xml *x)
+{
+        return xml_is(x, "requirement") &&
+               (!xml_get(x, "type") || strcmp(xml_get(x, "type"), "package") == 0);
+}
+
+static void environment_name(const struct xml *x, struct buf *out)
+{
+        const char *version = xml_get(x, "version");
+
+        buf_printf(out, "__" STR_FMT "@%s", STR_ARG(xml_text(x)), version && *version ? version : "_uv_");
+}
+
+/* What Galaxy calls the environment of these packages: of one by its name, of several by the checksum of
+ * their names. */
+static void conda_name(const struct xml *requirements, struct buf *out)
+{
+        BUF_CLEANUP struct buf all = {0};
+        unsigned char sum[EVP_MAX_MD_SIZE];
+        unsigned n = 0, size = 0;
+
+        for (const struct xml *x = requirements->first; x; x = x->next)
+                if (is_package(x)) {
+                        environment_name(x, &all);
+                        n++;
+                }
+        if (n == 1) {
+                buf_str(out, buf_view(&all));
+                return;
+        }
+        EVP_Digest(all.p, all.n, sum, &size, EVP_sha256(), NULL);
+        buf_addz(out, "mulled-v1-");
+        for (unsigned i = 0; i < size; i++)
+                buf_printf(out, "%02x", sum[i]);
+}
+
+static void container_line(const struct xml *container, struct buf *out)
+{
+        struct str image = xml_text(container);
+        bool docker = !xml_get(container, "type") || strcmp(xml_get(container, "type"), "docker") == 0;
+
+        buf_printf(out, "container_image = %s" STR_FMT "\n",
+                   docker && str_search(image, STR("://")) < 0 ? "docker://" : "", STR_ARG(image));
+}
+
+static int resolve(struct tool *t, enum galaxy_resolve how, struct buf *out, struct err *err)
+{
+        const struct xml *all = xml_child(t->root, "requirements"), *container = xml_child(all, "container"),
+                         *package = NULL;
+
+        for (const struct xml *x = all ? all->first : NULL; x; x = x->next) {
+                if (is_package(x))
+                        package = x;
+                else if (!xml_is(x, "container"))
+                        tool_warn(t, x, "<%s> among the requirements (%s) is left out", x->name,
+                                  xml_get(x, "type") ? xml_get(x, "type") : "");
+        }
+        if (how == GALAXY_NONE)
+                return 0;
+        if (how == GALAXY_CONTAINER && !container)
+                return tool_fail(all ? all : t->root, err, "the tool names no container");
+        if (container && how != GALAXY_CONDA) {
+                container_line(container, out);
+        } else if (package) {
+                buf_addz(out, "conda_env = ");
+                conda_name(all, out);
+                buf_char(out, '\n');
+        } else if (how == GALAXY_CONDA) {
+                return tool_fail(all ? all : t->root, err, "the tool names no packages");
+        }
+        return 0;
+}
+
+/* ---- the request */
+
+static void add_value(struct buf *out, struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (s.p[i] == '$')
+                        buf_addz(out, "$(DOLLAR)");
+                else
+                        buf_char(out, s.p[i]);
+}
+
+static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, struct err *err)
+{
+        const char *id = xml_get(t->root, "id");
+        int rc;
+
+        for (const char *z = id; *z; z++)
+                if ((unsigned char)*z < ' ' || strchr("$\"\\", *z))
+                        return tool_fail(t->root, err, "the tool's id is no plain name");
+        buf_printf(out,
+                   "executable = /bin/sh\ntransfer_executable = false\n"
+                   "batch_name = %s\noutput = tool_stdout\nerror = tool_stderr\n+GalaxyTool = \"%s\"\n",
+                   id, id);
+        rc = resolve(t, how, out, err);
+        for (size_t i = 0; i < t->file_count + t->uses_folder; i++) {
+                buf_addz(out, i ? ", " : "transfer_input_files = ");
+                add_value(out, i < t->file_count ? t->files[i] : t->folder);
+        }
+        buf_addz(out, "\nqueue\n");
+        return rc;
+}
+
+static int set_arguments(struct form *f, struct str script, struct err *err)
+{
+        BUF_CLEANUP struct buf raw = {0}, text = {0};
+        ARGS_CLEANUP struct args words = {0};
+
+        if (script.n > SCRIPT_MAX)
+                return err_set(err, -E2BIG, "the job's script has %zu bytes, and %u fit", script.n,
+                               SCRIPT_MAX);
+        args_add(&words, STR("-c"));
+        args_add(&words, script);
+        args_add(&words, STR("drover-tool"));
+        args_join_v2(&raw, &words);
+        print_string(&text, buf_view(&raw));
+        for (size_t i = 0; i < f->part_count; i++)
+                form_set(&f->parts[i], STR("Arguments"), buf_view(&text), f->parts[i].line);
+        return 0;
+}
+
+static int make(struct tool *t, const struct galaxy_job *job, json_t *given, const struct condor_options *o,
+                struct form *ret, struct buf *ret_command, struct err *err)
+{
+        BUF_CLEANUP struct buf script = {0}, text = {0};
+        int rc = tool_read(t, err);
+
+        if (rc == 0)
+                rc = tool_parameters(t, given, err);
+        if (rc == 0)
+                rc = tool_outputs(t, err);
+        if (rc == 0)
+                rc = tool_script(t, &script, ret_command, err);
+        if (rc == 0)
+                rc = describe(t, job->resolve, &text, err);
+        if (rc == 0)
+                rc = condor_parse(t->w, job->tool, buf_view(&text), o, ret, err);
+        return rc == 0 ? set_arguments(ret, buf_view(&script), err) : rc;
+}
+
+int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const struct condor_options *o,
+                 struct form *ret, struct buf *ret_command, struct err *err)
+{
+        struct tool t;
+        json_t *given = NULL;
+        int rc = read_params(w, job->params, &given, err);
+
+        if (rc != 0)
+                return rc;
+        tool_init(&t, w, job->tool, ret);
+        t.params_dir = absolute(&t, tool_folder(job->params ? job->params : "."));
+        t.folder = absolute(&t, tool_folder(job->tool));
+        rc = make(&t, job, given, o, ret, ret_command, err);
+        tool_deinit(&t);
+        json_decref(given);
+        return rc;
+}

@@ -1,0 +1,627 @@
+#include "jdl/galaxy/methods.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+
+#include "base/mem.h"
+
+struct call {
+        struct expressions *x;
+        struct datum *self;
+        const struct datum *arguments;
+        struct datum **ret;
+        struct err *err;
+};
+
+static struct datum *argument(const struct call *c, size_t i)
+{
+        return i < c->arguments->n ? c->arguments->items[i] : NULL;
+}
+
+static struct datum *number_of(struct expressions *x, double d, bool whole)
+{
+        struct datum *v;
+
+        if (whole && fabs(d) < 9e15)
+                return datum_int(x->arena, (int64_t)d);
+        v = datum_new(x->arena, DATUM_FLOAT);
+        v->number = d;
+        return v;
+}
+
+/* A text as it is written, kept. -E2BIG, -EINVAL. */
+static int written(struct expressions *x, const struct datum *v, struct datum **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+
+        if (!datum_write(v, &b))
+                return err_set(err, -EINVAL, "a %s has no text", datum_kind_name(v));
+        if (buf_check(&b) != 0)
+                return err_set(err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+        *ret = datum_text(x->arena, buf_view(&b));
+        return 0;
+}
+
+/* ---- operators */
+
+static int arithmetic(struct expressions *x, const char *op, const struct datum *a, const struct datum *b,
+                      struct datum **ret, struct err *err)
+{
+        bool whole = a->kind != DATUM_FLOAT && b->kind != DATUM_FLOAT;
+        double p, q, d;
+
+        if (!datum_number(a, &p) || !datum_number(b, &q))
+                return err_set(err, -EINVAL, "a %s %s a %s", datum_kind_name(a), op, datum_kind_name(b));
+        if (strchr("/%", *op) && !(q < 0 || q > 0))
+                return err_set(err, -EINVAL, "division by zero");
+        if (*op == '+')
+                d = p + q;
+        else if (*op == '-')
+                d = p - q;
+        else if (*op == '*')
+                d = p * q;
+        else if (*op == '%')
+                d = p - q * floor(p / q);
+        else
+                d = op[1] == '/' ? floor(p / q) : p / q;
+        *ret = number_of(x, d, whole && (*op != '/' || op[1] == '/'));
+        return 0;
+}
+
+static bool is_text(const struct datum *v)
+{
+        return v->kind == DATUM_TEXT || v->written;
+}
+
+static int join_two(struct expressions *x, struct datum *a, struct datum *b, struct datum **ret,
+                    struct err *err)
+{
+        BUF_CLEANUP struct buf t = {.max = EXPRESSION_TEXT_MAX};
+
+        if (a->kind == DATUM_LIST) {
+                struct datum *list = datum_new(x->arena, DATUM_LIST);
+
+                for (size_t i = 0; i < a->n + b->n; i++)
+                        if (!datum_add(x->arena, list, i < a->n ? a->items[i] : b->items[i - a->n]))
+                                return err_set(err, -E2BIG, "a list has more than %u items", DATUM_ITEMS_MAX);
+                *ret = list;
+                return 0;
+        }
+        datum_write(a, &t);
+        datum_write(b, &t);
+        if (buf_check(&t) != 0)
+                return err_set(err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+        *ret = datum_text(x->arena, buf_view(&t));
+        return 0;
+}
+
+/* "%s-%d" % value, or % (list): s, d, i and f without anything between. */
+static int format(struct expressions *x, struct str f, const struct datum *with, struct datum **ret,
+                  struct err *err)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        size_t used = 0;
+
+        for (size_t i = 0; i < f.n; i++) {
+                const struct datum *v = with;
+                double d;
+
+                if (f.p[i] != '%') {
+                        buf_char(&b, f.p[i]);
+                        continue;
+                }
+                if (++i < f.n && f.p[i] == '%') {
+                        buf_char(&b, '%');
+                        continue;
+                }
+                if (i == f.n || !strchr("sdif", f.p[i]))
+                        return err_set(err, -EINVAL,
+                                       "only %%s, %%d, %%i and %%f are supported in a text with %%");
+                if (with->kind == DATUM_LIST && used >= with->n)
+                        return err_set(err, -EINVAL, "too few values for '" STR_FMT "'", STR_ARG(f));
+                if (with->kind == DATUM_LIST)
+                        v = with->items[used];
+                used++;
+                if (f.p[i] == 's')
+                        datum_write(v, &b);
+                else if (!datum_number(v, &d))
+                        return err_set(err, -EINVAL, "%%%c of a %s", f.p[i], datum_kind_name(v));
+                else
+                        buf_printf(&b, f.p[i] == 'f' ? "%f" : "%.0f", f.p[i] == 'f' ? d : trunc(d));
+        }
+        if (buf_check(&b) != 0)
+                return err_set(err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+        *ret = datum_text(x->arena, buf_view(&b));
+        return 0;
+}
+
+static int contains(const struct datum *in, const struct datum *what, bool *ret, struct err *err)
+{
+        BUF_CLEANUP struct buf a = {.max = EXPRESSION_TEXT_MAX}, b = {.max = EXPRESSION_TEXT_MAX};
+
+        *ret = false;
+        if (in->kind == DATUM_LIST) {
+                for (size_t i = 0; i < in->n && !*ret; i++)
+                        *ret = datum_equal(in->items[i], what);
+                return 0;
+        }
+        if (!datum_write(what, &b))
+                return err_set(err, -EINVAL, "'in' of a %s", datum_kind_name(what));
+        if (in->kind == DATUM_MAP && !in->written) {
+                *ret = datum_get(in, buf_view(&b)) != NULL;
+                return 0;
+        }
+        if (!is_text(in) || !datum_write(in, &a))
+                return err_set(err, -EINVAL, "'in' a %s", datum_kind_name(in));
+        *ret = b.n == 0 || str_search(buf_view(&a), buf_view(&b)) >= 0;
+        return 0;
+}
+
+static int compare(struct expressions *x, const char *op, const struct datum *a, const struct datum *b,
+                   struct datum **ret, struct err *err)
+{
+        bool is;
+        int order;
+
+        if (strcmp(op, "==") == 0 || strcmp(op, "!=") == 0) {
+                is = datum_equal(a, b) == (*op == '=');
+        } else if (strcmp(op, "in") == 0 || strcmp(op, "not in") == 0) {
+                int rc = contains(b, a, &is, err);
+
+                if (rc != 0)
+                        return rc;
+                is = is == (*op == 'i');
+        } else {
+                if (!datum_compare(a, b, &order))
+                        return err_set(err, -EINVAL, "a %s and a %s have no order", datum_kind_name(a),
+                                       datum_kind_name(b));
+                is = *op == '<' ? (op[1] ? order <= 0 : order < 0) : (op[1] ? order >= 0 : order > 0);
+        }
+        *ret = datum_bool(x->arena, is);
+        return 0;
+}
+
+int operator_apply(struct expressions *x, const char *op, struct datum *a, struct datum *b,
+                   struct datum **ret, struct err *err)
+{
+        if (strchr("=!<>in", *op))
+                return compare(x, op, a, b, ret, err);
+        if (*op == '+' && ((a->kind == DATUM_LIST && b->kind == DATUM_LIST) || (is_text(a) && is_text(b))))
+                return join_two(x, a, b, ret, err);
+        if (*op == '%' && a->kind == DATUM_TEXT)
+                return format(x, a->text, b, ret, err);
+        return arithmetic(x, op, a, b, ret, err);
+}
+
+/* ---- functions */
+
+static int call_str(struct call *c)
+{
+        return written(c->x, argument(c, 0), c->ret, c->err);
+}
+
+static int to_number(struct call *c, bool whole)
+{
+        const struct datum *v = argument(c, 0);
+        struct datum *text = NULL;
+        double d;
+
+        if (!datum_number(v, &d)) {
+                int rc = written(c->x, v, &text, c->err);
+
+                if (rc != 0)
+                        return rc;
+                if (str_to_double(str_trim(text->text), &d) != 0)
+                        return err_set(c->err, -EINVAL, "'" STR_FMT "' is no number",
+                                       STR_ARG(str_head(text->text, 60)));
+        }
+        *c->ret = number_of(c->x, whole ? trunc(d) : d, whole);
+        return 0;
+}
+
+static int call_int(struct call *c)
+{
+        return to_number(c, true);
+}
+
+static int call_float(struct call *c)
+{
+        return to_number(c, false);
+}
+
+static int call_bool(struct call *c)
+{
+        *c->ret = datum_bool(c->x->arena, datum_true(argument(c, 0)));
+        return 0;
+}
+
+static int call_len(struct call *c)
+{
+        const struct datum *v = argument(c, 0);
+
+        if (v->kind != DATUM_LIST && v->kind != DATUM_MAP && v->kind != DATUM_TEXT)
+                return err_set(c->err, -EINVAL, "len() of a %s", datum_kind_name(v));
+        *c->ret = datum_int(c->x->arena, (int64_t)(v->kind == DATUM_TEXT ? v->text.n : v->n));
+        return 0;
+}
+
+static int too_many(struct call *c)
+{
+        return err_set(c->err, -E2BIG, "a list has more than %u items", DATUM_ITEMS_MAX);
+}
+
+static int call_range(struct call *c)
+{
+        int64_t v[3] = {0, 0, 1};
+
+        for (size_t i = 0; i < c->arguments->n; i++) {
+                if (argument(c, i)->kind != DATUM_INT || llabs(argument(c, i)->integer) > 1000000000000)
+                        return err_set(c->err, -EINVAL, "range() takes numbers");
+                v[c->arguments->n == 1 ? 1 : i] = argument(c, i)->integer;
+        }
+        if (v[2] == 0)
+                return err_set(c->err, -EINVAL, "range() with a step of 0");
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        for (int64_t i = v[0]; v[2] > 0 ? i < v[1] : i > v[1]; i += v[2])
+                if (!datum_add(c->x->arena, *c->ret, datum_int(c->x->arena, i)))
+                        return too_many(c);
+        return 0;
+}
+
+/* Lists of what the arguments have at one place each. */
+static int call_zip(struct call *c)
+{
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        for (size_t i = 0;; i++) {
+                struct datum *row = datum_new(c->x->arena, DATUM_LIST);
+
+                for (size_t k = 0; k < c->arguments->n; k++) {
+                        if (argument(c, k)->kind != DATUM_LIST)
+                                return err_set(c->err, -EINVAL, "zip() of a %s",
+                                               datum_kind_name(argument(c, k)));
+                        if (i >= argument(c, k)->n)
+                                return 0;
+                        datum_add(c->x->arena, row, argument(c, k)->items[i]);
+                }
+                datum_add(c->x->arena, *c->ret, row);
+        }
+}
+
+static int call_enumerate(struct call *c)
+{
+        struct datum *over;
+        int64_t first = argument(c, 1) && argument(c, 1)->kind == DATUM_INT ? argument(c, 1)->integer : 0;
+        int rc = expression_iterate(c->x, argument(c, 0), &over, c->err);
+
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        for (size_t i = 0; rc == 0 && i < over->n; i++) {
+                struct datum *row = datum_new(c->x->arena, DATUM_LIST);
+
+                datum_add(c->x->arena, row, datum_int(c->x->arena, first + (int64_t)i));
+                datum_add(c->x->arena, row, over->items[i]);
+                datum_add(c->x->arena, *c->ret, row);
+        }
+        return rc;
+}
+
+static int extreme(struct call *c, int sign)
+{
+        const struct datum *all = c->arguments->n == 1 ? argument(c, 0) : c->arguments;
+        int order;
+
+        if (all->kind != DATUM_LIST || all->n == 0)
+                return err_set(c->err, -EINVAL, "min() and max() take values, or a list of them");
+        *c->ret = all->items[0];
+        for (size_t i = 1; i < all->n; i++) {
+                if (!datum_compare(all->items[i], *c->ret, &order))
+                        return err_set(c->err, -EINVAL, "these values have no order");
+                if (order * sign > 0)
+                        *c->ret = all->items[i];
+        }
+        return 0;
+}
+
+static int call_min(struct call *c)
+{
+        return extreme(c, -1);
+}
+
+static int call_max(struct call *c)
+{
+        return extreme(c, 1);
+}
+
+static int call_abs(struct call *c)
+{
+        double d;
+
+        if (!datum_number(argument(c, 0), &d))
+                return err_set(c->err, -EINVAL, "abs() of a %s", datum_kind_name(argument(c, 0)));
+        *c->ret = number_of(c->x, fabs(d), argument(c, 0)->kind != DATUM_FLOAT);
+        return 0;
+}
+
+/* By insertion: such lists are short, and their order is stable. */
+static int call_sorted(struct call *c)
+{
+        struct datum *over, *list = datum_new(c->x->arena, DATUM_LIST);
+        int order, rc = expression_iterate(c->x, argument(c, 0), &over, c->err);
+
+        if (rc == 0 && over->n > 2000)
+                return err_set(c->err, -E2BIG, "sorted() of more than 2000 items");
+        for (size_t i = 0; rc == 0 && i < over->n; i++) {
+                datum_add(c->x->arena, list, over->items[i]);
+                for (size_t k = i; k > 0; k--) {
+                        struct datum *before = list->items[k - 1];
+
+                        if (!datum_compare(before, list->items[k], &order))
+                                return err_set(c->err, -EINVAL, "these values have no order");
+                        if (order <= 0)
+                                break;
+                        list->items[k - 1] = list->items[k];
+                        list->items[k] = before;
+                }
+        }
+        *c->ret = list;
+        return rc;
+}
+
+struct verb {
+        const char *name;
+        size_t least, most; /* arguments */
+        int (*call)(struct call *c);
+};
+
+static int call_verb(const struct verb *verbs, size_t n, struct str name, const char *of, struct call *c)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (!str_eqz(name, verbs[i].name))
+                        continue;
+                if (c->arguments->n < verbs[i].least || c->arguments->n > verbs[i].most)
+                        return err_set(c->err, -EINVAL, "%s() has %zu arguments", verbs[i].name,
+                                       c->arguments->n);
+                return verbs[i].call(c);
+        }
+        return err_set(c->err, -EINVAL, "%s" STR_FMT "() is not supported", of, STR_ARG(name));
+}
+
+int builtin_call(struct expressions *x, struct str name, const struct datum *arguments, struct datum **ret,
+                 struct err *err)
+{
+        static const struct verb functions[] = {
+                {"str", 1, 1, call_str},     {"int", 1, 1, call_int},
+                {"float", 1, 1, call_float}, {"bool", 1, 1, call_bool},
+                {"len", 1, 1, call_len},     {"range", 1, 3, call_range},
+                {"zip", 1, 8, call_zip},     {"enumerate", 1, 2, call_enumerate},
+                {"min", 1, 100, call_min},   {"max", 1, 100, call_max},
+                {"abs", 1, 1, call_abs},     {"sorted", 1, 1, call_sorted}};
+        struct call c = {x, NULL, arguments, ret, err};
+
+        return call_verb(functions, sizeof(functions) / sizeof(*functions), name, "", &c);
+}
+
+/* ---- methods of a text */
+
+static struct str text_argument(const struct call *c, size_t i)
+{
+        return argument(c, i) && argument(c, i)->kind == DATUM_TEXT ? argument(c, i)->text : STR_NONE;
+}
+
+static int give(struct call *c, struct str s)
+{
+        *c->ret = datum_text(c->x->arena, s);
+        return 0;
+}
+
+static struct str strip(const struct call *c, bool left, bool right)
+{
+        struct str s = c->self->text, of = text_argument(c, 0);
+
+        if (!of.n)
+                of = STR(" \t\r\n\f\v");
+        while (left && s.n && memchr(of.p, s.p[0], of.n))
+                s = str_skip(s, 1);
+        while (right && s.n && memchr(of.p, s.p[s.n - 1], of.n))
+                s.n--;
+        return s;
+}
+
+static int text_strip(struct call *c)
+{
+        return give(c, strip(c, true, true));
+}
+
+static int text_lstrip(struct call *c)
+{
+        return give(c, strip(c, true, false));
+}
+
+static int text_rstrip(struct call *c)
+{
+        return give(c, strip(c, false, true));
+}
+
+static int change_case(struct call *c, int (*to)(int))
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        for (size_t i = 0; i < c->self->text.n; i++)
+                buf_char(&b, (char)to((unsigned char)c->self->text.p[i]));
+        return give(c, buf_view(&b));
+}
+
+static int text_lower(struct call *c)
+{
+        return change_case(c, tolower);
+}
+
+static int text_upper(struct call *c)
+{
+        return change_case(c, toupper);
+}
+
+static int text_starts(struct call *c)
+{
+        *c->ret = datum_bool(c->x->arena, str_starts(c->self->text, text_argument(c, 0)));
+        return 0;
+}
+
+static int text_ends(struct call *c)
+{
+        *c->ret = datum_bool(c->x->arena, str_ends(c->self->text, text_argument(c, 0)));
+        return 0;
+}
+
+static int text_split(struct call *c)
+{
+        struct str rest = c->self->text, by = text_argument(c, 0), part;
+        bool fits = true;
+
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        if (!by.n) {
+                while (fits && str_word(&rest, &part))
+                        fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, part));
+                return fits ? 0 : too_many(c);
+        }
+        for (ptrdiff_t at; fits && (at = str_search(rest, by)) >= 0; rest = str_skip(rest, (size_t)at + by.n))
+                fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, str_head(rest, (size_t)at)));
+        return fits && datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, rest)) ? 0 : too_many(c);
+}
+
+static int text_replace(struct call *c)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        struct str rest = c->self->text, from = text_argument(c, 0);
+
+        if (!from.n)
+                return err_set(c->err, -EINVAL, "replace() of nothing");
+        for (ptrdiff_t at; (at = str_search(rest, from)) >= 0; rest = str_skip(rest, (size_t)at + from.n)) {
+                buf_str(&b, str_head(rest, (size_t)at));
+                buf_str(&b, text_argument(c, 1));
+        }
+        buf_str(&b, rest);
+        return buf_check(&b) == 0
+                       ? give(c, buf_view(&b))
+                       : err_set(c->err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+}
+
+static int text_join(struct call *c)
+{
+        BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
+        struct datum *over;
+        int rc = expression_iterate(c->x, argument(c, 0), &over, c->err);
+
+        for (size_t i = 0; rc == 0 && i < over->n; i++) {
+                if (i)
+                        buf_str(&b, c->self->text);
+                if (!datum_write(over->items[i], &b))
+                        rc = err_set(c->err, -EINVAL, "join() of what has no text");
+        }
+        if (rc == 0 && buf_check(&b) != 0)
+                rc = err_set(c->err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+        return rc == 0 ? give(c, buf_view(&b)) : rc;
+}
+
+/* ---- methods of lists and dicts */
+
+static int list_append(struct call *c)
+{
+        *c->ret = datum_new(c->x->arena, DATUM_NONE);
+        if (argument(c, 0) == c->self)
+                return err_set(c->err, -EINVAL, "a list within itself");
+        return datum_add(c->x->arena, c->self, argument(c, 0)) ? 0 : too_many(c);
+}
+
+static int list_extend(struct call *c)
+{
+        const struct datum *more = argument(c, 0);
+        size_t n = more->n;
+
+        *c->ret = datum_new(c->x->arena, DATUM_NONE);
+        if (more->kind != DATUM_LIST)
+                return err_set(c->err, -EINVAL, "extend() by a %s", datum_kind_name(more));
+        for (size_t i = 0; i < n; i++)
+                if (!datum_add(c->x->arena, c->self, more->items[i]))
+                        return too_many(c);
+        return 0;
+}
+
+static int map_get(struct call *c)
+{
+        struct datum *v = datum_get(c->self, text_argument(c, 0));
+
+        *c->ret = v ? v : argument(c, 1) ? argument(c, 1) : datum_new(c->x->arena, DATUM_NONE);
+        return 0;
+}
+
+static int map_list(struct call *c, bool keys, bool values)
+{
+        *c->ret = datum_new(c->x->arena, DATUM_LIST);
+        for (size_t i = 0; i < c->self->n; i++) {
+                struct datum *key = datum_text(c->x->arena, c->self->keys[i]),
+                             *row = datum_new(c->x->arena, DATUM_LIST);
+
+                datum_add(c->x->arena, row, key);
+                datum_add(c->x->arena, row, c->self->items[i]);
+                datum_add(c->x->arena, *c->ret, keys && values ? row : keys ? key : c->self->items[i]);
+        }
+        return 0;
+}
+
+static int map_keys(struct call *c)
+{
+        return map_list(c, true, false);
+}
+
+static int map_values(struct call *c)
+{
+        return map_list(c, false, true);
+}
+
+static int map_items(struct call *c)
+{
+        return map_list(c, true, true);
+}
+
+/* By its format's name alone: which formats are kinds of which is Galaxy's own to know. */
+static int data_is_of_type(struct call *c)
+{
+        const struct datum *ext = datum_get(c->self, STR("ext"));
+        bool is = false;
+
+        for (size_t i = 0; i < c->arguments->n && ext; i++)
+                is = is || str_eq(ext->text, text_argument(c, i));
+        *c->ret = datum_bool(c->x->arena, is);
+        return 0;
+}
+
+int method_call(struct expressions *x, struct datum *self, struct str name, const struct datum *arguments,
+                struct datum **ret, struct err *err)
+{
+        static const struct verb of_text[] = {
+                {"strip", 0, 1, text_strip},     {"lstrip", 0, 1, text_lstrip},
+                {"rstrip", 0, 1, text_rstrip},   {"lower", 0, 0, text_lower},
+                {"upper", 0, 0, text_upper},     {"startswith", 1, 1, text_starts},
+                {"endswith", 1, 1, text_ends},   {"split", 0, 1, text_split},
+                {"replace", 2, 2, text_replace}, {"join", 1, 1, text_join}};
+        static const struct verb of_list[] = {{"append", 1, 1, list_append}, {"extend", 1, 1, list_extend}};
+        static const struct verb of_map[] = {{"get", 1, 2, map_get},
+                                             {"keys", 0, 0, map_keys},
+                                             {"values", 0, 0, map_values},
+                                             {"items", 0, 0, map_items},
+                                             {"is_of_type", 1, 16, data_is_of_type}};
+        struct call c = {x, self, arguments, ret, err};
+
+        if (self->kind == DATUM_LIST)
+                return call_verb(of_list, sizeof(of_list) / sizeof(*of_list), name, "a list's ", &c);
+        if (self->kind == DATUM_MAP)
+                return call_verb(of_map, sizeof(of_map) / sizeof(*of_map), name, "a dict's ", &c);
+        if (self->kind != DATUM_TEXT) { /* a parameter is asked as the text that it is written as */
+                int rc = written(x, self, &c.self, err);
+
+                if (rc != 0)
+                        return rc;
+        }
+        return call_verb(of_text, sizeof(of_text) / sizeof(*of_text), name, "a text's ", &c);
+}

@@ -1,0 +1,170 @@
+/* The outputs of a tool: which there are (their filters), what they are called, and their variables. An
+ * output's file is NAME.FORMAT in the job's folder, from where it goes back. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "jdl/galaxy/tool.h"
+
+static struct str written_of(struct tool *t, const struct datum *v)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        datum_write(v, &b);
+        return arena_str(&t->arena, buf_view(&b));
+}
+
+/* A parameter by its dotted or |-parted name. */
+static struct datum *parameter(const struct tool *t, const char *name)
+{
+        struct str rest = str_of(name), part;
+        struct datum *v = t->x.names;
+
+        while (v && rest.p) {
+                size_t n = 0;
+
+                while (n < rest.n && rest.p[n] != '.' && rest.p[n] != '|')
+                        n++;
+                part = str_head(rest, n);
+                rest = n < rest.n ? str_skip(rest, n + 1) : STR_NONE;
+                v = datum_get(v, part);
+        }
+        return v;
+}
+
+static struct datum *ext_of(const struct tool *t, const char *name)
+{
+        struct datum *v = name ? parameter(t, name) : NULL;
+
+        if (v && v->kind == DATUM_LIST && v->n)
+                v = v->items[0];
+        return v ? datum_get(v, STR("ext")) : NULL;
+}
+
+static int find_format(struct tool *t, const struct xml *x, struct str *ret, struct err *err)
+{
+        const char *format = xml_get(x, "format") ? xml_get(x, "format") : xml_get(x, "ext"),
+                   *source = xml_get(x, "format_source");
+        const struct xml *change = xml_child(x, "change_format");
+
+        *ret = str_of(format ? format : "data");
+        if (source || (format && strcmp(format, "input") == 0)) {
+                struct datum *ext = ext_of(t, source ? source : "input");
+
+                if (ext)
+                        *ret = ext->text;
+                else if (source && !parameter(t, source))
+                        return tool_fail(x, err, "format_source: there is no input %s", source);
+        }
+        for (const struct xml *w = xml_child(change, "when"); w; w = xml_next(w, "when")) {
+                const struct datum *v = xml_get(w, "input") ? parameter(t, xml_get(w, "input")) : NULL;
+
+                if (!v || !xml_get(w, "value") || !xml_get(w, "format"))
+                        return tool_fail(w, err,
+                                         "<when> of change_format is supported with input, value and format");
+                if (str_eqz(written_of(t, v), xml_get(w, "value")))
+                        *ret = str_of(xml_get(w, "format"));
+        }
+        for (size_t i = 0; i < ret->n; i++)
+                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", ret->p[i]))
+                        return tool_fail(x, err, "'" STR_FMT "' cannot be the name of a format",
+                                         STR_ARG(*ret));
+        return 0;
+}
+
+/* <filter>: expressions over the parameters' values; all must be true. */
+static int is_wanted(struct tool *t, const struct xml *x, bool *ret, struct err *err)
+{
+        *ret = true;
+        for (const struct xml *f = xml_child(x, "filter"); f; f = xml_next(f, "filter")) {
+                struct err why = {""};
+                struct datum *v;
+                int rc = expression_all(&t->x, xml_text(f), &v, &why);
+
+                if (rc != 0)
+                        return tool_fail(f, err, "the filter `" STR_FMT "`: %s",
+                                         STR_ARG(str_head(xml_text(f), 60)), why.text);
+                *ret = *ret && datum_true(v);
+        }
+        return 0;
+}
+
+static int check_name(const struct xml *x, struct str name, struct err *err)
+{
+        for (size_t i = 0; i < name.n; i++)
+                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", name.p[i]))
+                        return tool_fail(x, err, "'" STR_FMT "' cannot be the name of an output",
+                                         STR_ARG(name));
+        return name.n && name.n < 200 ? 0 : tool_fail(x, err, "an output needs a name");
+}
+
+static int add_output(struct tool *t, const struct xml *x, struct err *err)
+{
+        BUF_CLEANUP struct buf file = {0}, written = {0};
+        struct datum *d = datum_new(&t->arena, DATUM_MAP);
+        struct str name = str_of(xml_get(x, "name")), format;
+        bool wanted;
+        int rc = check_name(x, name, err);
+
+        if (rc == 0)
+                rc = is_wanted(t, x, &wanted, err);
+        if (rc != 0 || !wanted)
+                return rc;
+        if (t->output_count == TOOL_DATA_MAX)
+                return tool_fail(x, err, "there are more than %u outputs", TOOL_DATA_MAX);
+        rc = find_format(t, x, &format, err);
+        if (rc != 0)
+                return rc;
+        buf_printf(&file, STR_FMT "." STR_FMT, STR_ARG(name), STR_ARG(format));
+        buf_printf(&written, TOOL_BOX "/%s", buf_z(&file));
+        for (size_t i = 0; i < t->file_count; i++)
+                if (str_ends(t->files[i], buf_view(&file)) &&
+                    (t->files[i].n == file.n || t->files[i].p[t->files[i].n - file.n - 1] == '/'))
+                        return tool_fail(x, err, "an input is called %s, as this output will be: rename it",
+                                         buf_z(&file));
+        datum_put(&t->arena, d, STR("ext"), datum_text(&t->arena, format));
+        datum_put(&t->arena, d, STR("extension"), datum_text(&t->arena, format));
+        datum_put(&t->arena, d, STR("name"), datum_text(&t->arena, name));
+        datum_put(&t->arena, d, STR("file_name"), datum_text(&t->arena, buf_view(&written)));
+        d->written = true;
+        d->text = arena_str(&t->arena, buf_view(&written));
+        datum_put(&t->arena, t->x.names, name, d);
+        MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
+        t->outputs[t->output_count++] = (struct tool_output){
+                .at = x, .name = name, .file = arena_str(&t->arena, buf_view(&file)), .data = d};
+        return 0;
+}
+
+/* Of a collection only what the tool finds itself. */
+static int add_collection(struct tool *t, const struct xml *x, struct err *err)
+{
+        struct str name = str_of(xml_get(x, "name"));
+        bool wanted;
+        int rc = check_name(x, name, err);
+
+        if (rc == 0)
+                rc = is_wanted(t, x, &wanted, err);
+        if (rc != 0 || !wanted)
+                return rc;
+        if (!xml_child(x, "discover_datasets") || xml_child(x, "data"))
+                return tool_fail(x, err,
+                                 "a <collection> is supported when it is found by <discover_datasets>");
+        MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
+        t->outputs[t->output_count++] = (struct tool_output){.at = x, .name = name};
+        return 0;
+}
+
+int tool_outputs(struct tool *t, struct err *err)
+{
+        const struct xml *outputs = xml_child(t->root, "outputs");
+        int rc = 0;
+
+        for (const struct xml *x = outputs ? outputs->first : NULL; x && rc == 0; x = x->next) {
+                if (xml_is(x, "data"))
+                        rc = add_output(t, x, err);
+                else if (xml_is(x, "collection"))
+                        rc = add_collection(t, x, err);
+                else
+                        rc = tool_fail(x, err, "<%s> among the outputs is not supported", x->name);
+        }
+        return rc;
+}

@@ -1,0 +1,271 @@
+/* The tool's file: imports, then macros where they are expanded, then tokens everywhere. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "jdl/galaxy/tool.h"
+
+#define EXPAND_DEPTH_MAX 16
+
+void tool_init(struct tool *t, const struct form_world *w, const char *file, struct form *warnings)
+{
+        *t = (struct tool){.w = w, .warnings = warnings, .file = file};
+        t->x.arena = &t->arena;
+        t->x.names = datum_new(&t->arena, DATUM_MAP);
+}
+
+void tool_deinit(struct tool *t)
+{
+        xml_free(t->root);
+        for (size_t i = 0; i < t->kept_count; i++)
+                xml_free(t->kept[i]);
+        free(t->files);
+        free(t->outputs);
+        arena_deinit(&t->arena);
+}
+
+int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        err_vset(err, -EINVAL, fmt, ap);
+        va_end(ap);
+        return err_prefix(err, -EINVAL, "%s:%u", at->file, at->line);
+}
+
+void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
+{
+        BUF_CLEANUP struct buf b = {.max = 1024};
+        va_list ap;
+
+        va_start(ap, fmt);
+        buf_vprintf(&b, fmt, ap);
+        va_end(ap);
+        form_warn(t->warnings, at->line, "%s", buf_z(&b));
+}
+
+struct str tool_folder(const char *file)
+{
+        ptrdiff_t slash = str_rfind(str_of(file), '/');
+
+        return slash < 0 ? STR(".") : slash == 0 ? STR("/") : str_head(str_of(file), (size_t)slash);
+}
+
+static int read_xml(struct tool *t, const char *path, struct xml **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = TOOL_TEXT_MAX};
+        int rc = t->w->read_file(t->w->arg, path, &text);
+
+        if (rc != 0)
+                return err_set(err, rc, "%s: %s", path, strerror(-rc));
+        if (buf_check(&text) != 0)
+                return err_set(err, -E2BIG, "%s: it is over %u MiB", path, TOOL_TEXT_MAX >> 20);
+        return xml_parse(path, buf_view(&text), ret, err);
+}
+
+/* ---- macros: those of all files are one list, the tool's own first */
+
+static const struct xml *find_macro(const struct tool *t, const char *name)
+{
+        for (size_t i = 0; i <= t->kept_count; i++) {
+                const struct xml *root = i ? t->kept[i - 1] : t->root;
+                const struct xml *macros = xml_is(root, "macros") ? root : xml_child(root, "macros");
+
+                for (const struct xml *m = macros ? macros->first : NULL; m; m = m->next)
+                        if ((xml_is(m, "xml") || xml_is(m, "macro")) && xml_get(m, "name") &&
+                            strcmp(xml_get(m, "name"), name) == 0)
+                                return m;
+        }
+        return NULL;
+}
+
+static int import(struct tool *t, const struct xml *root, struct err *err)
+{
+        const struct xml *macros = xml_is(root, "macros") ? root : xml_child(root, "macros");
+        int rc = 0;
+
+        for (const struct xml *i = xml_child(macros, "import"); i && rc == 0; i = xml_next(i, "import")) {
+                BUF_CLEANUP struct buf path = {0};
+                struct str folder = tool_folder(root->file);
+
+                buf_printf(&path, STR_FMT "/" STR_FMT, STR_ARG(folder), STR_ARG(xml_text(i)));
+                if (t->kept_count == TOOL_FILES_MAX)
+                        return tool_fail(i, err, "more than %d files are imported", TOOL_FILES_MAX - 1);
+                rc = read_xml(t, buf_z(&path), &t->kept[t->kept_count], err);
+                if (rc == 0) {
+                        const struct xml *imported = t->kept[t->kept_count++];
+
+                        rc = import(t, imported, err);
+                }
+        }
+        return rc;
+}
+
+/* All of `from` in a text by `to`. */
+static void replace(char **text, struct str from, struct str to)
+{
+        BUF_CLEANUP struct buf b = {0};
+        struct str rest = str_of(*text);
+
+        if (!from.n || str_search(rest, from) < 0)
+                return;
+        for (ptrdiff_t at; (at = str_search(rest, from)) >= 0; rest = str_skip(rest, (size_t)at + from.n)) {
+                buf_str(&b, str_head(rest, (size_t)at));
+                buf_str(&b, to);
+        }
+        buf_str(&b, rest);
+        free(*text);
+        *text = buf_take(&b);
+}
+
+static void replace_in(struct xml *x, struct str from, struct str to)
+{
+        replace(&x->text, from, to);
+        for (size_t i = 0; i < x->attribute_count; i++)
+                replace(&x->attributes[i].value, from, to);
+        for (struct xml *c = x->first; c; c = c->next)
+                replace_in(c, from, to);
+}
+
+/* The macro's own tokens, @NAME@: attributes of <expand>, else token_name of the macro. */
+static void own_tokens(const struct xml *macro, const struct xml *expand, struct xml *body)
+{
+        for (size_t i = 0; i < expand->attribute_count + macro->attribute_count; i++) {
+                const struct xml_attribute *a = i < expand->attribute_count
+                                                        ? &expand->attributes[i]
+                                                        : &macro->attributes[i - expand->attribute_count];
+                BUF_CLEANUP struct buf token = {0};
+                const char *name = a->name;
+
+                if (i >= expand->attribute_count && strncmp(name, "token_", 6) != 0)
+                        continue;
+                name += strncmp(name, "token_", 6) == 0 ? 6 : 0;
+                buf_char(&token, '@');
+                for (; *name; name++)
+                        buf_char(&token, (char)toupper((unsigned char)*name));
+                buf_char(&token, '@');
+                replace_in(body, buf_view(&token), str_of(a->value));
+        }
+}
+
+/* A copy of the children of `from`, as a chain. */
+static struct xml *copy_children(const struct xml *from)
+{
+        struct xml *first = NULL, **end = &first;
+
+        for (const struct xml *c = from->first; c; c = c->next) {
+                *end = xml_dup(c);
+                end = &(*end)->next;
+        }
+        return first;
+}
+
+static void drop(struct xml *x)
+{
+        x->file = NULL; /* borrowed */
+        xml_free(x);
+}
+
+/* Puts a chain where *at is, which goes. Returns where what followed it is. */
+static struct xml **put_chain(struct xml **at, struct xml *chain)
+{
+        struct xml *old = *at, *next = old->next;
+
+        *at = chain;
+        while (*at)
+                at = &(*at)->next;
+        *at = next;
+        drop(old);
+        return at;
+}
+
+static void fill_yields(struct xml *body, const struct xml *with)
+{
+        for (struct xml **at = &body->first; *at;) {
+                if (xml_is(*at, "yield")) {
+                        at = put_chain(at, copy_children(with));
+                } else {
+                        fill_yields(*at, with);
+                        at = &(*at)->next;
+                }
+        }
+}
+
+static unsigned count(const struct xml *x)
+{
+        unsigned n = 1;
+
+        for (const struct xml *c = x->first; c; c = c->next)
+                n += count(c);
+        return n;
+}
+
+static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err)
+{
+        int rc = 0;
+
+        if (depth > EXPAND_DEPTH_MAX + XML_DEPTH_MAX)
+                return tool_fail(x, err, "macros are nested too deep");
+        for (struct xml **at = &x->first; *at && rc == 0;) {
+                const char *name = xml_get(*at, "macro");
+                const struct xml *macro;
+                struct xml *body;
+
+                if (!xml_is(*at, "expand")) {
+                        rc = xml_is(*at, "macros") ? 0 : expand(t, *at, depth + 1, err);
+                        at = &(*at)->next;
+                        continue;
+                }
+                macro = name ? find_macro(t, name) : NULL;
+                if (!macro)
+                        return tool_fail(*at, err, "there is no macro %s", name ? name : "without a name");
+                body = xml_dup(macro);
+                t->nodes += count(body) + count(*at);
+                own_tokens(macro, *at, body);
+                fill_yields(body, *at);
+                if (t->nodes > TOOL_NODES_MAX)
+                        rc = tool_fail(*at, err, "macros make more than %u elements", TOOL_NODES_MAX);
+                if (rc == 0)
+                        rc = expand(t, body, depth + 4, err);
+                if (rc == 0)
+                        at = put_chain(at, copy_children(body));
+                drop(body);
+        }
+        return rc;
+}
+
+static void fill_tokens(struct tool *t)
+{
+        for (size_t i = 0; i <= t->kept_count; i++) {
+                const struct xml *root = i ? t->kept[i - 1] : t->root,
+                                 *macros = xml_is(root, "macros") ? root : xml_child(root, "macros");
+
+                for (const struct xml *m = xml_child(macros, "token"); m; m = xml_next(m, "token")) {
+                        /* the tree it stands in is changed with the others */
+                        MEM_CLEANUP char *value = mem_dupz(m->text);
+                        MEM_CLEANUP char *name = mem_dupz(xml_get(m, "name"));
+
+                        for (struct xml *x = name ? t->root->first : NULL; x; x = x->next)
+                                if (!xml_is(x, "macros"))
+                                        replace_in(x, str_of(name), str_of(value));
+                }
+        }
+}
+
+int tool_read(struct tool *t, struct err *err)
+{
+        int rc = read_xml(t, t->file, &t->root, err);
+
+        if (rc != 0)
+                return rc;
+        if (!xml_is(t->root, "tool") || !xml_get(t->root, "id"))
+                return tool_fail(t->root, err, "this is no Galaxy tool: there is no <tool id=...>");
+        rc = import(t, t->root, err);
+        if (rc == 0)
+                rc = expand(t, t->root, 0, err);
+        if (rc == 0)
+                fill_tokens(t);
+        return rc;
+}

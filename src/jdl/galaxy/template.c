@@ -1,0 +1,554 @@
+/* Rendered as it is read: a branch that doesn't count is read with `live` off, and the inside of a loop once
+ * for each item. */
+#include "jdl/galaxy/template.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+struct renderer {
+        struct expressions *x;
+        const char *file;
+        unsigned line;
+        struct str text;
+        size_t at;
+        struct buf *out;
+        unsigned depth;
+        enum { GO_ON, BREAK, CONTINUE } flow;
+        struct err *err;
+};
+
+struct directive {
+        const char *name; /* "if", "end for" … */
+        size_t begin;     /* of its # */
+        bool clear;       /* nothing but blanks stands before it on its line */
+};
+
+static int fail_at(const struct renderer *r, size_t at, int code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+static int fail_at(const struct renderer *r, size_t at, int code, const char *fmt, ...)
+{
+        unsigned line = r->line;
+        struct err made = {""}; /* the arguments may be the text that is there */
+        va_list ap;
+
+        for (size_t i = 0; i < at && i < r->text.n; i++)
+                line += r->text.p[i] == '\n';
+        va_start(ap, fmt);
+        err_vset(&made, code, fmt, ap);
+        va_end(ap);
+        *r->err = made;
+        return err_prefix(r->err, code, "%s:%u", r->file, line);
+}
+
+static struct str rest_of(const struct renderer *r)
+{
+        return str_skip(r->text, r->at);
+}
+
+static size_t line_end(const struct renderer *r, size_t at)
+{
+        while (at < r->text.n && r->text.p[at] != '\n')
+                at++;
+        return at;
+}
+
+/* ---- directives */
+
+static const char *const supported[] = {"if",         "elif",  "else if",  "else", "end if", "unless",
+                                        "end unless", "for",   "end for",  "set",  "silent", "echo",
+                                        "slurp",      "break", "continue", "pass", "raw"};
+static const char *const refused[] = {
+        "import",  "from",      "def",    "end def",  "while",    "end while", "try",        "end try",
+        "except",  "finally",   "assert", "raise",    "include",  "extends",   "implements", "attr",
+        "block",   "end block", "call",   "end call", "cache",    "filter",    "repeat",     "with",
+        "return",  "stop",      "del",    "compiler", "encoding", "arg",       "macro",      "defmacro",
+        "closure", "super",     "global", "yield",    "shBang",   "end raw"};
+
+/* "else  if" is one directive whatever blanks stand in it. 0: it isn't this one; else its length. */
+static size_t is_directive(struct str s, const char *name)
+{
+        size_t i = 0;
+
+        for (; *name; name++) {
+                if (*name == ' ') {
+                        size_t from = i;
+
+                        while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t'))
+                                i++;
+                        if (i == from)
+                                return 0;
+                } else if (i == s.n || s.p[i++] != *name) {
+                        return 0;
+                }
+        }
+        return i < s.n && (isalnum((unsigned char)s.p[i]) || s.p[i] == '_') ? 0 : i;
+}
+
+static size_t find_directive(struct str s, const char *const *names, size_t n, const char **ret)
+{
+        size_t best = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t length = is_directive(s, names[i]);
+
+                if (length > best) { /* "else if" goes before "else" */
+                        best = length;
+                        *ret = names[i];
+                }
+        }
+        return best;
+}
+
+static bool is_clear(const struct renderer *r, size_t at)
+{
+        while (at > 0 && (r->text.p[at - 1] == ' ' || r->text.p[at - 1] == '\t'))
+                at--;
+        return at == 0 || r->text.p[at - 1] == '\n';
+}
+
+static void drop_blanks(struct buf *out)
+{
+        while (out->n && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '\t'))
+                out->n--;
+}
+
+/* Behind a directive: its closing #, or the end of its line, which goes when it is alone there. */
+static int finish(struct renderer *r, const struct directive *d, bool live)
+{
+        size_t end = line_end(r, r->at), at = r->at;
+
+        while (at < end && (r->text.p[at] == ' ' || r->text.p[at] == '\t' || r->text.p[at] == '\r'))
+                at++;
+        if (at < end && r->text.p[at] == '#' && !(at + 1 < end && r->text.p[at + 1] == '#')) {
+                r->at = at + 1;
+                return 0;
+        }
+        if (at < end && r->text.p[at] != '#')
+                return fail_at(r, at, -EINVAL, "'" STR_FMT "' behind #%s is not understood",
+                               STR_ARG(str_head(str_make(r->text.p + at, end - at), 40)), d->name);
+        r->at = end;
+        if (d->clear) {
+                if (live)
+                        drop_blanks(r->out);
+                if (r->at < r->text.n)
+                        r->at++;
+        }
+        return 0;
+}
+
+/* Steps over the expression of a directive that doesn't count: its text alone tells where it ends. */
+static void skip_expression(struct renderer *r)
+{
+        char quote = 0;
+        unsigned open = 0;
+
+        for (; r->at < r->text.n; r->at++) {
+                char c = r->text.p[r->at];
+
+                if (quote) {
+                        if (c == '\\')
+                                r->at++;
+                        else if (c == quote || c == '\n')
+                                quote = 0;
+                } else if (c == '"' || c == '\'') {
+                        quote = c;
+                } else if (strchr("([{", c) && c) {
+                        open++;
+                } else if (strchr(")]}", c) && c) {
+                        open -= open > 0;
+                } else if ((c == '\n' && !open) || c == '#') {
+                        return;
+                }
+        }
+}
+
+/* What a directive's expression may be: to the end of its line, or of more lines within brackets. */
+static struct str directive_text(const struct renderer *r)
+{
+        struct renderer ahead = *r;
+
+        skip_expression(&ahead);
+        return str_make(r->text.p + r->at, ahead.at - r->at);
+}
+
+static int read_expression(struct renderer *r, struct datum **ret)
+{
+        size_t used = 0, begin = r->at;
+        int rc = expression_read(r->x, directive_text(r), ret, &used, r->err);
+
+        r->at += used;
+        return rc == 0 ? 0 : fail_at(r, begin, rc, "%s", r->err->text);
+}
+
+static bool take_word(struct renderer *r, const char *word)
+{
+        size_t at = r->at, n;
+
+        while (at < r->text.n && (r->text.p[at] == ' ' || r->text.p[at] == '\t'))
+                at++;
+        n = is_directive(str_skip(r->text, at), word);
+        if (n)
+                r->at = at + n;
+        return n > 0;
+}
+
+/* Is there a word `then` in what was stepped over? Then all of the #if is on that line. */
+static bool has_then(const struct renderer *r, size_t from)
+{
+        for (size_t i = from; i + 5 < r->at; i++)
+                if (strchr(" \t)", r->text.p[i]) && is_directive(str_skip(r->text, i + 1), "then"))
+                        return true;
+        return false;
+}
+
+static void skip_colon(struct renderer *r)
+{
+        size_t at = r->at;
+
+        while (at < r->text.n && (r->text.p[at] == ' ' || r->text.p[at] == '\t'))
+                at++;
+        if (at < r->text.n && r->text.p[at] == ':')
+                r->at = at + 1;
+}
+
+static int write_value(struct renderer *r, size_t at, const struct datum *v)
+{
+        if (!datum_write(v, r->out))
+                return fail_at(r, at, -EINVAL, "a %s has no text", datum_kind_name(v));
+        if (buf_check(r->out) != 0)
+                return fail_at(r, at, -E2BIG, "more than %u bytes are written",
+                               r->out->max ? (unsigned)r->out->max : 0);
+        return 0;
+}
+
+static int render_block(struct renderer *r, bool live, const char *const *stops, struct directive *ret_stop);
+
+/* ---- one function for each directive */
+
+static int do_then(struct renderer *r, const struct directive *d, bool yes, bool live)
+{
+        struct datum *a, *b = NULL;
+        int rc;
+
+        if (!live) {
+                skip_expression(r);
+                return finish(r, d, false);
+        }
+        rc = read_expression(r, &a);
+        if (rc == 0 && take_word(r, "else"))
+                rc = read_expression(r, &b);
+        if (rc == 0 && (yes || b))
+                rc = write_value(r, d->begin, yes ? a : b);
+        return rc == 0 ? finish(r, d, live) : rc;
+}
+
+static int do_if(struct renderer *r, const struct directive *d, bool live)
+{
+        static const char *const stops[] = {"elif", "else if", "else", "end if", NULL}, *const end[] = {
+                                                                                                "end unless",
+                                                                                                NULL};
+        bool unless = strcmp(d->name, "unless") == 0, done = false, branch;
+        struct directive at = *d;
+
+        for (;;) {
+                struct datum *v = NULL;
+                size_t from = r->at;
+                int rc = 0;
+
+                branch = live && !done;
+                if (strcmp(at.name, "else") == 0) {
+                        skip_colon(r);
+                } else {
+                        if (branch)
+                                rc = read_expression(r, &v);
+                        else
+                                skip_expression(r);
+                        if (!live && has_then(r, from))
+                                return finish(r, &at, false);
+                        branch = branch && rc == 0 && datum_true(v) != unless;
+                        if (rc == 0 && live && !done && take_word(r, "then"))
+                                return do_then(r, &at, branch, live);
+                        skip_colon(r);
+                }
+                done = done || branch;
+                if (rc == 0)
+                        rc = finish(r, &at, live);
+                if (rc == 0)
+                        rc = render_block(r, branch, unless ? end : stops, &at);
+                if (rc != 0)
+                        return rc;
+                if (strncmp(at.name, "end", 3) == 0)
+                        return finish(r, &at, live);
+        }
+}
+
+static int do_for(struct renderer *r, const struct directive *d, bool live)
+{
+        static const char *const stops[] = {"end for", NULL};
+        struct expression_targets targets;
+        struct directive stop;
+        struct datum *over, *list = NULL;
+        size_t used = 0, inside, end = 0;
+        int rc = 0;
+
+        if (live) {
+                rc = expression_targets(r->x, directive_text(r), &targets, &used, r->err);
+                if (rc != 0)
+                        return fail_at(r, d->begin, rc, "%s", r->err->text);
+                r->at += used;
+                rc = read_expression(r, &over);
+                if (rc == 0 && (rc = expression_iterate(r->x, over, &list, r->err)) != 0)
+                        rc = fail_at(r, d->begin, rc, "%s", r->err->text);
+        } else {
+                skip_expression(r);
+        }
+        skip_colon(r);
+        if (rc == 0)
+                rc = finish(r, d, live);
+        inside = r->at;
+        for (size_t i = 0; rc == 0 && list && i < list->n && r->flow != BREAK; i++) {
+                r->at = inside;
+                r->flow = GO_ON;
+                rc = expression_bind(r->x, &targets, list->items[i], r->err);
+                if (rc != 0)
+                        return fail_at(r, d->begin, rc, "%s", r->err->text);
+                if (++r->x->steps > EXPRESSION_STEPS_MAX)
+                        return fail_at(r, d->begin, -E2BIG, "it takes more than %u steps",
+                                       EXPRESSION_STEPS_MAX);
+                rc = render_block(r, true, stops, &stop);
+                end = r->at;
+        }
+        r->flow = GO_ON;
+        if (rc == 0 && !end) {
+                r->at = inside;
+                rc = render_block(r, false, stops, &stop);
+        }
+        return rc == 0 ? finish(r, &stop, live) : rc;
+}
+
+/* "#set $x = 1", "#set global $x", "#set $x += 1" */
+static int do_set(struct renderer *r, const struct directive *d)
+{
+        struct datum *v, *before;
+        struct str name;
+        size_t at;
+        bool add;
+        int rc;
+
+        take_word(r, "global");
+        while (r->at < r->text.n && (strchr(" \t$", r->text.p[r->at])))
+                r->at++;
+        at = r->at;
+        while (r->at < r->text.n && (isalnum((unsigned char)r->text.p[r->at]) || r->text.p[r->at] == '_'))
+                r->at++;
+        name = str_make(r->text.p + at, r->at - at);
+        while (r->at < r->text.n && (r->text.p[r->at] == ' ' || r->text.p[r->at] == '\t'))
+                r->at++;
+        add = str_starts(rest_of(r), STR("+="));
+        r->at += add;
+        if (!name.n || !str_starts(rest_of(r), STR("=")))
+                return fail_at(r, d->begin, -EINVAL, "#set is supported as `#set $name = expression`");
+        r->at++;
+        rc = read_expression(r, &v);
+        before = datum_get(r->x->names, name);
+        if (rc == 0 && add && !before)
+                return fail_at(r, d->begin, -EINVAL, "there is no variable " STR_FMT, STR_ARG(name));
+        if (rc == 0 && add && (rc = expression_add(r->x, before, v, &v, r->err)) != 0)
+                return fail_at(r, d->begin, rc, "%s", r->err->text);
+        if (rc == 0 && !datum_put(r->x->arena, r->x->names, name, v))
+                rc = fail_at(r, d->begin, -E2BIG, "there are more than %u variables", DATUM_ITEMS_MAX);
+        return rc;
+}
+
+/* As it stands, up to #end raw. */
+static int do_raw(struct renderer *r, const struct directive *d, bool live)
+{
+        struct directive end = {.name = "end raw"};
+        ptrdiff_t at;
+        int rc = finish(r, d, live);
+
+        if (rc != 0)
+                return rc;
+        at = str_search(rest_of(r), STR("#end raw"));
+        if (at < 0)
+                return fail_at(r, d->begin, -EINVAL, "#raw has no #end raw");
+        if (live)
+                buf_str(r->out, str_head(rest_of(r), (size_t)at));
+        end.begin = r->at + (size_t)at;
+        end.clear = is_clear(r, end.begin);
+        r->at = end.begin + strlen("#end raw");
+        return finish(r, &end, live);
+}
+
+static int do_simple(struct renderer *r, const struct directive *d, bool live)
+{
+        struct datum *v;
+        int rc = 0;
+
+        if (strcmp(d->name, "slurp") == 0) {
+                r->at = line_end(r, r->at);
+                r->at += r->at < r->text.n;
+                return 0;
+        }
+        if (!live)
+                skip_expression(r);
+        else if (strcmp(d->name, "set") == 0)
+                rc = do_set(r, d);
+        else if (strcmp(d->name, "break") == 0)
+                r->flow = BREAK;
+        else if (strcmp(d->name, "continue") == 0)
+                r->flow = CONTINUE;
+        else if (strcmp(d->name, "pass") != 0)
+                rc = read_expression(r, &v);
+        if (rc == 0 && live && strcmp(d->name, "echo") == 0)
+                rc = write_value(r, d->begin, v);
+        return rc == 0 ? finish(r, d, live) : rc;
+}
+
+static int do_directive(struct renderer *r, const struct directive *d, bool live)
+{
+        if (strcmp(d->name, "if") == 0 || strcmp(d->name, "unless") == 0)
+                return do_if(r, d, live);
+        if (strcmp(d->name, "for") == 0)
+                return do_for(r, d, live);
+        if (strcmp(d->name, "raw") == 0)
+                return do_raw(r, d, live);
+        if (strcmp(d->name, "else") == 0 || strcmp(d->name, "elif") == 0 || strcmp(d->name, "else if") == 0 ||
+            strncmp(d->name, "end ", 4) == 0)
+                return fail_at(r, d->begin, -EINVAL, "#%s without its beginning", d->name);
+        return do_simple(r, d, live);
+}
+
+/* ---- text */
+
+static int do_placeholder(struct renderer *r, bool live)
+{
+        struct str s = str_skip(rest_of(r), 1);
+        struct datum *v;
+        size_t used = 0;
+        int rc;
+
+        if (!s.n || !(isalpha((unsigned char)s.p[0]) || strchr("_{(", s.p[0]))) {
+                if (live)
+                        buf_char(r->out, '$');
+                r->at++;
+                return 0;
+        }
+        if (!live) { /* whatever it is: it holds no directive that counts */
+                r->at++;
+                return 0;
+        }
+        rc = expression_place(r->x, s, &v, &used, r->err);
+        if (rc != 0)
+                return fail_at(r, r->at, rc, "$" STR_FMT ": %s", STR_ARG(str_head(s, used < 40 ? used : 40)),
+                               r->err->text);
+        rc = write_value(r, r->at, v);
+        r->at += 1 + used;
+        return rc;
+}
+
+/* ## to the end of the line, #* to *#. False: it is none. */
+static bool skip_comment(struct renderer *r, bool live)
+{
+        struct str s = rest_of(r);
+        bool clear = is_clear(r, r->at);
+
+        if (str_starts(s, STR("##"))) {
+                r->at = line_end(r, r->at);
+                if (clear && live)
+                        drop_blanks(r->out);
+                if (clear && r->at < r->text.n)
+                        r->at++;
+                return true;
+        }
+        if (str_starts(s, STR("#*"))) {
+                ptrdiff_t end = str_search(s, STR("*#"));
+
+                r->at = end < 0 ? r->text.n : r->at + (size_t)end + 2;
+                return true;
+        }
+        return false;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+        for (; names && *names; names++)
+                if (strcmp(name, *names) == 0)
+                        return true;
+        return false;
+}
+
+/* At a #. *ret_stopped: it is one of those that end the block. */
+static int at_hash(struct renderer *r, bool live, const char *const *stops, struct directive *ret_stop,
+                   bool *ret_stopped)
+{
+        struct directive d = {.begin = r->at, .clear = is_clear(r, r->at)};
+        struct str s = str_skip(rest_of(r), 1);
+        size_t n = find_directive(s, supported, sizeof(supported) / sizeof(*supported), &d.name);
+
+        *ret_stopped = false;
+        if (skip_comment(r, live))
+                return 0;
+        if (!n) {
+                if (find_directive(s, refused, sizeof(refused) / sizeof(*refused), &d.name))
+                        return fail_at(r, r->at, -EINVAL, "#%s is not supported", d.name);
+                if (live)
+                        buf_char(r->out, '#');
+                r->at++;
+                return 0;
+        }
+        r->at += 1 + n;
+        if (!is_one_of(d.name, stops))
+                return do_directive(r, &d, live);
+        *ret_stop = d;
+        *ret_stopped = true;
+        return 0;
+}
+
+/* Up to the end of the text, or a directive of `stops` (NULL: none), behind whose name r->at is then. */
+static int render_block(struct renderer *r, bool live, const char *const *stops, struct directive *ret_stop)
+{
+        size_t begin = r->at;
+        bool stopped = false;
+        int rc = 0;
+
+        if (++r->depth > TEMPLATE_DEPTH_MAX)
+                return fail_at(r, r->at, -EINVAL, "this is nested too deep");
+        while (rc == 0 && !stopped && r->at < r->text.n) {
+                char c = r->text.p[r->at];
+                bool writes = live && r->flow == GO_ON;
+
+                if (c == '#') {
+                        rc = at_hash(r, writes, stops, ret_stop, &stopped);
+                } else if (c == '$') {
+                        rc = do_placeholder(r, writes);
+                } else {
+                        if (c == '\\' && r->at + 1 < r->text.n && strchr("$#", r->text.p[r->at + 1]))
+                                c = r->text.p[++r->at];
+                        if (writes)
+                                buf_char(r->out, c);
+                        r->at++;
+                }
+        }
+        r->depth--;
+        if (rc == 0 && buf_check(r->out) != 0)
+                rc = fail_at(r, begin, -E2BIG, "more than %u bytes are written", (unsigned)r->out->max);
+        if (rc == 0 && stops && !stopped)
+                rc = fail_at(r, begin, -EINVAL, "what began before this line has no #%s",
+                             is_one_of("end for", stops)  ? "end for"
+                             : is_one_of("end if", stops) ? "end if"
+                                                          : "end unless");
+        return rc;
+}
+
+int template_render(struct expressions *x, const char *file, unsigned line, struct str text, struct buf *out,
+                    struct err *err)
+{
+        struct err own = {""};
+        struct renderer r = {
+                .x = x, .file = file, .line = line, .text = text, .out = out, .err = err ? err : &own};
+
+        if (!out->max)
+                out->max = TEMPLATE_OUT_MAX;
+        return render_block(&r, true, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* Templates and expressions: what is written, and what is refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jdl/galaxy/template.h"
+
+static struct arena arena;
+
+static struct expressions begin(void)
+{
+        struct expressions x = {.arena = &arena};
+        struct datum *d = datum_new(&arena, DATUM_MAP), *list = datum_new(&arena, DATUM_LIST),
+                     *flag = datum_bool(&arena, true), *file = datum_new(&arena, DATUM_MAP);
+
+        x.names = datum_new(&arena, DATUM_MAP);
+        datum_put(&arena, x.names, STR("n"), datum_int(&arena, 5));
+        datum_put(&arena, x.names, STR("s"), datum_text(&arena, STR("a b")));
+        datum_put(&arena, x.names, STR("none"), datum_new(&arena, DATUM_NONE));
+        for (int i = 1; i < 4; i++)
+                datum_add(&arena, list, datum_int(&arena, i));
+        datum_put(&arena, x.names, STR("list"), list);
+        flag->written = true;
+        flag->text = STR("--on");
+        datum_put(&arena, x.names, STR("flag"), flag);
+        file->written = true;
+        file->text = STR("/in.bed");
+        datum_put(&arena, file, STR("ext"), datum_text(&arena, STR("bed")));
+        datum_put(&arena, d, STR("file"), file);
+        datum_put(&arena, d, STR("x"), datum_text(&arena, STR("deep")));
+        datum_put(&arena, x.names, STR("d"), d);
+        return x;
+}
+
+static void written(const char *text, const char *want)
+{
+        struct expressions x = begin();
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+
+        if (template_render(&x, "t", 1, str_of(text), &out, &err) != 0)
+                fail_msg("%s: %s", text, err.text);
+        assert_string_equal(buf_z(&out), want);
+        arena_reset(&arena);
+}
+
+static void refused(const char *text, const char *why)
+{
+        struct expressions x = begin();
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+
+        assert_true(template_render(&x, "t", 1, str_of(text), &out, &err) < 0);
+        if (!strstr(err.text, why))
+                fail_msg("'%s' is not in '%s'", why, err.text);
+        arena_reset(&arena);
+}
+
+static void placeholders(void **state)
+{
+        (void)state;
+        written("a $n ${n}b $s.$n, $d.x; $d['x']!", "a 5 5b a b.5, deep; deep!");
+        written("\\$n $ 1 $5 \\${HOME} \\#if", "$n $ 1 $5 ${HOME} #if");
+        written("$flag $none $list $d.file $d.file.ext", "--on None [1, 2, 3] /in.bed bed");
+        written("${n + 1} ${list[-1]} $(1 + 1) $str($n)$len($list)", "6 3 2 53");
+        written("$s.upper().split(' ')[1]x", "Bx");
+        refused("x\n$nothing", "t:2: $nothing: there is no variable nothing");
+        refused("$d", "a dict has no text");
+        refused("$d.y", ".y is not known");
+        refused("${n", "'}' is missing");
+        refused("$s.center(3)", "center() is not supported");
+}
+
+static void expressions(void **state)
+{
+        static const struct {
+                const char *text, *want;
+        } cases[] = {{"1 + 2 * 3 - -4", "11"},
+                     {"(1 + 2) * 3", "9"},
+                     {"7 / 2", "3.5"},
+                     {"7 // 2", "3"},
+                     {"-7 % 3", "2"},
+                     {"1e3", "1000.0"},
+                     {"'a' + \"b\\n\"", "ab\n"},
+                     {"'%s-%d' % [1, 2.5]", "1-2"},
+                     {"1 < 2 <= 2", "True"},
+                     {"3 < 2 < zero", ""},
+                     {"not $n == 5 or $flag", "--on"},
+                     {"$none and $none.x", "None"},
+                     {"$flag or $no_such", "--on"},
+                     {"str($flag) == '--on'", "True"},
+                     {"$flag == True", "True"},
+                     {"$n == '5'", "True"},
+                     {"$none is None", "True"},
+                     {"$n is not None", "True"},
+                     {"2 in $list", "True"},
+                     {"'x' not in $s", "True"},
+                     {"'x' in $d", "True"},
+                     {"'a' if $n > 3 else $no_such", "a"},
+                     {"$no_such if $n > 9 else 'b'", "b"},
+                     {"[x * 2 for x in $list if x != 2]", "[2, 6]"},
+                     {"','.join(str(x) for x in $list)", "1,2,3"},
+                     {"[a + b for a, b in zip($list, range(3))]", "[1, 3, 5]"},
+                     {"max($list) - min(1, 2) + abs(-1)", "3"},
+                     {"int('7') + float('0.5')", "7.5"},
+                     {"sorted(['b', 'a'])", "['a', 'b']"},
+                     {"'a-b-c'.replace('-', '').strip('a')", "bc"},
+                     {"$d.file.is_of_type('txt', 'bed')", "True"},
+                     {"$d.get('y', 1)", "1"},
+                     {"len('abc') > 2 and True", "True"}};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                BUF_CLEANUP struct buf text = {0};
+
+                buf_printf(&text, "#echo %s#", cases[i].text);
+                if (*cases[i].want)
+                        written(buf_z(&text), cases[i].want);
+                else
+                        refused(buf_z(&text), "no variable");
+        }
+}
+
+static void directives(void **state)
+{
+        (void)state;
+        written("a\n  #if $n > 3\n  b\n  #else\n  c\n  #end if\nd\n", "a\n  b\nd\n");
+        written("#if $n == 1\n1\n#elif $n == 5:\n5\n#else if $no\n6\n#else\n7\n#end if\n", "5\n");
+        written("#if $none\n#if $x then 1 else 2\n#for $i in $y\n#end for\n#end if\nz", "z");
+        written("x #if $flag# y #else# z #end if#.", "x  y .");
+        written("#if $n then 'one' else 'two'#!", "one!");
+        written("#for $i, $x in enumerate($list)\n$i:$x\n#end for\n", "0:1\n1:2\n2:3\n");
+        written("#for x in $list\n#if $x == 2\n#continue\n#end if\n#if x == 3\n#break\n#end if\n$x\n#end "
+                "for\n$x",
+                "1\n3");
+        written("#for $x in []\n$no\n#end for\nend", "end");
+        written("#set $a = [1,\n  2]\n#silent $a.append(3)\n#set $a += [4]\n$a", "[1, 2, 3, 4]");
+        written("#unless $none\nu\n#end unless\n", "u\n");
+        written("a #slurp\nb ## c\n## d\ne#* f\n *#g", "a b \neg");
+        written("#raw\n$n #if\n#end raw\n", "$n #if\n");
+        written("#!/bin/sh\n# a comment of the shell\n", "#!/bin/sh\n# a comment of the shell\n");
+        refused("#if 1\n", "no #end if");
+        refused("#end for\n", "#end for without its beginning");
+        refused("\n#def f(x)\n", "t:2: #def is not supported");
+        refused("#if $n 5\n#end if", "'5' behind #if is not understood");
+        refused("#for $x in $n\n#end for", "a for goes through a list, not a int");
+        refused("#set $d['x'] = 1\n", "#set is supported as");
+        refused("#echo lambda x: x\n", "lambda is not supported");
+}
+
+/* Whatever is written, it ends soon and is small. */
+static void limits(void **state)
+{
+        BUF_CLEANUP struct buf deep = {0};
+
+        (void)state;
+        refused("#for $a in range(99999)\n#for $b in range(99999)\n#set $c = $a\n#end for\n#end for\n",
+                "steps");
+        refused("#for $a in range(99999)\n$a $a $a $a $a $a\n#end for\n", "bytes are written");
+        refused("#set $x = 'aaaaaaaa'\n#for $i in range(30)\n#set $x = $x + $x\n#end for\n", "longer than");
+        refused("#set $x = [1]\n#for $i in range(30)\n#set $x = $x + $x\n#end for\n", "items");
+        refused("#echo range(99999999)\n", "items");
+        refused("#set $a = []\n#set $b = [$a]\n#silent $a.append($b)\n$a", "has no text");
+        for (int i = 0; i < 300; i++)
+                buf_addz(&deep, "(");
+        refused((buf_addz(&deep, "1"), "#echo ((((((1\n"), "missing");
+        {
+                BUF_CLEANUP struct buf echo = {0};
+
+                buf_printf(&echo, "#echo %s\n", buf_z(&deep));
+                refused(buf_z(&echo), "nested too deep");
+                buf_reset(&deep);
+                for (int i = 0; i < 300; i++)
+                        buf_addz(&deep, "#if 1\n");
+                refused(buf_z(&deep), "nested too deep");
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(placeholders),
+                cmocka_unit_test(expressions),
+                cmocka_unit_test(directives),
+                cmocka_unit_test(limits),
+        };
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+        arena_deinit(&arena);
+        return failed;
+}

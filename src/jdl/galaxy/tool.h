@@ -1,0 +1,64 @@
+/* tool: a Galaxy tool's XML with its macros, imports and tokens filled in, and what a job of it needs.
+ *
+ * For galaxy.c only: read.c reads the file, parameters.c makes variables of its inputs and a job's
+ * parameters, command.c writes the script.
+ */
+#pragma once
+#include <jansson.h>
+
+#include "base/xml.h"
+#include "jdl/form.h"
+#include "jdl/galaxy/expression.h"
+
+#define TOOL_FILES_MAX 17 /* with what is imported */
+#define TOOL_TEXT_MAX  (4u << 20)
+#define TOOL_NODES_MAX 100000u
+#define TOOL_DATA_MAX  10000u  /* input files, outputs */
+#define TOOL_BOX       "@box@" /* in texts: the job's folder, filled in where it runs */
+
+struct tool_output {
+        const struct xml *at;
+        struct str name, file; /* file: beneath the job's folder */
+        struct datum *data;    /* the template's variable */
+};
+
+struct tool {
+        const struct form_world *w;
+        struct form *warnings;
+        const char *file;
+        struct xml *root;
+        struct xml *kept[TOOL_FILES_MAX]; /* what was imported: its names are borrowed */
+        size_t kept_count;
+        unsigned nodes;
+        struct arena arena;
+        struct expressions x;
+        struct str params_dir; /* absolute: paths of the parameters begin here */
+        struct str folder;     /* the tool's own, absolute; its name is the last part */
+        struct str *files;     /* inputs, absolute or URLs */
+        size_t file_count, file_cap;
+        struct tool_output *outputs;
+        size_t output_count, output_cap;
+        bool uses_folder; /* $__tool_directory__ is in what was rendered */
+};
+
+void tool_init(struct tool *t, const struct form_world *w, const char *file, struct form *warnings);
+void tool_deinit(struct tool *t);
+/* -EINVAL with err "FILE:LINE: …" at an element. */
+int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+struct str tool_folder(const char *file); /* of a path; "." if it has none */
+
+/* 0, or -errno with err. */
+int tool_read(struct tool *t, struct err *err);
+/* Variables of the inputs; `given` is the job's parameters, an object. Then those of the outputs, whose
+ * filters may ask for them. */
+int tool_parameters(struct tool *t, json_t *given, struct err *err);
+int tool_outputs(struct tool *t, struct err *err);
+/* A text as Galaxy would put it into a command: what the parameter's sanitizer doesn't let through is
+ * replaced. */
+int tool_sanitize(const struct xml *param, struct str text, struct buf *out, struct err *err);
+/* What the shell of the job is given; *ret_command (may be NULL) is the tool's command alone, as it was
+ * rendered. */
+int tool_script(struct tool *t, struct buf *out, struct buf *ret_command, struct err *err);

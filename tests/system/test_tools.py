@@ -1,0 +1,112 @@
+"""Jobs of Galaxy tools: rendered at the submit, run, and their outputs collected."""
+import json
+import os
+import textwrap
+
+
+def tool(place, name, text, params=None):
+    os.makedirs(os.path.join(place.work, "tools"), exist_ok=True)
+    place.write(f"tools/{name}.xml", textwrap.dedent(text))
+    place.write(f"{name}.json", json.dumps(params or {}))
+    return ["--galaxy", "--params", f"{name}.json", "--resolve", "none", f"tools/{name}.xml"]
+
+
+def submit(place, words, code=0):
+    done = place.cli("submit", "--wait", *words, code=code)
+    return done.out.split()[1].rstrip(":") if code == 0 else done
+
+
+def test_several_inputs_and_outputs(shared):
+    """Kinds of cat and split: a loop over inputs, from_work_dir, found files, galaxy.json."""
+    shared.write("data/two.txt", "a\n")
+    words = tool(shared, "several", """\
+        <tool id="several" profile="20.01">
+          <command><![CDATA[
+            cat '$first' #for $q in $more# '$q' #end for# | sort > '$sorted'
+            && wc -l < '$sorted' > count && mkdir parts && cp '$first' parts/x.txt && cp '$first' parts/no.bin
+            && echo '{"type": "dataset"}' > galaxy.json && echo "\\$GALAXY_SLOTS: $label"
+          ]]></command>
+          <inputs>
+            <param name="first" type="data" format="txt"/>
+            <param name="more" type="data" multiple="true"/>
+            <param name="label" type="text"/>
+          </inputs>
+          <outputs>
+            <data name="sorted" format_source="first"/>
+            <data name="count" format="tabular" from_work_dir="count"/>
+            <data name="nothing" format="txt"/>
+            <collection name="parts" type="list"><discover_datasets pattern="(?P&lt;designation&gt;.+)\\.txt" directory="parts"/></collection>
+          </outputs>
+        </tool>""", {"first": "one.txt", "more": ["data/two.txt"], "label": "$(reboot) `x` it's"})
+    shared.write("one.txt", "b\n")
+    os.makedirs(f"{shared.work}/out", exist_ok=True)
+    submit(shared, words + ["-a", "initialdir = out", "-a", "request_cpus = 1"])
+    assert shared.read("out/sorted.txt") == "a\nb\n"
+    assert shared.read("out/count.tabular").strip() == "2"
+    assert shared.read("out/nothing.txt") == ""
+    assert shared.read("out/parts__x.txt") == "b\n" and not shared.exists("out/parts__no.bin")
+    assert shared.read("out/galaxy.json") == '{"type": "dataset"}\n'
+    assert shared.read("out/tool_stdout") == "1: X(reboot) XxX it__sq__s\n"
+    assert not shared.exists("out/one.txt")
+
+
+def test_a_program_beside_the_tool(shared):
+    """Kind of filter: a script in the tool's folder, a configuration file, what is known of the input."""
+    words = tool(shared, "rows", """\
+        <tool id="rows" profile="18.01">
+          <command>sh '$__tool_directory__/rows.sh' '$input' '$conf' ${input.metadata.columns} > '$out'</command>
+          <configfiles><configfile name="conf">at least $least
+        </configfile></configfiles>
+          <inputs>
+            <param name="input" type="data"/>
+            <param name="least" type="integer" value="0"/>
+          </inputs>
+          <outputs><data name="out" format="input"/></outputs>
+        </tool>""", {"input": {"path": "rows.tsv", "metadata": {"columns": 2}}, "least": 3})
+    shared.write("tools/rows.sh", 'read -r _ _ least <"$2"\necho "$3 columns"\nawk -v least="$least" \'$1 >= least\' "$1"\n')
+    shared.write("rows.tsv", "1\tx\n5\ty\n")
+    submit(shared, words)
+    assert shared.read("out.tsv") == "2 columns\n5\ty\n"
+
+
+def test_how_it_ended_is_the_tools_own_to_say(shared):
+    """Exit codes and patterns of <stdio>, and what holds without it."""
+    def status(head, command, stdio=""):
+        words = tool(shared, "ends", f"""\
+            <tool id="ends" {head}><command>{command}</command>{stdio}</tool>""")
+        request = shared.cli("submit", *words).out.split()[1].rstrip(":")
+        shared.wait(request, code=None)
+        return shared.history(request)[0]["exit_code"]
+
+    new = 'profile="20.01"'
+    assert status(new, "exit 3") == 3
+    assert status(new, "echo oops &gt;&amp;2") == 0
+    assert status("", "echo oops &gt;&amp;2") == 1
+    assert status("", "exit 3") == 0
+    rules = '<stdio><exit_code range="2:" level="fatal"/><regex match="^bad [a-z]+" source="stdout"/></stdio>'
+    assert status("", "echo oops &gt;&amp;2; exit 1", rules) == 0
+    assert status("", "exit 2", rules) == 2
+    assert status("", "echo bad luck", rules) == 1
+    assert status("", "echo bad luck &gt;&amp;2", rules) == 0
+
+
+def test_what_is_not_supported_is_named(shared):
+    words = tool(shared, "odd", """\
+        <tool id="odd"><command>
+        #import re
+        echo</command></tool>""")
+    assert "tools/odd.xml:2: #import is not supported" in submit(shared, words, code=1).err
+    assert shared.cli("submit", "--params", "x.json", "odd.sub", code=2).err
+
+
+def test_dry_run_shows_the_command(shared):
+    words = tool(shared, "dry", """\
+        <tool id="dry">
+          <requirements><requirement type="package" version="1.9">samtools</requirement></requirements>
+          <command>sort -k $k</command>
+          <inputs><param name="k" type="integer" value="2"/></inputs>
+        </tool>""")
+    words.remove("--resolve")
+    words.remove("none")
+    shown = shared.cli("submit", "--dry-run", *words).out
+    assert "sort -k 2" in shown and 'CondaEnv = "__samtools@1.9"' in shown
