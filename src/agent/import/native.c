@@ -3,6 +3,7 @@
  * qsub(1) of Grid Engine, and qsub of Torque and PBS Pro. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "agent/import/galaxy.h"
 #include "base/args.h"
@@ -45,7 +46,7 @@ static const struct option {
         {SLURM, NULL, "--no-requeue", SAME, true, NULL},
         {GRIDENGINE, "-q", NULL, SETTING, false, "queue"},
         {GRIDENGINE, "-P", NULL, SETTING, false, "project"},
-        {GRIDENGINE, "-pe", NULL, PARALLEL, false, "pe"},
+        {GRIDENGINE, "-pe", NULL, PARALLEL, false, "parallel_environment"},
         {GRIDENGINE, "-l", NULL, LIST, false, NULL},
         {GRIDENGINE, "-V", NULL, SAME, true, NULL},
         {GRIDENGINE, "-cwd", NULL, SAME, true, NULL},
@@ -135,6 +136,21 @@ static void set_setting(struct galaxy_queue *q, const char *name, struct str val
         galaxy_add_word(&q->native, str_of(name), value, line);
 }
 
+/* Grid Engine's further resources are one setting, parted by commas. */
+static void add_resource(struct galaxy_queue *q, struct str item, unsigned line)
+{
+        struct galaxy_word *w = (struct galaxy_word *)galaxy_word(&q->native, "resources");
+        BUF_CLEANUP struct buf all = {0};
+
+        if (!w) {
+                set_setting(q, "resources", item, line);
+                return;
+        }
+        buf_printf(&all, "%s," STR_FMT, w->value, STR_ARG(item));
+        free(w->value);
+        w->value = buf_take(&all);
+}
+
 static void one_resource(struct galaxy_conf *c, struct galaxy_queue *q, struct str item, unsigned line)
 {
         struct str value = item, name;
@@ -152,7 +168,9 @@ static void one_resource(struct galaxy_conf *c, struct galaxy_queue *q, struct s
                         ask(c, q, name, r->word, value, line);
                 return;
         }
-        if (system_of(q) == PBS && (str_eqz(name, "nodes") || str_eqz(name, "select")))
+        if (system_of(q) == GRIDENGINE)
+                add_resource(q, item, line);
+        else if (system_of(q) == PBS && (str_eqz(name, "nodes") || str_eqz(name, "select")))
                 ask(c, q, name, "request_cpus", value, line);
         else
                 galaxy_note(c, line, "%s: the resource " STR_FMT " has no equivalent", q->place->id,
