@@ -196,7 +196,7 @@ def test_wait(condor):
     assert condor("wait", "-num", 1, path) == "Specifed number of jobs (1) done.\n"
     assert condor("wait", "-wait", 1, path, code=1) == "Time expired.\n"
     assert condor("wait", "-wait", 0, path, 8, code=1) == "Time expired.\n"
-    assert "no-such" in condor("wait", "no-such.log", code=1).err
+    assert "no-such" in condor("wait", "-wait", 0, "no-such.log", code=1).err
     assert "does not begin an event" in condor("wait", condor.instance.write("bad.log", "x\n...\n"), code=1).err
 
     def go_on():
@@ -214,10 +214,21 @@ def test_wait(condor):
                                 "7.0.0 executing on host <127.0.0.1:2>", "7.0.0 aborted", "All jobs done."]
 
 
+def test_wait_for_a_log_that_comes(condor):
+    def come():
+        time.sleep(0.3)
+        condor.instance.write("other.log", "")
+        condor.instance.write("late.log", log_event(0, "7.0") + log_event(5, "7.0"))
+
+    writer = threading.Thread(target=come)
+    writer.start()
+    assert condor("wait", "late.log") == "All jobs done.\n"
+    writer.join()
+
+
 def test_wait_for_jobs_that_write_their_log(condor):
     text = sh("exit $(Process)", log="jobs.log", queue="queue 2")
     cluster = condor.submit(text)
-    wait_until(lambda: condor.instance.exists("jobs.log"))
     out = condor("wait", "-status", "-wait", 60, "jobs.log", cluster).splitlines()
     assert out[-1] == "All jobs done."
     for n in range(2):

@@ -1,6 +1,7 @@
 /* condor_wait: reads the log named, not the server's, so that it works for whoever can read the file. The log
  * is looked at whenever inotify tells of a change, and once in RECHECK_MS besides, for file systems that tell
- * nothing. */
+ * nothing. It is an agent that makes it, a moment after the submit, so one that is not there may still come.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include "cli/condor/events.h"
 
 #define RECHECK_MS 1000
+#define COMES_MS   60000       /* a log that is not there yet is waited for so long */
 #define UNREAD_MAX (16u << 20) /* bytes of one event */
 
 struct waiting {
@@ -105,11 +107,11 @@ static int read_log(struct waiting *w)
         }
 }
 
-/* False: the time is over. */
-static bool await_change(const struct waiting *w)
+/* until_ms -1: for ever. False: the time is over. */
+static bool await_change(const struct waiting *w, int64_t until_ms)
 {
         struct pollfd p = {.fd = w->notify, .events = POLLIN};
-        int64_t left = w->until_ms < 0 ? RECHECK_MS : w->until_ms - clock_boot_ms();
+        int64_t left = until_ms < 0 ? RECHECK_MS : until_ms - clock_boot_ms();
         char events[4096];
 
         if (left <= 0)
@@ -128,7 +130,7 @@ static int wait_for(struct waiting *w)
                 fflush(stdout);
                 if (is_done(w))
                         break;
-                if (!await_change(w)) {
+                if (!await_change(w, w->until_ms)) {
                         puts("Time expired.");
                         return 1;
                 }
@@ -174,6 +176,31 @@ static int read_flags(struct waiting *w, const struct flags *f)
         return 0;
 }
 
+/* Opens the log when it is there. 0, or an exit code after an error. */
+static int open_log(struct waiting *w)
+{
+        BUF_CLEANUP struct buf folder = {0};
+        ptrdiff_t slash = str_rfind(str_of(w->path), '/');
+        int64_t until_ms = clock_boot_ms() + COMES_MS;
+        int watch, error;
+
+        if (w->until_ms >= 0 && w->until_ms < until_ms)
+                until_ms = w->until_ms;
+        buf_str(&folder, slash < 0 ? STR(".") : str_head(str_of(w->path), (size_t)slash + 1));
+        watch = w->notify < 0 ? -1 : inotify_add_watch(w->notify, buf_z(&folder), IN_CREATE | IN_MOVED_TO);
+        do {
+                w->fd = open(w->path, O_RDONLY | O_CLOEXEC);
+                error = w->fd < 0 ? errno : 0;
+        } while (error == ENOENT && await_change(w, until_ms));
+        if (error)
+                return cli_error(1, "couldn't open %s: %s", w->path, strerror(error));
+        if (watch >= 0)
+                inotify_rm_watch(w->notify, watch);
+        if (w->notify >= 0)
+                inotify_add_watch(w->notify, w->path, IN_MODIFY);
+        return 0;
+}
+
 static int wait_log(struct cli *cli, const struct flags *f)
 {
         struct waiting w = {.fd = -1, .notify = -1};
@@ -182,17 +209,15 @@ static int wait_log(struct cli *cli, const struct flags *f)
         (void)cli;
         if (code != 0)
                 return code;
-        w.fd = open(w.path, O_RDONLY | O_CLOEXEC);
-        if (w.fd < 0)
-                return cli_error(1, "couldn't open %s: %s", w.path, strerror(errno));
         w.notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (w.notify >= 0)
-                inotify_add_watch(w.notify, w.path, IN_MODIFY);
         w.open = map_new();
-        code = wait_for(&w);
+        code = open_log(&w);
+        if (code == 0)
+                code = wait_for(&w);
         map_free(w.open);
         buf_deinit(&w.unread);
-        close(w.fd);
+        if (w.fd >= 0)
+                close(w.fd);
         if (w.notify >= 0)
                 close(w.notify);
         return code;
