@@ -16,6 +16,7 @@ struct regexp {
         pcre2_code *code;
         pcre2_match_data *data;
         pcre2_match_context *context;
+        int groups; /* of the last match: up to the last one that took part in it, the whole included */
 };
 
 static void regexp_deinit(struct regexp *x)
@@ -72,6 +73,7 @@ static int regexp_search(struct regexp *x, struct run *r, struct str subject, si
                         x->context);
         if (n == PCRE2_ERROR_NOMATCH)
                 return 0;
+        x->groups = n;
         return n < 0 ? -1 : 1;
 }
 
@@ -133,31 +135,27 @@ void function_regexpMember(const struct call *c, struct value *ret)
         *ret = undefined ? value_undefined() : value_boolean(false);
 }
 
-/* The substitute with \0..\9 replaced by what was captured. */
-static void expand(struct regexp *x, struct str subject, struct str substitute, struct buf *out)
+/* The substitute with \0..\9 replaced by what was captured. False: one of them is behind the last group that
+ * took part in the match. */
+static bool expand(const struct regexp *x, struct str subject, struct str substitute, struct buf *out)
 {
         const PCRE2_SIZE *at = pcre2_get_ovector_pointer(x->data);
-        uint32_t n = pcre2_get_ovector_count(x->data);
 
         for (size_t i = 0; i < substitute.n; i++) {
-                char ch = substitute.p[i];
+                char ch = substitute.p[i], d = i + 1 < substitute.n ? substitute.p[i + 1] : 0;
+                int k = d - '0';
 
-                if (ch == '\\' && i + 1 < substitute.n) {
-                        char d = substitute.p[i + 1];
-
-                        if (d >= '0' && d <= '9') {
-                                uint32_t k = (uint32_t)(d - '0');
-
-                                if (k < n && at[2 * k] != PCRE2_UNSET)
-                                        buf_add(out, subject.p + at[2 * k], at[2 * k + 1] - at[2 * k]);
-                                i++;
-                                continue;
-                        }
-                        if (d == '\\')
-                                i++;
+                if (ch != '\\' || k < 0 || k > 9) {
+                        buf_char(out, ch);
+                        continue;
                 }
-                buf_char(out, ch);
+                if (k >= x->groups)
+                        return false;
+                if (at[2 * k] != PCRE2_UNSET)
+                        buf_add(out, subject.p + at[2 * k], at[2 * k + 1] - at[2 * k]);
+                i++;
         }
+        return true;
 }
 
 static void substitute_in(const struct call *c, bool full, bool global, struct value *ret)
@@ -188,7 +186,8 @@ static void substitute_in(const struct call *c, bool full, bool global, struct v
                         return; /* \K looked behind: nothing sensible to replace */
                 if (full)
                         buf_add(&out, subject.p + copied, at[0] - copied);
-                expand(&x, subject, c->args[2].string, &out);
+                if (!expand(&x, subject, c->args[2].string, &out))
+                        return;
                 copied = at[1];
                 from = at[1];
                 if (at[1] == at[0]) { /* an empty match: go on behind the next character */

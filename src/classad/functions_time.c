@@ -122,99 +122,125 @@ static bool read_char(struct reader *r, char c)
         return true;
 }
 
-/* Z, +hh:mm, -hhmm, or nothing. */
-static bool read_zone(struct reader *r, int *ret)
+/* Takes Z, +hhmm, -hh:mm or +hh off the end, if there is one of them. */
+static bool cut_zone(struct reader *r, int *ret)
 {
-        int h, m = 0, sign;
+        struct reader at = {r->end, r->end};
+        size_t n = (size_t)(r->end - r->p);
+        bool minus;
+        int h, m = 0;
 
         *ret = 0;
-        if (r->p == r->end)
+        if (n && (r->end[-1] == 'Z' || r->end[-1] == 'z')) {
+                r->end--;
                 return true;
-        if (read_char(r, 'Z') || read_char(r, 'z'))
-                return r->p == r->end;
-        sign = *r->p == '-' ? -1 : 1;
-        if (!read_char(r, '+') && !read_char(r, '-'))
+        }
+        if (n > 5 && (r->end[-5] == '+' || r->end[-5] == '-'))
+                at.p = r->end - 5;
+        else if (n > 6 && (r->end[-6] == '+' || r->end[-6] == '-') && r->end[-3] == ':')
+                at.p = r->end - 6;
+        else if (n > 3 && r->end[-3] == '+')
+                at.p = r->end - 3;
+        else
+                return true;
+        r->end = at.p;
+        minus = *at.p++ == '-';
+        if (!read_digits(&at, 2, &h))
                 return false;
-        if (!read_digits(r, 2, &h))
+        read_char(&at, ':');
+        if (at.p < at.end && !read_digits(&at, 2, &m))
                 return false;
-        read_char(r, ':');
-        if (r->p < r->end && !read_digits(r, 2, &m))
-                return false;
-        *ret = sign * (h * 3600 + m * 60);
-        return r->p == r->end && h < 24 && m < 60;
+        *ret = (minus ? -1 : 1) * (h * 3600 + m * 60);
+        return h < 24 && m < 60;
 }
 
-/* yyyy-mm-dd[Thh:mm[:ss]][zone]; dashes and colons may be left out, a space may stand for the T. */
+/* As the library reads it: four digits of the year and two each of month, day, hour, minute and second, with
+ * anything between them that is no digit; what is behind the day may be missing. */
 static bool read_abstime(struct str s, struct value *ret)
 {
         struct reader r = {s.p, s.p + s.n};
-        struct tm tm = {0};
-        int year, month, offset;
+        int fields[6] = {0}, count = 0, offset;
+        struct tm tm;
 
-        if (!read_digits(&r, 4, &year) || (read_char(&r, '-'), !read_digits(&r, 2, &month)) ||
-            (read_char(&r, '-'), !read_digits(&r, 2, &tm.tm_mday)))
+        if (!cut_zone(&r, &offset))
                 return false;
-        if (read_char(&r, 'T') || read_char(&r, 't') || read_char(&r, ' ')) {
-                if (!read_digits(&r, 2, &tm.tm_hour) || (read_char(&r, ':'), !read_digits(&r, 2, &tm.tm_min)))
+        for (;; count++) {
+                while (r.p < r.end && (*r.p < '0' || *r.p > '9'))
+                        r.p++;
+                if (r.p == r.end)
+                        break;
+                if (count == 6 || !read_digits(&r, count ? 2 : 4, &fields[count]))
                         return false;
-                if (read_char(&r, ':') || (r.p < r.end && *r.p >= '0' && *r.p <= '9'))
-                        if (!read_digits(&r, 2, &tm.tm_sec))
-                                return false;
         }
-        if (!read_zone(&r, &offset) || month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
-            tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+        if (count < 3 || fields[1] < 1 || fields[1] > 12 || fields[2] < 1 || fields[2] > 31 ||
+            fields[3] > 23 || fields[4] > 59 || fields[5] > 60)
                 return false;
-        tm.tm_year = year - 1900;
-        tm.tm_mon = month - 1;
+        tm = (struct tm){.tm_year = fields[0] - 1900,
+                         .tm_mon = fields[1] - 1,
+                         .tm_mday = fields[2],
+                         .tm_hour = fields[3],
+                         .tm_min = fields[4],
+                         .tm_sec = fields[5]};
         *ret = (struct value){
                 .type = VALUE_ABSTIME, .offset = offset, .integer = (int64_t)timegm(&tm) - offset};
         return true;
 }
 
-/* [-][days+][[hh:]mm:]ss[.fff] */
+static void skip_back(struct reader *r)
+{
+        while (r->end > r->p && (r->end[-1] == ' ' || r->end[-1] == '\t'))
+                r->end--;
+}
+
+static bool take_back(struct reader *r, const char *any)
+{
+        skip_back(r);
+        if (r->end == r->p || !strchr(any, r->end[-1]))
+                return false;
+        r->end--;
+        return true;
+}
+
+/* The digits that stand at the end. */
+static double number_back(struct reader *r)
+{
+        double v = 0, scale = 1;
+
+        skip_back(r);
+        for (; r->end > r->p && r->end[-1] >= '0' && r->end[-1] <= '9'; scale *= 10)
+                v += (*--r->end - '0') * scale;
+        return v;
+}
+
+/* [-][days(+|d)][hours(:|h)][minutes(:|m)]seconds[.fff][s], each of them left out or not; read from the end,
+ * as the library does it. */
 static bool read_reltime(struct str s, double *ret)
 {
         struct reader r = {s.p, s.p + s.n};
-        bool minus = read_char(&r, '-');
-        double total = 0, part = 0, scale = 1;
-        bool digits = false;
-        int colons = 0;
+        const char *digits;
+        double total;
 
-        for (; r.p < r.end; r.p++) {
-                if (*r.p >= '0' && *r.p <= '9') {
-                        part = part * 10 + (*r.p - '0');
-                        digits = true;
-                } else if (*r.p == '+' && digits && colons == 0 && total == 0) {
-                        total = part * 24;
-                        part = 0;
-                        digits = false;
-                        colons = -1; /* days were given: the next is hours */
-                } else if (*r.p == ':' && digits && colons < 2) {
-                        total = (total + part) * 60;
-                        part = 0;
-                        digits = false;
-                        colons = colons < 0 ? 1 : colons + 1;
-                } else if (*r.p == '.' && digits) {
-                        for (r.p++; r.p < r.end; r.p++) {
-                                if (*r.p < '0' || *r.p > '9')
-                                        return false;
-                                scale /= 10;
-                                part += (*r.p - '0') * scale;
-                        }
-                        break;
-                } else {
-                        return false;
-                }
+        take_back(&r, "sS");
+        skip_back(&r);
+        digits = r.end;
+        total = number_back(&r);
+        if (r.end > r.p && r.end[-1] == '.') {
+                for (ptrdiff_t n = digits - r.end; n > 0; n--)
+                        total /= 10;
+                r.end--;
+                total += number_back(&r);
         }
-        if (colons == -1) { /* "1+" or "1+05": hours may be missing */
-                total = (total + part) * 3600;
-        } else {
-                if (!digits)
-                        return false;
-                total += part;
-        }
-        *ret = minus ? -total : total;
-        return true;
+        if (take_back(&r, "mM:"))
+                total += 60 * number_back(&r);
+        if (take_back(&r, "hH:"))
+                total += 3600 * number_back(&r);
+        if (take_back(&r, "dD+"))
+                total += 86400 * number_back(&r);
+        if (take_back(&r, "-"))
+                total = -total;
+        skip_back(&r);
+        *ret = total;
+        return r.end == r.p && s.n > 0;
 }
 
 void function_absTime(const struct call *c, struct value *ret)
@@ -256,9 +282,12 @@ void function_relTime(const struct call *c, struct value *ret)
 
 /* ---- times as text */
 
+/* What is zero in front is left out. Past an hour the parts have two digits, the first one too behind days.
+ */
 void function_interval(const struct call *c, struct value *ret)
 {
         char text[64];
+        unsigned hours, minutes, seconds;
         uint64_t s;
         int64_t n;
         const char *minus;
@@ -268,16 +297,18 @@ void function_interval(const struct call *c, struct value *ret)
                 return;
         minus = n < 0 ? "-" : "";
         s = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+        hours = (unsigned)(s / 3600 % 24);
+        minutes = (unsigned)(s / 60 % 60);
+        seconds = (unsigned)(s % 60);
         if (s >= 86400)
-                length = snprintf(text, sizeof(text), "%s%llu+%u:%02u:%02u", minus,
-                                  (unsigned long long)(s / 86400), (unsigned)(s / 3600 % 24),
-                                  (unsigned)(s / 60 % 60), (unsigned)(s % 60));
-        else if (s >= 3600)
-                length = snprintf(text, sizeof(text), "%s%u:%02u:%02u", minus, (unsigned)(s / 3600),
-                                  (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+                length = snprintf(text, sizeof(text), "%s%llu+%02u:%02u:%02u", minus,
+                                  (unsigned long long)(s / 86400), hours, minutes, seconds);
+        else if (hours)
+                length = snprintf(text, sizeof(text), "%s%u:%02u:%02u", minus, hours, minutes, seconds);
+        else if (minutes)
+                length = snprintf(text, sizeof(text), "%s%u:%02u", minus, minutes, seconds);
         else
-                length = snprintf(text, sizeof(text), "%s%u:%02u", minus, (unsigned)(s / 60),
-                                  (unsigned)(s % 60));
+                length = snprintf(text, sizeof(text), "%s%u", minus, seconds);
         run_text(c->run, str_make(text, (size_t)length), ret);
 }
 
@@ -294,14 +325,45 @@ static bool time_argument(const struct call *c, unsigned i, struct value *ret)
         return value_to_integer(&c->args[i], &ret->integer) && c->args[i].type != VALUE_RELTIME;
 }
 
-void function_formatTime(const struct call *c, struct value *ret)
+/* A member of an ad like splitTime's; 0 when it has none. */
+static int member_number(const struct call *c, const char *name)
+{
+        symbol y = symbols_find(c->run->symbols, str_of(name));
+        struct value v = value_undefined();
+        int64_t n = 0;
+
+        if (y)
+                run_select(c->run, &c->args[0], y, &v);
+        if (!value_to_integer(&v, &n) || n > 9999 || n < -9999)
+                n = 0;
+        return (int)n;
+}
+
+static bool time_to_format(const struct call *c, struct tm *ret)
 {
         struct value when;
+
+        if (c->argc == 0 || c->args[0].type != VALUE_AD)
+                return time_argument(c, 0, &when) && calendar(&when, ret);
+        if (!c->run->symbols)
+                return false;
+        *ret = (struct tm){.tm_year = member_number(c, "Year") - 1900,
+                           .tm_mon = member_number(c, "Month") - 1,
+                           .tm_mday = member_number(c, "Day"),
+                           .tm_hour = member_number(c, "Hours"),
+                           .tm_min = member_number(c, "Minutes"),
+                           .tm_sec = member_number(c, "Seconds")};
+        timegm(ret); /* the day of the week and of the year */
+        return true;
+}
+
+void function_formatTime(const struct call *c, struct value *ret)
+{
         struct tm tm;
         char format[256] = "%c", text[1024];
         size_t n;
 
-        if (call_strict(c, ret) || !time_argument(c, 0, &when) || !calendar(&when, &tm))
+        if (call_strict(c, ret) || !time_to_format(c, &tm))
                 return;
         if (c->argc == 2) {
                 if (c->args[1].type != VALUE_STRING || c->args[1].string.n >= sizeof(format))
@@ -354,6 +416,23 @@ static struct made *made_new(const struct call *c, const char *type)
         return m;
 }
 
+/* Of what is negative only the first part that is not zero is. */
+static void add_duration(struct made *m, const struct call *c, double s)
+{
+        static const char *const names[] = {"Days", "Hours", "Minutes"};
+        static const enum field fields[] = {DAYS, HOURS, MINUTES};
+        int64_t sign = s < 0 ? -1 : 1;
+
+        s = fabs(s);
+        for (unsigned i = 0; i < 3; i++) {
+                int64_t n = duration_field(s, fields[i]);
+
+                made_add(m, c, names[i])->integer = sign * n;
+                sign = n ? 1 : sign;
+        }
+        *made_add(m, c, "Seconds") = (struct node){.op = OP_REAL, .real = (double)sign * fmod(s, 60)};
+}
+
 void function_splitTime(const struct call *c, struct value *ret)
 {
         struct value when;
@@ -363,6 +442,10 @@ void function_splitTime(const struct call *c, struct value *ret)
 
         if (call_strict(c, ret))
                 return;
+        if (c->args[0].type == VALUE_AD) {
+                *ret = c->args[0];
+                return;
+        }
         relative = c->args[0].type == VALUE_RELTIME;
         if (relative ? !(fabs(c->args[0].real) < 9e18) : !time_argument(c, 0, &when) || !calendar(&when, &tm))
                 return;
@@ -370,12 +453,7 @@ void function_splitTime(const struct call *c, struct value *ret)
         if (!m)
                 return;
         if (relative) {
-                double s = c->args[0].real;
-
-                made_add(m, c, "Days")->integer = duration_field(s, DAYS);
-                made_add(m, c, "Hours")->integer = duration_field(s, HOURS);
-                made_add(m, c, "Minutes")->integer = duration_field(s, MINUTES);
-                *made_add(m, c, "Seconds") = (struct node){.op = OP_REAL, .real = fmod(s, 60)};
+                add_duration(m, c, c->args[0].real);
         } else {
                 made_add(m, c, "Year")->integer = tm.tm_year + 1900;
                 made_add(m, c, "Month")->integer = tm.tm_mon + 1;
