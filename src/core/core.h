@@ -298,9 +298,12 @@ struct core_job {
 /* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest
  * is in history. Strings are borrowed until the core changes. */
 int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_job *ret);
-/* A new ad of the member as it is now, with the template as parent; the caller frees it before the core
- * changes. */
+/* A new ad of the member as it is now, with the template as parent, GlobalJobId and ServerTime; the caller
+ * frees it before the core changes. */
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member);
+/* What GlobalJobId is: "UUID#7.42#QDATE". */
+void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
+                    int64_t submitted_ms);
 /* The members in a state. *to is empty and the caller's. CORE_UNKNOWN. */
 int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to);
 /* Those that have ended and stay in the queue, likewise. */

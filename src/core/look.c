@@ -130,13 +130,28 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
         return 0;
 }
 
+void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
+                    int64_t submitted_ms)
+{
+        for (int i = 0; i < 16; i++)
+                buf_printf(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+        buf_printf(out, "#%llu.%u#%lld", (unsigned long long)request, member,
+                   (long long)(submitted_ms / 1000));
+}
+
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
 {
         struct request *r = request_find(c, request);
+        BUF_CLEANUP struct buf id = {0};
+        struct ad *ad;
 
         if (!r || member >= r->count)
                 return NULL;
-        return member_ad(c, r, member, request_job(r, member));
+        ad = member_ad(c, r, member, request_job(r, member));
+        core_global_id(&id, r->uuid, request, member, r->submitted_ms);
+        ad_set_string(ad, c->attr.GlobalJobId, buf_view(&id));
+        ad_set_integer(ad, c->attr.ServerTime, c->now_ms / 1000);
+        return ad;
 }
 
 int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to)

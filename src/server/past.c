@@ -17,6 +17,7 @@ struct kept {
         size_t count;
         struct kept *older;
         uint64_t request;
+        unsigned char uuid[16];
 };
 struct past {
         struct server *server;
@@ -81,6 +82,7 @@ static struct kept *load(struct past *p, uint64_t request)
         if (store_blob_get(p->server->store, world_record_name(room, request), &record, NULL) != 0 ||
             submission_unpack(&s, buf_view(&record), NULL) != 0)
                 return k;
+        memcpy(k->uuid, s.uuid, sizeof(k->uuid));
         k->parts = mem_zalloc((s.part_count + 1) * sizeof(*k->parts));
         for (; k->count < s.part_count; k->count++) {
                 const struct submission_part *part = &s.parts[k->count];
@@ -121,6 +123,7 @@ static struct kept *get(struct past *p, uint64_t request)
 struct ad *past_ad(struct past *p, const struct store_history *h)
 {
         struct kept *k = get(p, h->request);
+        BUF_CLEANUP struct buf id = {0};
         struct ad *ad;
 
         if (ad_parse(p->symbols, h->data, CLASSAD_NEW, &ad, NULL) != 0)
@@ -130,6 +133,10 @@ struct ad *past_ad(struct past *p, const struct store_history *h)
                         ad_set_parent(ad, k->parts[i].ad);
                         break;
                 }
+        if (k->count) {
+                core_global_id(&id, k->uuid, h->request, h->member, h->submitted_ms);
+                ad_set_string(ad, p->attr.GlobalJobId, buf_view(&id));
+        }
         return ad;
 }
 

@@ -131,7 +131,12 @@ def test_autoformat_and_json(condor):
     owner = condor("q", f"{cluster}.0", "-af", "Owner").strip()
     assert condor("q", owner, "-constraint", f"ClusterId == {cluster}", "-af", "ProcId") == "0\n1\n"
     assert condor("q", "nobody-at-all", "-af", "ProcId") == ""
+    assert int(condor("q", f"{cluster}.0", "-dag", "-format", "%d", "ServerTime-EnteredCurrentStatus")) < 60
+    name = condor("q", f"{cluster}.1", "-af", "GlobalJobId").strip()
+    assert re.fullmatch(rf"[0-9a-f-]{{36}}#{cluster}\.1#\d+", name)
+    assert condor("q", "-constraint", f'GlobalJobId == "{name}"', "-af", "ProcId") == "1\n"
     condor("rm", cluster)
+    assert condor("history", f"{cluster}.1", "-af", "GlobalJobId").strip() == name
 
 
 def test_hold_release_rm(condor):

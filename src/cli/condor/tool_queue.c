@@ -275,7 +275,7 @@ static const struct flag_row rows[] = {
         {"currentrun", 3, FLAG_PLAIN, FLAG_SO, NULL, "RUN_TIME is of the run under way."},
         {"analyze", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover why."},
         {"better-analyze", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover why."},
-        {"dag", 1, FLAG_PLAIN, FLAG_REFUSED, NULL, "there are no DAGs."},
+        {"dag", 1, FLAG_PLAIN, FLAG_SO, NULL, "There are no DAGs; jobs stand as they were submitted."},
         {"io", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use -af BytesRecvd BytesSent."},
         {"grid", 4, FLAG_PLAIN, FLAG_REFUSED, NULL, "there is no grid universe."},
         {"cputime", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use -af RemoteUserCpu."},

@@ -238,6 +238,7 @@ static const struct flag_row rows[] = {
         OUTPUT_ROWS,
         {"startd", 5, FLAG_PLAIN, FLAG_SO, NULL, "Slots are what is listed."},
         {"slots", 2, FLAG_PLAIN, FLAG_SO, NULL, "Slots are what is listed."},
+        {"state", 4, FLAG_PLAIN, FLAG_SO, NULL, "State and activity are shown anyway."},
         {"wide", 1, FLAG_PLAIN, FLAG_SO, NULL, "Lines are never cut."},
         {"schedd", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover queue."},
         {"submitters", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "use drover queue."},
