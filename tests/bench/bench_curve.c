@@ -1,11 +1,16 @@
 /* The curve: what an assignment costs as the queue grows, over ten thousand agents and a thousand classes.
  *
- * Ten thousand agents of eight kinds, 16 processors each; a thousand classes, told apart by their memory, in
- * twenty groups by what they demand (architecture, a container engine, conda, a tag); every tenth agent suits
- * no class. Each agent makes an offer in its turn and is given sixteen jobs; before the next one these end,
- * and as many of their classes are submitted, so that the queue stays as deep as it is. Timed are the offers
- * and the matching alone, in processor time of the one thread, events packed as for the log. With a store the
- * time is the clock's, from the first offer until the last assignment is durable, 32 offers in a commit.
+ * Ten thousand agents of eight kinds, with 16 processors free or one (`curve_one`); a thousand classes, told
+ * apart by their memory, in twenty groups by what they demand (architecture, a container engine, conda, a
+ * tag); every tenth agent suits no class. Each agent makes an offer in its turn and is given as many jobs;
+ * before the next one these end, and as many of their classes are submitted, so that the queue stays as deep
+ * as it is. Timed are the offers and the matching alone, in processor time of the one thread, events packed
+ * as for the log. With a store the time is the clock's, from the first offer until the last assignment is
+ * durable, 32 offers in a commit.
+ *
+ * With 16 free and 2,000 queued an offer takes two jobs of each of eight classes, with more it takes 16 of
+ * one: what the depth of the queue costs by itself is seen with one free, where a decision is always an
+ * offer, a class, a job and an event.
  *
  * Prints `name value unit higher|lower` lines. Arguments: depths to measure (default 2000 20000 200000
  * 1000000).
@@ -45,6 +50,7 @@ static struct {
         size_t given_count, given_cap;
         struct buf record;
         unsigned *class_of, owners, rounds; /* class_of: by request */
+        unsigned slots;                     /* that an offer has */
         size_t class_cap;
 } field;
 
@@ -226,8 +232,8 @@ static void offer(unsigned i)
                 "[ %s; OpSys = \"%s\"; Cpus = %u; Memory = 65536; Disk = 100000000; TotalCpus = 16; "
                 "TotalMemory = 65536; TotalDisk = 100000000; LoadAvg = 0.%u; Machine = \"%s.site\"; "
                 "Requirements = LoadAvg < 1.5 && TARGET.RequestCpus <= 16 ]",
-                i % 10 == 9 ? "Arch = \"sparc\"" : places[i % 8], i % 10 == 9 ? "SOLARIS" : "LINUX", JOBS,
-                i % 10, name);
+                i % 10 == 9 ? "Arch = \"sparc\"" : places[i % 8], i % 10 == 9 ? "SOLARIS" : "LINUX",
+                field.slots, i % 10, name);
         must(core_offer(field.core, &o, NULL) == 0, "an offer");
 }
 
@@ -253,12 +259,13 @@ static void fill(uint64_t queued, unsigned owners)
                 ;
 }
 
-static void bench_core(const char *what, uint64_t queued, unsigned owners)
+static void bench_core(const char *what, uint64_t queued, unsigned owners, unsigned slots)
 {
         int64_t *took = mem_array(NULL, AGENTS, sizeof(*took)), all = 0;
         struct mallinfo2 m;
 
         start(NULL);
+        field.slots = slots;
         fill(queued, owners);
         m = mallinfo2();
         line(what, "megabytes", queued, (double)(m.uordblks + m.hblkhd) / 1e6, "MB", "lower");
@@ -284,6 +291,7 @@ static void bench_store(const char *what, const char *address, uint64_t queued)
         int64_t all = 0;
 
         start(address);
+        field.slots = JOBS;
         fill(queued, 1);
         append();
         wait_durable();
@@ -332,8 +340,10 @@ int main(int argc, char **argv)
         int count = given ? given : 4;
 
         for (int i = 0; i < count; i++)
-                bench_core("curve_core", strtoull(depths[i], NULL, 10), 1);
-        bench_core("curve_core_1000_accounts", 50000, 1000);
+                bench_core("curve_core", strtoull(depths[i], NULL, 10), 1, JOBS);
+        for (int i = 0; i < count; i++)
+                bench_core("curve_one", strtoull(depths[i], NULL, 10), 1, 1);
+        bench_core("curve_core_1000_accounts", 50000, 1000, JOBS);
         if (!core_only)
                 bench_stores(depths, count);
         return 0;
