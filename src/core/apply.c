@@ -162,6 +162,23 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         set_deinit(&one);
 }
 
+/* Classes cost memory and time whoever looks at the queue, so no account has any number of them. */
+static int refuse_classes(struct core *c, const struct request *r, struct err *err)
+{
+        for (size_t i = 0; i < r->bucket_count; i++) {
+                const struct bucket *b = r->buckets[i];
+
+                if (b->class->idle == set_count(&b->idle) &&
+                    b->class->account->ready > c->config.account_classes_max)
+                        return err_set(
+                                err, CORE_INVALID,
+                                "the waiting jobs of %s differ in more than %u ways in what they require: "
+                                "wait until some have started, or ask for the same in more of them",
+                                b->class->account->path, c->config.account_classes_max);
+        }
+        return 0;
+}
+
 static int apply_submitted(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         struct buf BUF_CLEANUP record = {0};
@@ -198,9 +215,11 @@ static int apply_submitted(struct core *c, struct request *r, const struct event
                 result = label_refuse(c, r, err);
         if (!result && c->submitting)
                 result = gang_refuse(c, r, err);
-        if (!result) {
+        if (!result)
                 request_idle_add(c, r, &all);
-        } else {
+        if (!result && c->submitting)
+                result = refuse_classes(c, r, err);
+        if (result) {
                 c->last_id--;
                 request_free(c, r);
         }

@@ -125,14 +125,15 @@ struct order_weights {
 };
 
 struct core_config {
-        int64_t lease_ms;         /* default lease; 0: 5 min */
-        int64_t lease_margin_ms;  /* the server waits so much longer than the agent; 0: 10 s */
-        int64_t periodic_ms;      /* how often periodic policies are evaluated; 0: 20 s */
-        int64_t keep_finished_ms; /* a finished request stays in memory so long; 0: one day */
-        uint32_t keep_finished;   /* and at most so many of them; 0: 10,000 */
-        uint32_t classes_max;     /* classes of one request; 0: 1,000 */
-        bool shadow;              /* only replays, to make snapshots: no matching, no templates */
-        uint64_t seed;            /* of random() in users' expressions */
+        int64_t lease_ms;             /* default lease; 0: 5 min */
+        int64_t lease_margin_ms;      /* the server waits so much longer than the agent; 0: 10 s */
+        int64_t periodic_ms;          /* how often periodic policies are evaluated; 0: 20 s */
+        int64_t keep_finished_ms;     /* a finished request stays in memory so long; 0: one day */
+        uint32_t keep_finished;       /* and at most so many of them; 0: 10,000 */
+        uint32_t classes_max;         /* classes of one request; 0: 1,000 */
+        uint32_t account_classes_max; /* classes with idle jobs of one account; 0: 20,000 */
+        bool shadow;                  /* only replays, to make snapshots: no matching, no templates */
+        uint64_t seed;                /* of random() in users' expressions */
         struct share_config share;
         struct order_weights weights;
         int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:

@@ -341,6 +341,30 @@ static void test_parked_offers_are_shared_too(void **state)
         sound(c);
 }
 
+/* No account has any number of sorts of waiting jobs; more of a sort that is there, it may have, and what has
+ * started is no longer in the way. */
+static void test_an_account_has_so_many_classes(void **state)
+{
+        static const char *const memory[] = {"1", "2", "3", "4"};
+        struct core *c = *state;
+
+        c->config.account_classes_max = 3;
+        for (int i = 0; i < 4; i++) {
+                const char *const attributes[] = {"RequestMemory", memory[i], NULL};
+
+                assert_int_equal(test_submit(c, "ann@local", 2, attributes), i < 3 ? i + 1 : 0);
+                if (i == 3) {
+                        assert_int_equal(test_submit(c, "bob@local", 2, attributes), 4);
+                        sound(c);
+                        offer_cpus(c, "n1", 10, "");
+                        assert_int_equal(test_submit(c, "ann@local", 2, attributes), 5);
+                }
+        }
+        assert_int_equal(test_submit(c, "ann@local", 2, (const char *const[]){"RequestMemory", "2", NULL}),
+                         6);
+        sound(c);
+}
+
 int main(void)
 {
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -357,6 +381,7 @@ int main(void)
                 STORY(test_quality_of_service),
                 STORY(test_nice_users_are_last),
                 STORY(test_parked_offers_are_shared_too),
+                STORY(test_an_account_has_so_many_classes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
