@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/heap.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pack.h"
@@ -28,9 +29,9 @@ struct told {           /* what the server is to know of a number */
 struct cache {
         int dir;
         char *path;
-        uint64_t limit, bytes, serial;
+        uint64_t limit, serial;
         struct map *contents, *names;
-        struct cached *oldest, *newest;
+        struct lru contents_by_use;
         bool dirty;
         struct idmap *numbers; /* id -> struct told */
         uint64_t *changed;
@@ -125,33 +126,20 @@ void cache_changes(struct cache *c, bool all, void (*fn)(void *arg, uint64_t id,
 
 /* ---- contents */
 
-static void list_add(struct cache *c, struct cached *e)
+static struct cached *cached_of(struct lru_node *n)
 {
-        e->newer = NULL;
-        e->older = c->newest;
-        if (c->newest)
-                c->newest->newer = e;
-        else
-                c->oldest = e;
-        c->newest = e;
-}
-
-static void list_take(struct cache *c, struct cached *e)
-{
-        *(e->older ? &e->older->newer : &c->oldest) = e->newer;
-        *(e->newer ? &e->newer->older : &c->newest) = e->older;
+        return container_of(n, struct cached, use);
 }
 
 static struct cached *add(struct cache *c, const unsigned char sha256[32], uint64_t size, int64_t used_ms)
 {
         struct cached *e = mem_new(struct cached);
         memcpy(e->sha256, sha256, 32);
-        e->size = size;
+        e->use.bytes = size;
         e->used_ms = used_ms;
         e->id = file_id_of_content(sha256);
         map_put(c->contents, str_make((const char *)sha256, 32), e);
-        list_add(c, e);
-        c->bytes += size;
+        lru_put(&c->contents_by_use, &e->use);
         number_came(c, e->id, size);
         c->dirty = true;
         return e;
@@ -175,8 +163,7 @@ static void entry_free(struct cache *c, struct cached *e)
         while (e->names)
                 unname(c, e->names);
         map_take(c->contents, str_make((const char *)e->sha256, 32));
-        list_take(c, e);
-        c->bytes -= e->size;
+        lru_take(&c->contents_by_use, &e->use);
         number_went(c, e->id);
         free(e);
         c->dirty = true;
@@ -185,25 +172,25 @@ static void entry_free(struct cache *c, struct cached *e)
 void cache_drop(struct cache *c, struct cached *e)
 {
         char name[65];
-        assert(e->pins == 0);
+        assert(e->use.pins == 0);
         hex(e->sha256, name);
         unlinkat(c->dir, name, 0);
         entry_free(c, e);
 }
 
+static void go(void *arg, struct lru_node *n)
+{
+        cache_drop(arg, cached_of(n));
+}
+
 void cache_trim(struct cache *c, uint64_t bytes)
 {
-        uint64_t most = bytes < c->limit ? bytes : c->limit;
-        for (struct cached *e = c->oldest, *next; e && c->bytes > most; e = next) {
-                next = e->newer;
-                if (e->pins == 0)
-                        cache_drop(c, e);
-        }
+        lru_trim(&c->contents_by_use, bytes < c->limit ? bytes : c->limit, go, c);
 }
 
 uint64_t cache_bytes(const struct cache *c)
 {
-        return c->bytes;
+        return c->contents_by_use.bytes;
 }
 
 struct cached *cache_find(struct cache *c, const unsigned char sha256[32])
@@ -219,20 +206,19 @@ struct cached_name *cache_find_name(struct cache *c, struct str key)
 void cache_use(struct cache *c, struct cached *e, int64_t now_ms)
 {
         e->used_ms = now_ms;
-        list_take(c, e);
-        list_add(c, e);
+        lru_use(&c->contents_by_use, &e->use);
         c->dirty = true;
 }
 
 void cache_pin(struct cached *e)
 {
-        e->pins++;
+        e->use.pins++;
 }
 
 void cache_unpin(struct cache *c, struct cached *e)
 {
-        assert(e->pins > 0);
-        if (--e->pins == 0)
+        assert(e->use.pins > 0);
+        if (--e->use.pins == 0)
                 cache_trim(c, c->limit);
 }
 
@@ -269,7 +255,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
         struct cached *e = cache_find(c, sha256);
         char name[65];
         hex(sha256, name);
-        if (e && !e->checked && e->size != size) { /* it was not what its name says */
+        if (e && !e->checked && e->use.bytes != size) { /* it was not what its name says */
                 cache_drop(c, e);
                 e = NULL;
         }
@@ -302,7 +288,7 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
                 n->next = e->names;
                 e->names = n;
                 map_put(c->names, key, n);
-                number_came(c, id, e->size);
+                number_came(c, id, e->use.bytes);
         }
         n->facts = *facts;
         n->confirmed_ms = now_ms;
@@ -319,7 +305,7 @@ void cache_renumber(struct cache *c, uint64_t (*number)(void *arg, const struct 
                 if (id == n->id)
                         continue;
                 number_went(c, n->id);
-                number_came(c, id, n->contents->size);
+                number_came(c, id, n->contents->use.bytes);
                 n->id = id;
         }
 }
@@ -332,7 +318,7 @@ static void pack_entry(const struct cached *e, struct buf *out)
         for (const struct cached_name *n = e->names; n; n = n->next)
                 count++;
         pack_str(out, str_make((const char *)e->sha256, 32));
-        pack_u64(out, e->size);
+        pack_u64(out, e->use.bytes);
         pack_i64(out, e->used_ms);
         pack_u64(out, count);
         for (const struct cached_name *n = e->names; n; n = n->next) {
@@ -351,8 +337,8 @@ void cache_write(struct cache *c)
                 return;
         BUF_CLEANUP struct buf body = {0}, all = {0};
         pack_u64(&body, map_count(c->contents));
-        for (const struct cached *e = c->oldest; e; e = e->newer)
-                pack_entry(e, &body);
+        for (struct lru_node *n = c->contents_by_use.oldest; n; n = n->newer)
+                pack_entry(cached_of(n), &body);
         pack_str(&all, STR(INDEX_MAGIC));
         pack_u64(&all, pack_crc32c(0, body.p, body.n));
         buf_str(&all, buf_view(&body));
@@ -462,8 +448,8 @@ void cache_close(struct cache *c)
         if (!c)
                 return;
         cache_write(c);
-        while (c->oldest)
-                entry_free(c, c->oldest);
+        while (c->contents_by_use.oldest)
+                entry_free(c, cached_of(c->contents_by_use.oldest));
         for (size_t at = 0; idmap_next(c->numbers, &at, NULL, &v);)
                 free(v);
         map_free(c->contents);

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/file_id.h"
 #include "move/task.h"
+#include "place/lru.h"
 
 struct cached_name {
         struct cached_name *next; /* of the same contents */
@@ -31,12 +32,11 @@ struct cached_name {
         int64_t confirmed_ms;    /* Unix time: when it was last known to be that version */
 };
 struct cached {
-        struct cached *older, *newer; /* by use */
+        struct lru_node use; /* its size, and how many use it */
         unsigned char sha256[32];
-        uint64_t size, id;
+        uint64_t id;
         int64_t used_ms; /* Unix time */
-        unsigned pins;
-        bool checked; /* its checksum has been seen since the agent started */
+        bool checked;    /* its checksum has been seen since the agent started */
         struct cached_name *names;
 };
 

@@ -289,7 +289,7 @@ static void on_checked(void *arg, const struct move_answer *answer)
         cache_unpin(a->cache, e);
         if (answer->status == MOVE_DONE && memcmp(answer->sha256, e->sha256, 32) == 0) {
                 e->checked = true;
-        } else if (e->pins == 0) {
+        } else if (e->use.pins == 0) {
                 log_warn("msg=\"contents of the cache are not what they were\" why=\"%s\"",
                          answer->status == MOVE_DONE ? "another checksum" : answer->text);
                 cache_drop(a->cache, e);
@@ -302,7 +302,7 @@ static void check(struct fetch *f, struct cached *e)
         struct move_task t;
         int fd = cache_open_contents(f->a->cache, e);
         if (fd < 0) {
-                if (e->pins == 0)
+                if (e->use.pins == 0)
                         cache_drop(f->a->cache, e);
                 get(f);
                 return;
@@ -392,7 +392,7 @@ static void on_got(void *arg, const struct move_answer *answer)
                         stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
                 MEM_CLEANUP char *url = move_url_shown(f->url);
                 log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(url)),
-                         (unsigned long long)e->size, (unsigned long long)answer->moved,
+                         (unsigned long long)e->use.bytes, (unsigned long long)answer->moved,
                          (unsigned long long)answer->took_us / 1000);
                 fetch_end(f, e, 0, NULL);
         } else if (r < 0) {

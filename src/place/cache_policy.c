@@ -1,13 +1,18 @@
 #include "place/cache_policy.h"
 
+#include "base/heap.h"
 #include "base/map.h"
 #include "base/mem.h"
 
 struct cache_entry {
-        uint64_t file, bytes;
-        uint32_t pins;
-        struct cache_entry *older, *newer;
+        struct lru_node use;
+        uint64_t file;
 };
+
+static struct cache_entry *entry_of(struct lru_node *n)
+{
+        return container_of(n, struct cache_entry, use);
+}
 
 void cache_policy_init(struct cache_policy *c, uint64_t limit_bytes)
 {
@@ -16,36 +21,22 @@ void cache_policy_init(struct cache_policy *c, uint64_t limit_bytes)
 
 void cache_policy_deinit(struct cache_policy *c)
 {
-        for (struct cache_entry *e = c->oldest, *next; e; e = next) {
-                next = e->newer;
-                free(e);
+        while (c->use.oldest) {
+                struct lru_node *n = c->use.oldest;
+
+                lru_take(&c->use, n);
+                free(entry_of(n));
         }
         idmap_free(c->files);
         *c = (struct cache_policy){0};
 }
 
-static void list_remove(struct cache_policy *c, struct cache_entry *e)
-{
-        *(e->older ? &e->older->newer : &c->oldest) = e->newer;
-        *(e->newer ? &e->newer->older : &c->newest) = e->older;
-        e->older = e->newer = NULL;
-}
-
-static void list_add_newest(struct cache_policy *c, struct cache_entry *e)
-{
-        e->older = c->newest;
-        e->newer = NULL;
-        *(c->newest ? &c->newest->newer : &c->oldest) = e;
-        c->newest = e;
-}
-
 static void entry_free(struct cache_policy *c, struct cache_entry *e)
 {
-        list_remove(c, e);
+        lru_take(&c->use, &e->use);
         idmap_take(c->files, e->file);
-        c->bytes -= e->bytes;
-        if (e->pins)
-                c->pinned_bytes -= e->bytes;
+        if (e->use.pins)
+                c->pinned_bytes -= e->use.bytes;
         free(e);
 }
 
@@ -59,33 +50,39 @@ size_t cache_policy_count(const struct cache_policy *c)
         return idmap_count(c->files);
 }
 
+struct going {
+        struct cache_policy *cache;
+        cache_evicted_fn *evicted;
+        void *arg;
+};
+
+static void go(void *arg, struct lru_node *n)
+{
+        const struct going *g = arg;
+        uint64_t file = entry_of(n)->file, bytes = n->bytes;
+
+        entry_free(g->cache, entry_of(n));
+        if (g->evicted)
+                g->evicted(g->arg, file, bytes);
+}
+
 bool cache_policy_put(struct cache_policy *c, uint64_t file, uint64_t bytes, cache_evicted_fn *evicted,
                       void *arg)
 {
         struct cache_entry *e = idmap_get(c->files, file);
+        struct going g = {c, evicted, arg};
 
         if (e) {
-                list_remove(c, e);
-                list_add_newest(c, e);
+                lru_use(&c->use, &e->use);
                 return true;
         }
         if (bytes > c->limit_bytes || c->pinned_bytes > c->limit_bytes - bytes)
                 return false;
-        for (struct cache_entry *old = c->oldest, *next; c->bytes > c->limit_bytes - bytes; old = next) {
-                uint64_t gone = old->file, size = old->bytes;
-
-                next = old->newer;
-                if (old->pins)
-                        continue;
-                entry_free(c, old);
-                if (evicted)
-                        evicted(arg, gone, size);
-        }
+        lru_trim(&c->use, c->limit_bytes - bytes, go, &g);
         e = mem_new(struct cache_entry);
-        *e = (struct cache_entry){.file = file, .bytes = bytes};
+        *e = (struct cache_entry){.use = {.bytes = bytes}, .file = file};
         idmap_put(c->files, file, e);
-        list_add_newest(c, e);
-        c->bytes += bytes;
+        lru_put(&c->use, &e->use);
         return true;
 }
 
@@ -95,10 +92,9 @@ bool cache_policy_pin(struct cache_policy *c, uint64_t file)
 
         if (!e)
                 return false;
-        if (e->pins++ == 0)
-                c->pinned_bytes += e->bytes;
-        list_remove(c, e);
-        list_add_newest(c, e);
+        if (e->use.pins++ == 0)
+                c->pinned_bytes += e->use.bytes;
+        lru_use(&c->use, &e->use);
         return true;
 }
 
@@ -106,8 +102,8 @@ void cache_policy_unpin(struct cache_policy *c, uint64_t file)
 {
         struct cache_entry *e = idmap_get(c->files, file);
 
-        if (e && e->pins && --e->pins == 0)
-                c->pinned_bytes -= e->bytes;
+        if (e && e->use.pins && --e->use.pins == 0)
+                c->pinned_bytes -= e->use.bytes;
 }
 
 bool cache_policy_drop(struct cache_policy *c, uint64_t file)
@@ -121,6 +117,6 @@ bool cache_policy_drop(struct cache_policy *c, uint64_t file)
 
 void cache_policy_each(const struct cache_policy *c, cache_each_fn *fn, void *arg)
 {
-        for (const struct cache_entry *e = c->oldest; e; e = e->newer)
-                fn(arg, e->file, e->bytes);
+        for (struct lru_node *n = c->use.oldest; n; n = n->newer)
+                fn(arg, entry_of(n)->file, n->bytes);
 }

@@ -1,6 +1,4 @@
-/* cache_policy: which files a place keeps, and which go when room is needed.
- *
- * The least recently used file goes first; a file that a job uses (pinned) never goes. It is bookkeeping
+/* cache_policy: which files a place keeps, and which go when room is needed (lru.h). It is bookkeeping
  * only: whoever owns the bytes removes those of a file that `evicted` names. A file is a 64-bit number
  * (base/file_id.h). Pure; {0} after cache_policy_init is a cache that holds nothing.
  */
@@ -9,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "place/lru.h"
+
 struct idmap;
-struct cache_entry;
 struct cache_policy {
-        uint64_t limit_bytes, bytes, pinned_bytes;
+        uint64_t limit_bytes, pinned_bytes;
         struct idmap *files;
-        struct cache_entry *oldest, *newest;
+        struct lru use; /* of its files */
 };
 typedef void cache_evicted_fn(void *arg, uint64_t file, uint64_t bytes);
 

@@ -36,7 +36,7 @@ static void the_least_recently_used_goes(void **state)
         assert_int_equal(g.count, 2);
         assert_int_equal(g.files[0], 2);
         assert_int_equal(g.files[1], 3);
-        assert_int_equal(c.bytes, 100);
+        assert_int_equal(c.use.bytes, 100);
         assert_true(cache_policy_has(&c, 1));
         g.count = 0;
         cache_policy_each(&c, note, &g);
@@ -83,7 +83,7 @@ static void what_never_fits_evicts_nothing(void **state)
         assert_false(cache_policy_pin(&c, 2));
         assert_true(cache_policy_drop(&c, 1));
         assert_false(cache_policy_drop(&c, 1));
-        assert_int_equal(c.bytes, 0);
+        assert_int_equal(c.use.bytes, 0);
         cache_policy_deinit(&c);
 }
 
