@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/credential.h"
+#include "cli/sizes.h"
 #include "cli/upload.h"
 #include "cli/world.h"
 #include "jdl/condor/condor.h"
@@ -84,6 +85,7 @@ int submit_read(struct submit *s)
                 cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
+        sizes_fill(&s->form);
         return 0;
 }
 

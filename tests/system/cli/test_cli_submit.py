@@ -188,6 +188,23 @@ def test_inputs_stay_where_they_can_be_reached(cli):
     assert fake.requests[-1].body["spooled"] == [] and not fake.asked("POST", "/v1/uploads")
 
 
+def test_sizes_of_inputs_that_can_be_seen(cli):
+    """So that the cost of a place counts them. What differs from job to job, is elsewhere or a folder, is not known."""
+    fake = cli.fake(replies={"POST /v1/requests": accepted})
+    cli.write("big", "x" * 12345)
+    cli.write("folder/x", "1")
+    url = "file://" + os.path.join(cli.work, "big")
+
+    def told(lines):
+        cli("submit", "-", stdin=f"executable = /bin/cat\n{lines}\nqueue 2\n")
+        return fake.requests[-1].body["parts"][0]["attributes"].get("TransferInputSizes")
+
+    assert told(f"transfer_input_files = big, folder, http://a/b, in.$(Process), {url}") == '"12345,,,,12345"'
+    assert told("transfer_input_files = folder, gone, http://a/b") is None
+    assert told("transfer_input_files = big\n+TransferInputSizes = \"7\"") == '"7"'
+    assert told("transfer_input_files = big\n+TransferInputSizeMB = 3") is None
+
+
 @pytest.mark.parametrize("line, says", [("transfer_input_files = gone.txt", "gone.txt can't be sent: No such file"),
                                         ("transfer_input_files = a/x, b/x", 'would both be "x"'),
                                         ("transfer_input_files = x.$(Cluster)", "not known before it is sent")])
