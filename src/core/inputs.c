@@ -1,3 +1,4 @@
+#include "base/image.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "core/inputs_private.h"
@@ -79,9 +80,7 @@ static void add_image(struct core *c, struct inputs *in)
                     core_member_text(c, in->request->id, in->part->first, names[i], &text) != 0 ||
                     text.n == 0)
                         continue;
-                if (str_search(buf_view(&text), STR("://")) < 0 && text.p[0] != '/')
-                        buf_addz(&url, "docker://");
-                buf_str(&url, buf_view(&text));
+                image_url(buf_view(&text), &url);
                 if (file_of(c, in, buf_view(&url), &f)) {
                         f.image = true;
                         add_shared(in, &f);

@@ -55,7 +55,8 @@ static void test_shared_and_own(void **state)
         expect_files(c, r, MEMBER_ANY, "0:1000 2:0i ");
         expect_files(c, r, 1, "0:1000 2:0i 0:20 ");
         /* The image's size is known once an agent has it. */
-        core_cache_delta(c, "n1", &(struct core_file){id_of("docker://alpine:3"), 7000}, 1, NULL, 0, false);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("docker://docker.io/library/alpine:3"), 7000}, 1,
+                         NULL, 0, false);
         expect_files(c, r, 2, "0:1000 2:7000i 0:20 ");
         assert_int_equal(inputs_held(c, r->parts[0].inputs, 2, agent_find(c, "n1")), 7000);
 }
