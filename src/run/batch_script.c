@@ -121,6 +121,7 @@ static const char end[] =
         "ended=$(now)\n"
         "for guard in $guards; do kill -s KILL $guard; kill -s KILL -- \"-$guard\"; done 2>/dev/null\n"
         "kill -s KILL -- \"-$child\" 2>/dev/null # what it left behind\n"
+        "after >/dev/null 2>&1\n"
         "why=itself\n"
         "[ -e \"$step.why\" ] && why=$(cat \"$step.why\")\n"
         "times >\"$step.times\"\n"
@@ -186,6 +187,16 @@ static void program(const struct run_spec *s, struct buf *out)
         buf_addz(out, " &\n");
 }
 
+static void after(const struct run_spec *s, struct buf *out)
+{
+        buf_addz(out, "after() { :");
+        for (char *const *a = s->after; a && *a; a++) {
+                buf_addz(out, a == s->after ? "; " : " ");
+                batch_quote(out, *a);
+        }
+        buf_addz(out, "; }\n");
+}
+
 void batch_script(const struct run_spec *s, const char *head, const struct batch_guard *g, struct buf *out)
 {
         buf_printf(out, "#!/bin/sh\n%s# job %s, attempt %u, step %u\n", head, s->job ? s->job : "",
@@ -201,6 +212,7 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
         batch_quote(out, s->cwd ? s->cwd : s->sandbox);
         buf_addz(out, " || failed folder\n");
         buf_addz(out, guard);
+        after(s, out);
         program(s, out);
         buf_addz(out, traps);
         buf_addz(out, g->traps ? g->traps : "");

@@ -37,7 +37,9 @@ enum run_stream_flags {
         RUN_STDERR_IS_STDOUT = 4,
         RUN_MAKE_SANDBOX = 8,    /* the sandbox is made, for `user`, if it isn't there */
         RUN_REMOVE_SANDBOX = 16, /* it is removed at the end, if it is empty then */
-        RUN_STDIN_FD = 32        /* standard input is stdin_fd */
+        RUN_STDIN_FD = 32,       /* standard input is stdin_fd */
+        RUN_CONTAINER = 64 /* the program is a container's engine: what runs in it is elsewhere, with the
+                              same marker in its environment, and is ended and stopped with it */
 };
 
 struct run_word { /* of a job's ad or of a queue's settings, for a batch system */
@@ -66,6 +68,7 @@ struct run_spec {
         const char *const *cgroup_dirs; /* NULL behind the last, or NULL */
         uint32_t slot;                  /* told back with each event; UINT32_MAX: none */
         uint64_t walltime_ms;           /* 0: none */
+        char *const *after; /* for a batch system's script: run when the program is over; or NULL */
         /* what a batch system is to be asked for */
         const char *job; /* "7.42", for people */
         uint64_t cpus_milli, memory_bytes, gpus;

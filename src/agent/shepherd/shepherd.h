@@ -30,7 +30,7 @@ struct child {
         struct child *id_next, *pid_next;   /* hash chains */
         struct child *run_next, **run_link; /* the list of those that are not DONE */
         struct child *dirty_next;           /* to be told to the agent */
-        bool dirty, suspended, failed;
+        bool dirty, suspended, failed, container;
         enum child_state state;
         struct shepherd_child tell;                           /* as it is told */
         unsigned entry;                                       /* in the table */

@@ -316,6 +316,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         if (!error && (r->flags & SHEPHERD_MAKE_SANDBOX) && p.user &&
             (error = sandbox_make(s, p.sandbox, p.user)))
                 where = SHEPHERD_AT_SANDBOX;
+        c->container = r->flags & SHEPHERD_CONTAINER;
         if (!error && (r->flags & SHEPHERD_REMOVE_SANDBOX))
                 c->remove = sandbox_name_of(p.sandbox);
         if (!error && (error = slot_find(s, r, dirs, dirs_size, &slot)))

@@ -3,7 +3,8 @@
  * With a control group that is the group. Without one it is the child's process group, and those that left
  * it: the kernel hands us their orphans, since we are the subreaper, and each still has the marker in the
  * environment it was started with. An orphan that has wiped its environment belongs to nobody we know; it is
- * ended when nothing of the agent's runs. A child whose main process has ended is ENDING until the last of
+ * ended when nothing of the agent's runs. A container's processes are found by the marker alone, wherever
+ * its engine has put them. A child whose main process has ended is ENDING until the last of
  * its tree is dead, looked at every few milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process
  * stuck in the kernel) is left to the next sweep. */
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 
 #define ENDING_MAX_MS 5000
 #define AGAIN_MS      2
+#define STOP_AGAIN_MS 250 /* a container that starts, or makes processes, while it is stopped */
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
@@ -75,6 +78,34 @@ void tree_kill_strays(const char *marker, size_t length)
                         return;
                 usleep(2000);
         }
+}
+
+static ino_t pid_namespace(const char *pid)
+{
+        char path[64];
+        struct stat st;
+        snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
+        return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* A container's processes are neither our children nor in the group of the engine that was started. Those of
+ * the engine itself are never stopped: it may hold a lock that every other of its commands waits for. */
+static unsigned signal_marked(const struct child *c, int sig)
+{
+        ino_t ours = pid_namespace("self");
+        DIR *dir = c->container && c->marker ? opendir("/proc") : NULL;
+        struct dirent *e;
+        unsigned n = 0;
+        while (dir && (e = readdir(dir))) {
+                long pid = strtol(e->d_name, NULL, 10);
+                if (pid > 1 && pid != getpid() && pid != c->tell.pid &&
+                    (sig == SIGKILL || pid_namespace(e->d_name) != ours) &&
+                    has_marker((pid_t)pid, c->marker, strlen(c->marker), true) && kill((pid_t)pid, sig) == 0)
+                        n++;
+        }
+        if (dir)
+                closedir(dir);
+        return n;
 }
 
 /* Our children that are no job's main process: orphans of jobs. Those of c are killed, or all when nothing
@@ -138,6 +169,8 @@ static bool kill_now(struct shepherd *s, struct child *c)
                 any = true;
         if (!sl && kill_orphans(s, c) > 0)
                 any = true;
+        if (signal_marked(c, SIGKILL) > 0)
+                any = true;
         return any;
 }
 
@@ -147,6 +180,11 @@ void tree_suspend(struct shepherd *s, struct child *c, bool on)
         if (c->state != CHILD_RUNNING || c->suspended == on)
                 return;
         c->suspended = on;
+        if (c->container) {
+                signal_marked(c, on ? SIGSTOP : SIGCONT);
+                c->again_at = boot_ms() + STOP_AGAIN_MS;
+                return;
+        }
         if (sl && sl->freeze >= 0) {
                 const char *word = sl->freeze_v2 ? (on ? "1" : "0") : on ? "FROZEN" : "THAWED";
                 if (pwrite(sl->freeze, word, strlen(word), 0) > 0)
@@ -233,6 +271,14 @@ int64_t tree_timers(struct shepherd *s, int64_t now)
                         if (c->state == CHILD_ENDING && c->again_at < first)
                                 first = c->again_at;
                         continue;
+                }
+                if (c->container && c->suspended) {
+                        if (now >= c->again_at) {
+                                signal_marked(c, SIGSTOP);
+                                c->again_at = now + STOP_AGAIN_MS;
+                        }
+                        if (c->again_at < first)
+                                first = c->again_at;
                 }
                 if (ended && !c->kill_at)
                         tree_kill(s, c, SHEPHERD_LEASE_ENDED, 0);
