@@ -46,6 +46,7 @@ enum hold_code {
         HOLD_OUTPUT = 12,
         HOLD_INPUT = 13,
         HOLD_MEMORY = 34,
+        HOLD_IMAGE = 35,
         HOLD_WALLTIME = 47
 };
 
@@ -99,6 +100,11 @@ struct attempt {
         unsigned waits;         /* fetches that it waits for */
         struct input_pin *pins; /* what it has of the cache, while it is staged */
         size_t pin_count, pin_cap;
+        bool imaging;                /* an image is being fetched */
+        unsigned imaged;             /* steps whose images were fetched although they were here */
+        struct ending *ending;       /* its container is over, and is being removed; or NULL */
+        bool over;                   /* that was done, for this step */
+        bool out_of_memory;          /* its engine says so */
         struct sends *sends;         /* outputs on their way to URLs, or NULL */
         struct staged_input *inputs; /* as they were when the job began */
         size_t input_count, input_cap;
@@ -170,6 +176,7 @@ struct agent {
         struct journal *journal;
         struct machine machine;
         struct devices *devices;                           /* of the machine */
+        struct engine *engines;                            /* containers.h */
         uint64_t machine_cpus_milli, machine_memory_bytes; /* for all process queues together */
         struct buf use_kept;                               /* as STATE/use has it */
         unsigned use_ticks;
@@ -190,7 +197,10 @@ void attempt_move(struct attempt *at, enum attempt_state to);
 void attempt_keep_room(struct attempt *at);
 void attempt_schedule(struct agent *a); /* starts what fits */
 void attempt_stage(struct attempt *at); /* once its credentials are here */
-void attempt_staged(struct attempt *at, int hold_code, const char *reason);    /* inputs are there, or not */
+/* Its images are here; or why not. */
+void attempt_imaged(struct attempt *at, const char *why);
+void attempt_step_over(struct attempt *at, enum run_why why);               /* the current step has ended */
+void attempt_staged(struct attempt *at, int hold_code, const char *reason); /* inputs are there, or not */
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 bool attempt_frees(struct agent *a,
                    const struct run_event *e); /* its last process has ended: its resources are free */
@@ -266,6 +276,7 @@ void offers_write_use(struct agent *a);
 void offers_tick(struct agent *a); /* every second */
 void offers_update(struct agent *a, bool force);
 void offers_job_took(const struct attempt *at, uint64_t micros);
+void offers_described(struct queue *q); /* what its ad says beyond numbers is another */
 void offers_assigned(struct queue *q, uint64_t jobs);
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
 bool offers_fits(const struct attempt *at);                            /* now */
@@ -335,6 +346,10 @@ void sends_forget(struct attempt *at);
 
 /* stores.c */
 void stores_open(struct agent *a);
+/* Something that others keep here, which counts like contents of the cache. An image has the name that a job
+ * has for it, or is a path. Nothing changes when it is known already; or, of stores_release, is not. */
+void stores_hold(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind);
+void stores_release(struct agent *a, struct str name);
 void stores_close(struct agent *a);
 void stores_message(struct agent *a, const Drover__Stores *m);
 void stores_greeted(struct agent *a); /* tells all that the server is to know */

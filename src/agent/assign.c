@@ -1,5 +1,6 @@
 /* What the server says about attempts: taken, refused, gone on with, ended. */
 #include "agent/agent.h"
+#include "agent/contain.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -123,13 +124,14 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
 {
         const struct agent *a = q->a;
         const Drover__Template *m = t->m;
+        const char *why;
         *ret_hold = true;
         if (m->n_steps == 0 || m->n_steps > STEPS_MAX)
                 return "the job has no step, or more than 64";
         for (size_t i = 0; i < m->n_steps; i++)
-                if (*m->steps[i]->container) {
+                if ((why = contain_refused(q, m->steps[i]))) {
                         *ret_hold = false;
-                        return "this agent runs no containers";
+                        return why;
                 }
         *ret_hold = false;
         if (t->not_mapped)

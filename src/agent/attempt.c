@@ -2,11 +2,14 @@
  * lists. */
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/contain.h"
+#include "agent/containers.h"
 #include "agent/credentials.h"
 #include "agent/movers.h"
 #include "base/clock.h"
@@ -131,6 +134,7 @@ void attempt_free(struct attempt *at)
         commit(at, false);
         stage_cancel(at);
         credentials_release(at);
+        contain_cancel(at);
         limits_release(at);
         free(at->devices);
         template_unref(at->t);
@@ -227,7 +231,7 @@ void attempt_stage(struct attempt *at)
 {
         struct err err = {""};
         int r = credentials_want(at, &err);
-        if (r == 0) {
+        if (r == 0 && containers_want(at)) {
                 stage_in(at);
         } else if (r < 0) {
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_CREDENTIAL, "%s", err.text);
@@ -239,6 +243,15 @@ static void begin(struct attempt *at)
 {
         attempt_move(at, ATTEMPT_STAGING);
         attempt_stage(at);
+}
+
+void attempt_imaged(struct attempt *at, const char *why)
+{
+        at->imaging = false;
+        if (why)
+                attempt_staged(at, HOLD_IMAGE, why);
+        else if (containers_want(at))
+                stage_in(at);
 }
 
 static void schedule_queue(struct queue *q)
@@ -266,6 +279,7 @@ void attempt_schedule(struct agent *a)
 static void submit_step(struct attempt *at)
 {
         struct err err = {""};
+        at->over = at->out_of_memory = false;
         if (expand_submit(at, &err) == 0) {
                 at->stepping = true;
                 return;
@@ -327,6 +341,7 @@ void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
 static void lost(struct attempt *at, const char *why)
 {
         at->stepping = false;
+        contain_lost(at);
         if (at->cgroup)
                 cgroup_kill(at->cgroup);
         if (!at->outcome_set)
@@ -337,8 +352,10 @@ static void lost(struct attempt *at, const char *why)
 }
 
 /* The step's task is over; what it gave is in results[step]. */
-static void step_over(struct attempt *at, enum run_why why)
+void attempt_step_over(struct attempt *at, enum run_why why)
 {
+        if (at->state != ATTEMPT_RUNNING || contain_ended(at, why))
+                return;
         const Drover__StepResult *r = &at->results[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;
@@ -378,6 +395,11 @@ static void record(struct attempt *at, const struct run_event *e)
         drover__step_result__init(r);
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
+        if (*at->t->m->steps[e->id.step]->container && !r->signaled && r->exit_code > 128 &&
+            r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
+                r->signaled = true;
+                r->exit_code -= 128;
+        }
         r->started_ms = e->started_ms;
         r->ended_ms = e->ended_ms;
         if (e->id.step + 1 > at->result_count)
@@ -439,7 +461,7 @@ static void not_known(struct attempt *at)
                 lost(at, local ? "the agent's shepherd died, and its processes with it"
                                : "the batch system no longer knows it");
         else if (at->state == ATTEMPT_RUNNING)
-                step_over(at, RUN_ITSELF);
+                attempt_step_over(at, RUN_ITSELF);
 }
 
 static void look_through(struct queue *q)
@@ -450,7 +472,7 @@ static void look_through(struct queue *q)
                         if (at->seen != q->backend->generation)
                                 not_known(at);
                         else if (at->adopted && !at->stepping && at->state == ATTEMPT_RUNNING)
-                                step_over(at, at->adopted_why);
+                                attempt_step_over(at, at->adopted_why);
                 }
 }
 
@@ -468,6 +490,7 @@ static void runner_is_ready(struct backend *b)
                 all = all && a->backends[i]->ready;
         if (!a->swept && all) { /* what no attempt claims */
                 a->swept = true;
+                containers_sweep(a);
                 if (a->cgroups)
                         cgroups_sweep(a->cgroups);
                 sandbox_sweep(a);
@@ -568,7 +591,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
         }
         if (e->known)
                 at->seen = b->generation;
-        if (at->state != ATTEMPT_RUNNING || e->id.step != at->step || !at->stepping)
+        if (at->state != ATTEMPT_RUNNING || e->id.step != at->step || !at->stepping || at->ending)
                 return;
         if (e->state == RUN_RUNNING) {
                 at->pid = e->native;
@@ -578,7 +601,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                         b->runner->kind->suspend(b->runner, e->id);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
-                step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
+                attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
         } else if (e->state == RUN_FAILED) {
                 start_failed(at, e);
         } else if (e->state == RUN_LOST) {

@@ -32,6 +32,7 @@ struct config_queue {
         char *modules_init, *conda_root;
         /* "name value" of the settings of a batch system, in a block of its name */
         struct config_list slurm, gridengine;
+        struct config_list container; /* the same, of run/container.h */
 };
 
 struct config {

@@ -42,6 +42,7 @@ static const struct setting table[] = {
          "of conda, with envs in it; that of conda in PATH"},
         {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
         {"gridengine", SETTING_WORDS, Q(gridengine), NULL, NULL},
+        {"container", SETTING_WORDS, Q(container), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};
 

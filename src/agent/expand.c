@@ -5,6 +5,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/contain.h"
 #include "agent/credentials.h"
 #include "base/args.h"
 #include "base/macro.h"
@@ -280,10 +281,12 @@ static int environment(const struct attempt *at, const Drover__Step *step, const
         env_set(env, "DROVER_SCRATCH", sandbox);
         env_set(env, "_CONDOR_SCRATCH_DIR", sandbox);
         env_set(env, "TMPDIR", sandbox);
-        env_set(env, "HOME", a->users_path ? at->t->user.home : a->home);
+        bool contained = *step->container;
+        env_set(env, "HOME", contained ? sandbox : a->users_path ? at->t->user.home : a->home);
         env_set(env, "USER", a->users_path ? at->t->user.name : a->user);
         env_set(env, "LOGNAME", a->users_path ? at->t->user.name : a->user);
-        env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+        if (!contained) /* an image has its own */
+                env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
         BUF_CLEANUP struct buf marker = {0};
         buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
         args_add(env, buf_view(&marker));
@@ -316,7 +319,8 @@ static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
 {
         unsigned n = 0;
         room[n++] = (struct run_rlimit){RLIMIT_CORE, 0, 0};
-        if (at->memory_bytes && !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
+        if (at->memory_bytes && !contain_any(at) &&
+            !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
                 /* a far fence: what is really used is sampled */
                 uint64_t bytes = at->memory_bytes * 2 + (256u << 20);
                 room[n++] = (struct run_rlimit){RLIMIT_DATA, bytes, bytes};
@@ -360,6 +364,7 @@ int expand_submit(struct attempt *at, struct err *err)
         const Drover__Step *step = m->steps[at->step];
         BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536};
         ARGS_CLEANUP struct args argv = {0}, env = {0};
+        CONTAINED_CLEANUP struct contained contained = {0};
         char name[64], sandbox[4352], out[32], error[32];
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
@@ -371,7 +376,7 @@ int expand_submit(struct attempt *at, struct err *err)
         if (r == 0 && activate_wanted(at))
                 r = activate_wrap(at, sandbox, &path, &argv, err);
         if (r == 0)
-                r = environment(at, step, sandbox, &env, err);
+                r = environment(at, step, contain_target(step, sandbox), &env, err);
         if (r == 0)
                 r = expand_input(at, step, &in, err);
         int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
@@ -418,6 +423,8 @@ int expand_submit(struct attempt *at, struct err *err)
                 spec.flags |= RUN_STDERR_IS_STDOUT;
         else if (err_index >= 0 && stream_goes_on(at, err_index, true))
                 spec.flags |= RUN_STDERR_APPEND;
+        if (*step->container && (r = contain_start(at, step, &spec, &contained, err)) < 0)
+                return r;
         runner_submit(at->q->backend->runner, &spec);
         return 0;
 }

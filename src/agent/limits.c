@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/contain.h"
 #include "base/fs.h"
 #include "base/log.h"
 
-#define DISK_EVERY 10 /* ticks */
-#define DISK_FILES 100000
+#define ENGINE_BYTES (64u << 20) /* what podman and its monitor take for themselves */
+#define DISK_EVERY   10          /* ticks */
+#define DISK_FILES   100000
 
 void limits_prepare(struct attempt *at)
 {
@@ -22,6 +24,10 @@ void limits_prepare(struct attempt *at)
         struct cgroup_limits l = {
                 .memory_bytes = at->memory_bytes, .cpus_milli = at->cpus_milli, .pids = a->config.pids_max};
         struct err err = {""};
+        if (contain_elsewhere(at)) /* only the engine's own command is in it */
+                l.memory_bytes = l.pids = 0;
+        else if (contain_any(at) && l.memory_bytes)
+                l.memory_bytes += ENGINE_BYTES;
         if (cgroup_get(a->cgroups, &l, &at->cgroup, &err) < 0)
                 log_warn("msg=\"no control group for a job\" error=%s", LOG_TEXT(str_of(err.text)));
 }
@@ -53,6 +59,8 @@ void limits_usage(struct attempt *at)
 bool limits_oom(struct attempt *at)
 {
         struct cgroup_usage u;
+        if (contain_elsewhere(at))
+                return at->out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
                 return false;
         cgroup_usage(at->cgroup, &u);
@@ -129,7 +137,7 @@ static bool belongs(const struct process *all, size_t n, const struct process *p
 
 static bool needs_sampling(const struct attempt *at)
 {
-        return at->pid > 0 && at->stepping && at->memory_bytes &&
+        return at->pid > 0 && at->stepping && at->memory_bytes && !contain_any(at) &&
                !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY));
 }
 

@@ -41,18 +41,31 @@ static bool usable(const char *root, const char *path, int mode)
         return access(buf_z(&b), mode) == 0;
 }
 
-static bool has_program(const char *path, const char *name)
+static bool find_program(const char *path, const char *name, struct buf *out)
 {
         struct str rest = str_of(path), dir;
         while (str_cut(&rest, ':', &dir)) {
-                BUF_CLEANUP struct buf b = {0};
                 if (dir.n == 0 || dir.p[0] != '/')
                         continue;
-                buf_printf(&b, STR_FMT "/%s", STR_ARG(dir), name);
-                if (access(buf_z(&b), X_OK) == 0)
+                buf_reset(out);
+                buf_printf(out, STR_FMT "/%s", STR_ARG(dir), name);
+                if (access(buf_z(out), X_OK) == 0)
                         return true;
         }
+        buf_reset(out);
         return false;
+}
+
+static bool has_program(const char *path, const char *name)
+{
+        BUF_CLEANUP struct buf b = {0};
+        return find_program(path, name, &b);
+}
+
+bool machine_find_program(const char *name, struct buf *out)
+{
+        const char *path = getenv("PATH");
+        return find_program(path ? path : "/usr/bin:/bin", name, out);
 }
 
 static bool has_any(const char *path, const char *const *names)

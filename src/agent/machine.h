@@ -17,6 +17,7 @@ void machine_init(struct machine *m);
 void machine_deinit(struct machine *m);
 void machine_measure(struct machine *m, int dir); /* not more often than every 15 s */
 
+bool machine_find_program(const char *name, struct buf *out); /* in PATH; out: the whole path, or nothing */
 /* What is told of a machine with these folders in PATH, appended as ClassAd attributes; `root` is put before
  * absolute paths ("": none). */
 void machine_capabilities(const char *path, const char *root, struct buf *out);

@@ -5,6 +5,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/containers.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -86,8 +87,10 @@ static void text(struct buf *out, struct str s)
         buf_char(out, '"');
 }
 
-static void extra_attributes(struct agent *a, const struct config_queue *c, struct buf *out)
+static void extra_attributes(const struct queue *q, struct buf *out)
 {
+        struct agent *a = q->a;
+        const struct config_queue *c = q->config;
         buf_printf(out, "Runner = \"%s\"; ", c->runner);
         if (c->type) {
                 buf_addz(out, "QueueType = ");
@@ -111,6 +114,7 @@ static void extra_attributes(struct agent *a, const struct config_queue *c, stru
                 buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
         buf_str(out, buf_view(&a->machine.attributes));
         activate_attributes(c, out);
+        engine_attributes(q->engine, out);
         if (c->attributes)
                 buf_addz(out, c->attributes);
 }
@@ -137,20 +141,31 @@ static const char batch_requirements[] =
         "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus) && "
         "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory)";
 
+static void describe(struct queue *q)
+{
+        struct offers *o = q->offers;
+        BUF_CLEANUP struct buf images = {0};
+        engine_requirement(q->engine, &images);
+        const char *const parts[] = {queue_is_local(q) ? NULL : batch_requirements, q->config->requirements,
+                                     images.n ? buf_z(&images) : NULL};
+        buf_reset(&o->extra);
+        buf_reset(&o->requirements);
+        extra_attributes(q, &o->extra);
+        for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+                if (parts[i])
+                        buf_printf(&o->requirements, "%s(%s)", o->requirements.n ? " && " : "", parts[i]);
+        o->place.requirements = o->requirements.n ? buf_z(&o->requirements) : NULL;
+        o->place.extra = buf_z(&o->extra);
+}
+
 void offers_open(struct agent *a, struct queue *q)
 {
         struct offers *o = q->offers = mem_new(struct offers);
         const struct config_queue *c = q->config;
         struct buf policy = {0};
-        bool local = queue_is_local(q);
         pull_policy_print(&c->pull_policy, &policy);
         o->policy = buf_take(&policy);
         o->limits = limits_text(a, q);
-        if (!local)
-                buf_addz(&o->requirements, batch_requirements);
-        if (c->requirements)
-                buf_printf(&o->requirements, "%s(%s)", local ? "" : " && ", c->requirements);
-        extra_attributes(a, c, &o->extra);
         o->place = (struct offer_place){
                 .name = a->config.name,
                 .machine = a->hostname,
@@ -160,14 +175,21 @@ void offers_open(struct agent *a, struct queue *q)
                 .opsys = a->machine.opsys,
                 .limits = o->limits,
                 .pull_policy = o->policy,
-                .requirements = o->requirements.n ? buf_z(&o->requirements) : NULL,
                 .rank = c->rank,
-                .extra = buf_z(&o->extra),
                 .walltime_max_ms = c->walltime_max_ms,
                 .cpus_milli = c->cpus_milli ? c->cpus_milli : a->machine.cpus_milli,
                 .memory_bytes = c->memory_bytes ? c->memory_bytes : a->machine.memory_bytes,
                 .disk_bytes = c->disk_bytes ? c->disk_bytes : a->machine.disk_free_bytes,
         };
+        describe(q);
+}
+
+void offers_described(struct queue *q)
+{
+        if (!q->offers)
+                return;
+        describe(q);
+        q->offers->sent = false;
 }
 
 void offers_tick(struct agent *a)

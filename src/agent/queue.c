@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
+#include "agent/containers.h"
 #include "agent/mapping.h"
 #include "base/log.h"
 
@@ -68,9 +69,8 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
         agent_turn_later(a);
 }
 
-/* What the queue says to its batch system: "name value" lines become pairs. The text of the names is part of
- * the same allocation. */
-static struct run_word *settings_of(const struct config_list *l)
+/* The text of the names is part of the same allocation. */
+struct run_word *queue_words(const struct config_list *l)
 {
         size_t bytes = l->n * sizeof(struct run_word);
         for (size_t i = 0; i < l->n; i++)
@@ -100,7 +100,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         rc.queue = c ? c->name : NULL;
         if (words) {
-                b->settings = settings_of(words);
+                b->settings = queue_words(words);
                 rc.settings = b->settings;
                 rc.setting_count = words->n;
         }
@@ -165,6 +165,8 @@ static int queue_open(struct agent *a, const struct config_queue *c, struct err 
         if (r == 0) {
                 struct queue *q = queue_add(a, c, b);
                 r = add_devices(q, err);
+                if (r == 0)
+                        r = containers_queue(q, err);
                 offers_open(a, q);
         }
         return r;
@@ -222,6 +224,7 @@ struct queue *queue_of_journal(struct agent *a, const char *name, const char *ru
                  LOG_TEXT(str_of(name)));
         q = queue_add(a, config_add_queue(&a->config, name), a->backends[0]);
         q->retired = true;
+        containers_queue(q, NULL);
         offers_open(a, q);
         return q;
 }
@@ -254,6 +257,7 @@ void queues_close(struct agent *a)
                 backend_free(a->backends[i]);
         free(a->queues);
         free(a->backends);
+        containers_close(a);
         devices_free(a->devices);
         a->queue_count = a->backend_count = 0;
 }

@@ -14,6 +14,7 @@
 
 struct agent;
 struct attempt;
+struct engine;
 
 struct name_list { /* attempts to be named in one message */
         struct attempt_name {
@@ -45,6 +46,7 @@ struct queue {
         struct agent *a;
         const struct config_queue *config;
         struct backend *backend;
+        struct engine *engine; /* of containers; NULL: none */
         bool retired;
         struct attempt *lists[ATTEMPT_STATES];
         struct attempt **waiting_last;
@@ -67,6 +69,8 @@ struct queue *queue_find(const struct agent *a, const char *name); /* NULL: ther
 /* The queue that the journal names: if it is not in the configuration any more, a retired one. NULL with err:
  * its jobs are in a batch system which only its settings name. */
 struct queue *queue_of_journal(struct agent *a, const char *name, const char *runner, struct err *err);
+/* Lines "name value" as pairs, in one allocation that is the caller's. */
+struct run_word *queue_words(const struct config_list *l);
 bool queue_is_local(const struct queue *q); /* its jobs are processes of this machine */
 size_t queues_count(const struct agent *a, enum attempt_state state);
 /* Of this machine, by all its process queues. */

@@ -174,15 +174,24 @@ static int read_owners(struct config_list *l, const struct setting *s, const str
         return r;
 }
 
+static int read_word(struct config_list *l, const struct setting *s, struct str name, const struct doc *d,
+                     struct err *err)
+{
+        struct buf b = {0};
+        if (d->kind != DOC_WORD)
+                return err_set(err, -EINVAL, "%s maps names to words, or to lists of them", s->name);
+        buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(d->text));
+        return list_add(l, s, buf_take(&b), err);
+}
+
 static int read_words(struct config_list *l, const struct setting *s, const struct doc *map, struct err *err)
 {
         int r = 0;
         for (const struct doc *d = map->first; d && r == 0; d = d->next) {
-                struct buf b = {0};
-                if (d->kind != DOC_WORD)
-                        return err_set(err, -EINVAL, "%s maps names to words", s->name);
-                buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(d->key), STR_ARG(d->text));
-                r = list_add(l, s, buf_take(&b), err);
+                if (d->kind != DOC_LIST)
+                        r = read_word(l, s, d->key, d, err);
+                for (const struct doc *i = d->kind == DOC_LIST ? d->first : NULL; i && r == 0; i = i->next)
+                        r = read_word(l, s, d->key, i, err);
         }
         return r;
 }

@@ -20,7 +20,7 @@ enum setting_kind {
         SETTING_TEXT,       /* char * */
         SETTING_LIST,       /* struct config_list, as in the following: of words */
         SETTING_OWNERS,     /* a map of owners to users, as lines of the shepherd's */
-        SETTING_WORDS,      /* a map of names to words: "name word" */
+        SETTING_WORDS,      /* a map of names to words, or lists of them: lines "name word" */
         SETTING_GPUS,       /* into a SETTING_RESOURCES: "2", "found", or ids */
         SETTING_RESOURCES,  /* a map of names to numbers or ids: "NAME 2", "NAME: id id" */
         SETTING_ATTRIBUTES, /* char *: "a = 1; b = 2; "; in a file also a map of names to expressions */

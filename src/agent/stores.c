@@ -12,6 +12,7 @@
 #include "agent/movers.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/image.h"
 #include "base/log.h"
 #include "base/quantity.h"
 
@@ -36,6 +37,7 @@ struct held { /* what others keep here */
         uint64_t id;
         char *name;
         Drover__CachedKind kind;
+        bool here;
 };
 struct stores {
         struct held *held;
@@ -67,19 +69,45 @@ static struct store *store_new(struct agent *a, const char *name)
         return s;
 }
 
-/* An image has the name that a registry has for it, as in a job's container_image; or it is a path. */
-static void add_held(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind)
+/* 0: it has no number. */
+static uint64_t held_id(struct str name)
+{
+        BUF_CLEANUP struct buf url = {0}, canonical = {0};
+        image_url(name, &url);
+        return file_url(buf_view(&url), NULL, 0, &canonical, NULL) ? file_id(buf_view(&canonical)) : 0;
+}
+
+static struct held *find_held(struct stores *all, uint64_t id)
+{
+        for (size_t i = 0; i < all->held_count; i++)
+                if (all->held[i].id == id)
+                        return &all->held[i];
+        return NULL;
+}
+
+void stores_hold(struct agent *a, struct str name, uint64_t size, Drover__CachedKind kind)
 {
         struct stores *all = a->stores;
-        BUF_CLEANUP struct buf url = {0}, canonical = {0};
-        if (str_search(name, STR("://")) < 0 && !str_starts(name, STR("/")))
-                buf_addz(&url, "docker://");
-        buf_str(&url, name);
-        if (!file_url(buf_view(&url), NULL, 0, &canonical, NULL))
+        uint64_t id = held_id(name);
+        struct held *h = find_held(all, id);
+        if (!id || (h && h->here))
                 return;
-        MEM_GROW(all->held, all->held_cap, all->held_count + 1);
-        all->held[all->held_count++] = (struct held){file_id(buf_view(&canonical)), str_dupz(name), kind};
-        cache_other(a->cache, file_id(buf_view(&canonical)), size);
+        if (!h) {
+                MEM_GROW(all->held, all->held_cap, all->held_count + 1);
+                h = &all->held[all->held_count++];
+                *h = (struct held){.id = id, .name = str_dupz(name), .kind = kind};
+        }
+        h->here = true;
+        cache_other(a->cache, id, size);
+}
+
+void stores_release(struct agent *a, struct str name)
+{
+        struct held *h = find_held(a->stores, held_id(name));
+        if (!h || !h->here)
+                return;
+        h->here = false;
+        cache_other(a->cache, h->id, UINT64_MAX);
 }
 
 static void add_images(struct agent *a)
@@ -89,7 +117,7 @@ static void add_images(struct agent *a)
                 uint64_t bytes = 0;
                 str_cut(&size, ' ', &name);
                 quantity_size(size, &bytes); /* config_finish has looked at it */
-                add_held(a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
+                stores_hold(a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
         }
 }
 

@@ -18,7 +18,8 @@
         X(JobLeaseDuration) X(SuccessExitCode) X(JobSuccessExitCode) X(JobMaxRetries) X(MaxRetries)         \
         X(JobMaterializeLimit) X(AllowedJobDuration) X(PeriodicVacate) X(DeferralTime) X(DeferralWindow)                           \
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
-        X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(Modules) X(CondaEnv) X(DataLabels)\
+        X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
+        X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(DataLabels)\
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \

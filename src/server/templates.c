@@ -190,6 +190,10 @@ static void set_step(struct maker *k, Drover__Template *t)
         step->stdout_file = text(k, k->attr.Out);
         step->stderr_file = text(k, k->attr.Err);
         step->container = container(k);
+        step->container_network = text(k, k->attr.DockerNetworkType);
+        step->container_target_dir = text(k, k->attr.ContainerTargetDir);
+        step->container_pull_always = text_of(k, k->attr.DockerPullPolicy, &v) && str_ieqz(v, "always");
+        step->container_override_entrypoint = flag(k, k->attr.DockerOverrideEntrypoint, false);
         step->transfer_executable = flag(k, k->attr.TransferExecutable, true);
         t->steps = message_alloc(k->m, sizeof(*t->steps));
         t->steps[t->n_steps++] = step;

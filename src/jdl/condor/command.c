@@ -63,6 +63,9 @@ static int executable(struct reader *r, bool *ret_shell)
                 return reader_fail(r, (struct place){r->files[0], r->part->line},
                                    "there is no 'executable = …' before this queue statement, so there is "
                                    "nothing to run");
+        if (rt == 0 && (r->universe == UNIVERSE_CONTAINER || r->universe == UNIVERSE_DOCKER) &&
+            str_starts(entry_unquoted(&e), STR("/")))
+                transferred = false; /* the image's own */
         if (transferred)
                 rc = path_from_cwd(r, &e, entry_unquoted(&e), &path);
         else

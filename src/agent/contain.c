@@ -1,0 +1,364 @@
+#include "agent/contain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/containers.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/command.h"
+#include "run/shepherd_protocol.h"
+
+#define TAIL_MAX 8192
+
+struct ending { /* of a container: what is asked before its step is over */
+        struct attempt *at;
+        enum run_why why;
+        struct command *command;
+        bool removing;
+};
+
+bool contain_any(const struct attempt *at)
+{
+        for (size_t i = 0; i < at->t->m->n_steps; i++)
+                if (*at->t->m->steps[i]->container)
+                        return true;
+        return false;
+}
+
+bool contain_elsewhere(const struct attempt *at)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        return h && !h->in_place && contain_any(at);
+}
+
+int contain_image(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err)
+{
+        BUF_CLEANUP struct buf text = {.max = 65536};
+        const struct container_host *h = engine_host(at->q->engine);
+        int r = expand_text(at, step->container, &text, err);
+        if (r == 0 && !h)
+                r = err_set(err, -EINVAL, "no container engine works here");
+        if (r == 0)
+                r = container_image(h->engine, str_trim(buf_view(&text)), out, err);
+        if (r == 0 && !container_image_allowed(engine_settings(at->q->engine), buf_view(out)))
+                r = err_set(err, -EINVAL, "this queue does not run the image %s", buf_z(out));
+        return r;
+}
+
+const char *contain_refused(const struct queue *q, const Drover__Step *step)
+{
+        static struct err err;
+        const struct container_host *h = engine_host(q->engine);
+        BUF_CLEANUP struct buf image = {0};
+        if (!*step->container)
+                return NULL;
+        if (!h)
+                return "this queue runs no containers";
+        if (!strchr(step->container, '$') &&
+            container_image(h->engine, str_trim(str_of(step->container)), &image, &err) < 0)
+                return err.text;
+        if (image.n && !container_image_allowed(engine_settings(q->engine), buf_view(&image)))
+                return "this queue does not run the job's image";
+        if (strchr(step->container_network, '$'))
+                return NULL;
+        return container_network_refused(engine_settings(q->engine), step->container_network);
+}
+
+/* ---- starting */
+
+void contained_deinit(struct contained *c)
+{
+        args_deinit(&c->argv);
+        args_deinit(&c->envp);
+        args_deinit(&c->after);
+        args_deinit(&c->words);
+        buf_deinit(&c->program);
+        buf_deinit(&c->cwd);
+        buf_deinit(&c->streams);
+        buf_deinit(&c->env_file);
+        buf_deinit(&c->folder);
+}
+
+const char *contain_target(const Drover__Step *step, const char *sandbox)
+{
+        return *step->container && step->container_target_dir[0] == '/' ? step->container_target_dir
+                                                                        : sandbox;
+}
+
+static struct run_id step_id(const struct attempt *at)
+{
+        return (struct run_id){at->request, at->member, at->fence, at->step, 0};
+}
+
+/* The folder that the engine is started in, and the file of variables in it. */
+static int make_folder(const struct attempt *at, const struct run_spec *spec, struct contained *c,
+                       const struct buf *file, struct err *err)
+{
+        char name[64], path[128];
+        sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
+        int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
+        buf_printf(&c->folder, "%s/" CONTAINER_FOLDER ".%u", spec->sandbox, at->step);
+        buf_printf(&c->env_file, "%s/env", buf_z(&c->folder));
+        buf_printf(&c->streams, CONTAINER_FOLDER ".%u/stderr", at->step);
+        if (r == 0 && file->n) {
+                snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/env", name, at->step);
+                r = fs_write(at->a->jobs, path, buf_view(file), 0600, false, NULL);
+        }
+        return r < 0 ? err_set(err, r, "cannot use %s: %s", buf_z(&c->folder), strerror(-r)) : 0;
+}
+
+/* Here the engine has our environment: its settings are the admin's. On a node it has the script's. */
+static void engine_environment(const struct attempt *at, const struct run_spec *spec, struct contained *c,
+                               const struct args *more)
+{
+        char *const *e;
+        size_t n = strlen(SHEPHERD_MARKER);
+        for (e = environ; queue_is_local(at->q) && *e; e++)
+                args_add(&c->envp, str_of(*e));
+        if (!queue_is_local(at->q)) {
+                BUF_CLEANUP struct buf home = {0};
+                buf_printf(&home, "HOME=%s", at->a->home);
+                args_add(&c->envp, buf_view(&home));
+                args_add(&c->envp, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
+        }
+        for (e = spec->envp; *e; e++)
+                if (!strncmp(*e, SHEPHERD_MARKER, n))
+                        args_add(&c->envp, str_of(*e));
+        for (size_t i = 0; i < more->n; i++)
+                args_add(&c->envp, str_of(more->v[i]));
+}
+
+static void on_gpus(void *arg, struct str name, struct str ids)
+{
+        if (str_ieqz(name, "GPUs"))
+                buf_str(arg, ids);
+}
+
+/* Ours; podman lowers its own to `most` first. */
+static uint64_t hard_limit(int resource, uint64_t most)
+{
+        struct rlimit l;
+        return getrlimit((__rlimit_resource_t)resource, &l) < 0 || l.rlim_max > most ? most : l.rlim_max;
+}
+
+int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec, struct contained *c,
+                  struct err *err)
+{
+        struct engine *e = at->q->engine;
+        const struct container_settings *s = engine_settings(e);
+        const struct container_host *h = engine_host(e);
+        BUF_CLEANUP struct buf image = {0}, network = {0}, gpus = {0}, file = {0};
+        ARGS_CLEANUP struct args engine_env = {0};
+        char name[96];
+        size_t n = strlen(spec->sandbox);
+        const char *target = contain_target(step, spec->sandbox), *refused;
+        int r = contain_image(at, step, &image, err);
+        if (r == 0)
+                r = expand_text(at, step->container_network, &network, err);
+        if (r < 0)
+                return r;
+        refused = container_network_refused(s, buf_z(&network));
+        if (refused)
+                return err_set(err, -EINVAL, "%s: %s", refused, buf_z(&network));
+        container_environment(s, h->engine, spec->envp, &file, &c->words, &engine_env);
+        r = make_folder(at, spec, c, &file, err);
+        if (r < 0)
+                return r;
+        bool inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
+        buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
+        container_name(at->a->instance, step_id(at), name);
+        if (at->devices)
+                devices_each(str_of(at->devices), on_gpus, &gpus);
+        const struct container_job job = {
+                .name = name,
+                .instance = at->a->instance,
+                .image = buf_z(&image),
+                .network = buf_z(&network),
+                .sandbox = spec->sandbox,
+                .target = target,
+                .cwd = spec->cwd,
+                .program = buf_z(&c->program),
+                .mount_program =
+                        step->transfer_executable && !inside && spec->path[0] == '/' ? spec->path : NULL,
+                .override_entrypoint = step->container_override_entrypoint,
+                .argv = spec->argv,
+                .env = &c->words,
+                .env_file = file.n ? buf_z(&c->env_file) : NULL,
+                .uid = geteuid(),
+                .gid = getegid(),
+                .memory_bytes = spec->memory_bytes,
+                .cpus_milli = spec->cpus_milli,
+                .pids = at->a->config.pids_max,
+                .files = hard_limit(RLIMIT_NOFILE, 1048576),
+                .processes = hard_limit(RLIMIT_NPROC, 32768),
+                .gpus = gpus.n ? buf_z(&gpus) : NULL,
+                .self_removing = !queue_is_local(at->q),
+        };
+        r = container_start(s, h, &job, &c->argv, err);
+        if (r < 0)
+                return r;
+        engine_environment(at, spec, c, &engine_env);
+        if (!queue_is_local(at->q))
+                container_remove(s, h->engine, name, &c->after);
+        buf_reset(&c->program);
+        if (strchr(c->argv.v[0], '/') || !queue_is_local(at->q) ||
+            !machine_find_program(c->argv.v[0], &c->program))
+                buf_addz(&c->program, c->argv.v[0]);
+        spec->path = buf_z(&c->program);
+        spec->argv = c->argv.v;
+        spec->envp = c->envp.v;
+        spec->after = c->after.n ? c->after.v : NULL;
+        spec->cwd = buf_z(&c->folder);
+        if (!spec->stderr_path)
+                spec->stderr_path = buf_z(&c->streams);
+        spec->flags |= RUN_CONTAINER;
+        return 0;
+}
+
+/* ---- the end */
+
+static void read_tail(const struct attempt *at, struct buf *out)
+{
+        const Drover__Step *step = at->t->m->steps[at->step];
+        char name[64], path[128], room[TAIL_MAX];
+        int index = expand_stream(at, step->stderr_file, NULL, NULL);
+        sandbox_name(at, name);
+        if (index >= 0)
+                snprintf(path, sizeof(path), "%s/.drover_out.%d", name, index);
+        else
+                snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/stderr", name, at->step);
+        int fd = fs_open_beneath(at->a->jobs, path, O_RDONLY | O_CLOEXEC, 0);
+        off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+        ssize_t n = end < 0 ? -1 : pread(fd, room, sizeof(room), end > TAIL_MAX ? end - TAIL_MAX : 0);
+        if (fd >= 0)
+                close(fd);
+        if (n > 0)
+                buf_add(out, room, (size_t)n);
+}
+
+/* conmon leaves a file of this name where it was started, when the kernel has told it so. */
+static bool told_memory(const struct attempt *at)
+{
+        char name[64], path[128];
+        sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/oom", name, at->step);
+        return faccessat(at->a->jobs, path, F_OK, 0) == 0;
+}
+
+/* True: it was the engine that failed, and the attempt is finished. */
+static bool failed(struct attempt *at)
+{
+        const Drover__StepResult *r = &at->results[at->step];
+        const Drover__Step *step = at->t->m->steps[at->step];
+        const struct container_host *h = engine_host(at->q->engine);
+        BUF_CLEANUP struct buf tail = {0}, path = {0};
+        struct str words;
+        if (!h || r->signaled || r->exit_code == 0 || at->outcome_set)
+                return false;
+        read_tail(at, &tail);
+        enum container_end end = container_ended(h->engine, r->exit_code, buf_view(&tail), &words);
+        if (end == CONTAINER_PROGRAM_ENDED)
+                return false;
+        if (end == CONTAINER_NO_PROGRAM) {
+                expand_program(at, step, &path);
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "cannot run %s in the image %s: " STR_FMT, buf_z(&path), step->container,
+                                    STR_ARG(words));
+        } else if (end == CONTAINER_NO_IMAGE && queue_is_local(at->q)) {
+                containers_image_gone(at->q->engine);
+                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the image %s has gone from here",
+                                    step->container);
+        } else {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_IMAGE,
+                                    "%s could not start the container: " STR_FMT,
+                                    container_engine_name(h->engine), STR_ARG(words));
+        }
+        at->stepping = false;
+        attempt_finish(at);
+        return true;
+}
+
+static void on_removed(void *arg)
+{
+        struct ending *x = arg;
+        struct attempt *at = x->at;
+        enum run_why why = x->why;
+        at->ending = NULL;
+        at->over = true;
+        free(x);
+        attempt_step_over(at, why);
+        agent_turn_later(at->a);
+}
+
+static void remove_now(struct ending *x)
+{
+        char name[96];
+        container_name(x->at->a->instance, step_id(x->at), name);
+        x->removing = true;
+        containers_remove(x->at->q->engine, name, on_removed, x);
+}
+
+static void on_inspected(void *arg, int status, struct str out, struct str errors)
+{
+        struct ending *x = arg;
+        (void)errors;
+        x->command = NULL;
+        if (status == 0 && str_eqz(str_trim(out), "true"))
+                x->at->out_of_memory = true;
+        remove_now(x);
+}
+
+bool contain_ended(struct attempt *at, enum run_why why)
+{
+        const Drover__StepResult *r = &at->results[at->step];
+        const struct container_host *h = engine_host(at->q->engine);
+        ARGS_CLEANUP struct args words = {0};
+        char name[96];
+        if (!*at->t->m->steps[at->step]->container || !h)
+                return false;
+        if (at->over || !queue_is_local(at->q) || h->engine == CONTAINER_APPTAINER)
+                return why == RUN_ITSELF && failed(at);
+        struct ending *x = mem_new(struct ending);
+        *x = (struct ending){.at = at, .why = why};
+        at->ending = x;
+        at->stepping = true; /* not over yet */
+        at->out_of_memory = told_memory(at);
+        if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && !at->killing) {
+                container_name(at->a->instance, step_id(at), name);
+                container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
+                x->command = containers_ask(at->q->engine, &words, on_inspected, x);
+        } else {
+                remove_now(x);
+        }
+        return true;
+}
+
+void contain_lost(struct attempt *at)
+{
+        const struct container_host *h = engine_host(at->q->engine);
+        char name[96];
+        if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
+            !*at->t->m->steps[at->step]->container || at->ending)
+                return;
+        container_name(at->a->instance, step_id(at), name);
+        containers_remove(at->q->engine, name, NULL, NULL);
+}
+
+void contain_cancel(struct attempt *at)
+{
+        struct ending *x = at->ending;
+        if (!x)
+                return;
+        if (x->removing)
+                containers_remove_forget(at->q->engine, x);
+        command_cancel(x->command);
+        free(x);
+        at->ending = NULL;
+}

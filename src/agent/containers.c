@@ -1,0 +1,498 @@
+#include "agent/containers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/contain.h"
+#include "base/log.h"
+#include "run/command.h"
+
+#define ASK_MS     60000
+#define AGAIN_MS   60000 /* an engine that is named and does not answer is asked again */
+#define FIRST_MS   1000  /* after the start: one that nobody named */
+#define IMAGES_MAX 4096u
+
+struct pull { /* one image on its way */
+        struct pull *next;
+        struct engine *e;
+        char *image;
+        bool pulling;
+        struct command *command;
+        struct name_list waiting;
+};
+
+struct removal {
+        struct removal *next;
+        struct engine *e;
+        struct command *command;
+        char *name;
+        void (*done)(void *arg);
+        void *arg;
+};
+
+struct engine {
+        struct engine *next;
+        struct agent *a;
+        const struct config_list *lines; /* of the file */
+        struct container_settings settings;
+        struct container_host host;
+        enum container_engine trying; /* which is asked */
+        bool works;                   /* and what it has is known */
+        bool remote;                  /* on a batch system's nodes */
+        bool swept, relist;
+        struct timer *timer;
+        struct command *command; /* probe, images or list */
+        struct args images;      /* that it has */
+        struct pull *pulls;
+        struct removal *removals;
+};
+
+static const enum container_engine order[] = {CONTAINER_PODMAN, CONTAINER_APPTAINER, CONTAINER_DOCKER};
+
+struct command *containers_ask(struct engine *e, const struct args *words, command_done_fn *done, void *arg)
+{
+        return command_run(e->a->loop, words, NULL, STR_NONE, ASK_MS, done, arg);
+}
+
+const struct container_host *engine_host(const struct engine *e)
+{
+        return e && e->works ? &e->host : NULL;
+}
+
+const struct container_settings *engine_settings(const struct engine *e)
+{
+        return &e->settings;
+}
+
+/* ---- what it says of itself */
+
+void engine_attributes(const struct engine *e, struct buf *out)
+{
+        bool apptainer = e && e->host.engine == CONTAINER_APPTAINER;
+        if (!e || !e->works)
+                return;
+        buf_printf(out,
+                   "HasContainer = true; HasDocker = true; HasDockerURL = true; HasSingularity = %s; "
+                   "HasSIF = %s; HasSandboxImage = %s; ContainerEngine = \"%s\"; ",
+                   apptainer ? "true" : "false", apptainer ? "true" : "false", apptainer ? "true" : "false",
+                   container_engine_name(e->host.engine));
+        if (*e->host.version)
+                buf_printf(out, "ContainerEngineVersion = \"%s\"; ", e->host.version);
+}
+
+void engine_requirement(const struct engine *e, struct buf *out)
+{
+        if (e && e->works)
+                container_requirement(&e->settings, e->remote ? NULL : &e->images, out);
+}
+
+static void changed(struct engine *e)
+{
+        for (size_t i = 0; i < e->a->queue_count; i++)
+                if (e->a->queues[i]->engine == e)
+                        offers_described(e->a->queues[i]);
+        agent_turn_later(e->a);
+}
+
+/* ---- images */
+
+static bool has(const struct args *list, const char *word)
+{
+        for (size_t i = 0; i < list->n; i++)
+                if (!strcmp(list->v[i], word))
+                        return true;
+        return false;
+}
+
+static void on_image(void *arg, struct str name, uint64_t bytes)
+{
+        struct engine *e = arg;
+        MEM_CLEANUP char *z = str_dupz(name);
+        if (e->images.n >= IMAGES_MAX || has(&e->images, z))
+                return;
+        args_add(&e->images, name);
+        stores_hold(e->a, name, bytes, DROVER__CACHED_KIND__CACHED_IMAGE);
+}
+
+static void list_images(struct engine *e);
+
+static void on_images(void *arg, int status, struct str out, struct str errors)
+{
+        struct engine *e = arg;
+        struct args before = e->images;
+        e->command = NULL;
+        if (status != 0) {
+                log_warn("msg=\"cannot list the images\" engine=%s error=%s",
+                         container_engine_name(e->host.engine), LOG_TEXT(container_words(errors)));
+        } else {
+                e->images = (struct args){0};
+                container_each_image(e->host.engine, out, on_image, e);
+                for (size_t i = 0; i < before.n; i++)
+                        if (!has(&e->images, before.v[i]))
+                                stores_release(e->a, str_of(before.v[i]));
+                args_deinit(&before);
+        }
+        if (!e->works)
+                log_info("msg=\"containers run here\" engine=%s version=%s images=%zu",
+                         container_engine_name(e->host.engine), e->host.version, e->images.n);
+        e->works = true;
+        changed(e);
+        containers_sweep(e->a);
+        if (e->relist && !e->command)
+                list_images(e);
+}
+
+static void list_images(struct engine *e)
+{
+        ARGS_CLEANUP struct args words = {0};
+        e->relist = e->command != NULL; /* one question at a time */
+        container_images(&e->settings, e->host.engine, &words);
+        if (words.n && !e->relist)
+                e->command = containers_ask(e, &words, on_images, e);
+}
+
+void containers_image_gone(struct engine *e)
+{
+        list_images(e);
+}
+
+/* ---- does it work? */
+
+static void try_next(struct engine *e);
+
+static void on_probe(void *arg, int status, struct str out, struct str errors)
+{
+        struct engine *e = arg;
+        e->command = NULL;
+        if (status != 0 || !container_probed(e->trying, out, &e->host)) {
+                log_info("msg=\"a container engine does not work\" engine=%s error=%s",
+                         container_engine_name(e->trying), LOG_TEXT(container_words(errors)));
+                try_next(e);
+                return;
+        }
+        ARGS_CLEANUP struct args words = {0};
+        container_images(&e->settings, e->host.engine, &words);
+        if (words.n) {
+                list_images(e);
+                return;
+        }
+        e->works = true; /* it keeps no list */
+        changed(e);
+}
+
+static void probe(struct engine *e)
+{
+        ARGS_CLEANUP struct args words = {0};
+        container_probe(&e->settings, e->trying, &words);
+        e->command = containers_ask(e, &words, on_probe, e);
+}
+
+/* Of an engine that was named there is no other; a daemon may come up later. */
+static void try_next(struct engine *e)
+{
+        size_t i = 0;
+        if (!e->settings.automatic) {
+                timer_start(e->timer, AGAIN_MS);
+                return;
+        }
+        while (i < 3 && e->trying != CONTAINER_NONE && order[i] != e->trying)
+                i++;
+        BUF_CLEANUP struct buf path = {0};
+        for (i = e->trying == CONTAINER_NONE ? 0 : i + 1; i < 3; i++)
+                if (machine_find_program(container_engine_name(order[i]), &path)) {
+                        e->trying = order[i];
+                        probe(e);
+                        return;
+                }
+}
+
+static void on_timer(void *arg)
+{
+        struct engine *e = arg;
+        if (e->settings.automatic)
+                try_next(e);
+        else
+                probe(e);
+}
+
+/* ---- queues */
+
+static bool same_lines(const struct config_list *a, const struct config_list *b)
+{
+        bool same = a->n == b->n;
+        for (size_t i = 0; same && i < a->n; i++)
+                same = !strcmp(a->v[i], b->v[i]);
+        return same;
+}
+
+static void engine_free(struct engine *e)
+{
+        container_settings_deinit(&e->settings);
+        timer_free(e->timer);
+        args_deinit(&e->images);
+        free(e);
+}
+
+int containers_queue(struct queue *q, struct err *err)
+{
+        struct agent *a = q->a;
+        const struct config_list *lines = &q->config->container;
+        bool remote = !queue_is_local(q);
+        for (struct engine *e = a->engines; e; e = e->next)
+                if (e->remote == remote && same_lines(e->lines, lines)) {
+                        q->engine = e;
+                        return 0;
+                }
+        struct engine *e = mem_new(struct engine);
+        MEM_CLEANUP struct run_word *words = queue_words(lines);
+        int r = container_settings_read(&e->settings, words, lines->n, err);
+        if (r == 0 && a->users_path && !e->settings.automatic && e->settings.engine != CONTAINER_NONE)
+                r = err_set(err, -EINVAL,
+                            "container: an agent with `users` runs none; run an agent for each user");
+        bool none = (e->settings.automatic && (remote || a->users_path)) ||
+                    (!e->settings.automatic && e->settings.engine == CONTAINER_NONE);
+        if (r < 0 || none) {
+                engine_free(e);
+                return r;
+        }
+        e->a = a;
+        e->lines = lines;
+        e->remote = remote;
+        e->trying = e->settings.engine;
+        e->host = (struct container_host){
+                .engine = e->settings.engine, .in_place = true, .rootless = geteuid() != 0};
+        e->works = remote;
+        e->timer = timer_new(a->loop, on_timer, e);
+        if (!remote)
+                timer_start(e->timer, e->settings.automatic && lines->n == 0 ? FIRST_MS : 0);
+        e->next = a->engines;
+        a->engines = q->engine = e;
+        return 0;
+}
+
+static void pull_free(struct pull *p)
+{
+        command_cancel(p->command);
+        free(p->waiting.v);
+        free(p->image);
+        free(p);
+}
+
+void containers_close(struct agent *a)
+{
+        struct engine *e, *next;
+        for (e = a->engines; e; e = next) {
+                next = e->next;
+                command_cancel(e->command);
+                for (struct pull *p = e->pulls, *after; p; p = after) {
+                        after = p->next;
+                        pull_free(p);
+                }
+                for (struct removal *r = e->removals, *after; r; r = after) {
+                        after = r->next;
+                        command_cancel(r->command);
+                        free(r->name);
+                        free(r);
+                }
+                engine_free(e);
+        }
+        a->engines = NULL;
+}
+
+/* ---- containers that are over */
+
+static void on_removed(void *arg, int status, struct str out, struct str errors)
+{
+        struct removal *r = arg;
+        (void)out;
+        if (status != 0 && str_search(errors, STR("No such container")) < 0)
+                log_warn("msg=\"cannot remove a container\" container=%s error=%s", r->name,
+                         LOG_TEXT(container_words(errors)));
+        for (struct removal **at = &r->e->removals; *at; at = &(*at)->next)
+                if (*at == r) {
+                        *at = r->next;
+                        break;
+                }
+        if (r->done)
+                r->done(r->arg);
+        free(r->name);
+        free(r);
+}
+
+void containers_remove(struct engine *e, const char *name, void (*done)(void *arg), void *arg)
+{
+        ARGS_CLEANUP struct args words = {0};
+        struct removal *r = mem_new(struct removal);
+        container_remove(&e->settings, e->host.engine, name, &words);
+        r->e = e;
+        r->name = mem_dupz(name);
+        r->done = done;
+        r->arg = arg;
+        r->next = e->removals;
+        e->removals = r;
+        r->command = containers_ask(e, &words, on_removed, r);
+}
+
+void containers_remove_forget(struct engine *e, const void *arg)
+{
+        for (struct removal *r = e->removals; r; r = r->next)
+                if (r->arg == arg)
+                        r->done = NULL;
+}
+
+static void on_left(void *arg, int status, struct str out, struct str errors)
+{
+        struct engine *e = arg;
+        struct str line;
+        e->command = NULL;
+        if (e->relist)
+                list_images(e);
+        if (status != 0)
+                log_warn("msg=\"cannot list the containers\" error=%s", LOG_TEXT(container_words(errors)));
+        while (status == 0 && out.n && str_cut(&out, '\n', &line)) {
+                struct run_id id;
+                const struct attempt *at;
+                MEM_CLEANUP char *name = str_dupz(line);
+                if (!container_name_read(line, &id))
+                        continue;
+                at = agent_find(e->a, id.request, id.member, id.fence);
+                if (at && at->state != ATTEMPT_DONE)
+                        continue; /* its attempt sees to it */
+                log_info("msg=\"a container of an earlier life is removed\" container=%s", name);
+                containers_remove(e, name, NULL, NULL);
+        }
+}
+
+void containers_sweep(struct agent *a)
+{
+        for (struct engine *e = a->engines; e; e = e->next) {
+                ARGS_CLEANUP struct args words = {0};
+                if (e->swept || !a->swept || !e->works || e->remote || e->command)
+                        continue;
+                e->swept = true;
+                container_list(&e->settings, e->host.engine, a->instance, &words);
+                if (words.n)
+                        e->command = containers_ask(e, &words, on_left, e);
+        }
+}
+
+/* ---- pulling */
+
+static void pull_end(struct pull *p, const char *why)
+{
+        struct engine *e = p->e;
+        for (struct pull **at = &e->pulls; *at; at = &(*at)->next)
+                if (*at == p) {
+                        *at = p->next;
+                        break;
+                }
+        if (!why && !has(&e->images, p->image))
+                args_add(&e->images, str_of(p->image)); /* until the list says it, with its size */
+        for (size_t i = 0; i < p->waiting.n; i++) {
+                const struct attempt_name *n = &p->waiting.v[i];
+                struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
+                if (at && at->state == ATTEMPT_STAGING && at->imaging)
+                        attempt_imaged(at, why);
+        }
+        pull_free(p);
+        if (!why)
+                list_images(e);
+        agent_turn_later(e->a);
+}
+
+static void on_pulled(void *arg, int status, struct str out, struct str errors)
+{
+        struct pull *p = arg;
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        p->command = NULL;
+        if (status != 0) {
+                buf_printf(&why, "%s cannot fetch the image %s: " STR_FMT,
+                           container_engine_name(p->e->host.engine), p->image,
+                           STR_ARG(container_words(errors)));
+                log_info("msg=\"cannot pull\" image=%s error=%s", p->image,
+                         LOG_TEXT(container_words(errors)));
+        }
+        pull_end(p, status ? buf_z(&why) : NULL);
+}
+
+static void pull_start(struct pull *p)
+{
+        ARGS_CLEANUP struct args words = {0};
+        struct engine *e = p->e;
+        p->pulling = true;
+        container_pull(&e->settings, e->host.engine, p->image, &words);
+        log_info("msg=\"pulling an image\" image=%s", p->image);
+        p->command = command_run(e->a->loop, &words, NULL, STR_NONE, (int64_t)e->a->config.transfer_limit_ms,
+                                 on_pulled, p);
+}
+
+/* It may have come here by another way since the list was made. */
+static void on_exists(void *arg, int status, struct str out, struct str errors)
+{
+        struct pull *p = arg;
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        (void)errors;
+        p->command = NULL;
+        if (status == 0) {
+                pull_end(p, NULL);
+        } else if (p->e->settings.pull == CONTAINER_NEVER) {
+                buf_printf(&why, "the image %s is not here, and this queue fetches none", p->image);
+                pull_end(p, buf_z(&why));
+        } else {
+                pull_start(p);
+        }
+}
+
+static struct pull *pull_of(struct engine *e, const char *image, bool always)
+{
+        ARGS_CLEANUP struct args words = {0};
+        for (struct pull *p = e->pulls; p; p = p->next)
+                if (!strcmp(p->image, image) && (p->pulling || !always))
+                        return p;
+        struct pull *p = mem_new(struct pull);
+        p->e = e;
+        p->image = mem_dupz(image);
+        p->next = e->pulls;
+        e->pulls = p;
+        if (always) {
+                pull_start(p);
+        } else {
+                container_exists(&e->settings, e->host.engine, image, &words);
+                p->command = containers_ask(e, &words, on_exists, p);
+        }
+        return p;
+}
+
+/* The first of its images that is not here is waited for; then it is looked again. */
+bool containers_want(struct attempt *at)
+{
+        struct engine *e = at->q->engine;
+        if (!e || e->remote || e->host.engine == CONTAINER_APPTAINER)
+                return true;
+        for (size_t i = 0; i < at->t->m->n_steps; i++) {
+                const Drover__Step *step = at->t->m->steps[i];
+                BUF_CLEANUP struct buf image = {0};
+                struct err err = {""};
+                bool always = e->settings.pull == CONTAINER_ALWAYS ||
+                              (e->settings.pull != CONTAINER_NEVER && step->container_pull_always);
+                if (!*step->container || (always && i < at->imaged))
+                        continue;
+                int r = contain_image(at, step, &image, &err);
+                if (r < 0) {
+                        attempt_staged(at, HOLD_IMAGE, err.text);
+                        return false;
+                }
+                if (!always && has(&e->images, buf_z(&image)))
+                        continue;
+                at->imaging = true;
+                at->imaged = always ? (unsigned)i + 1 : at->imaged;
+                struct pull *p = pull_of(e, buf_z(&image), always);
+                report_name(&p->waiting, at);
+                return false;
+        }
+        return true;
+}

@@ -1,0 +1,43 @@
+/* containers: the container engines of this machine, and the images they keep.
+ *
+ * An engine is asked once whether it works, which images it has, and which containers of an earlier life are
+ * left: those that are no attempt's are removed. What it has is told to the server like the contents of the
+ * cache, so that a job goes where its image is. An image that a job needs and that is not here is pulled
+ * before the job starts, once for all that wait for it. Images are never removed: that is the admin's.
+ *
+ * A queue without `container` in its file has the first engine that is found. Queues with the same settings
+ * share an engine. A batch queue has one only where its file names it; nothing is asked of it then, because
+ * it is on the nodes.
+ */
+#pragma once
+#include "agent/agent.h"
+#include "run/container.h"
+
+struct engine;
+
+void containers_open(struct agent *a);
+void containers_close(struct agent *a); /* no attempt is left */
+/* Gives the queue its engine: q->engine, or NULL. 0, or -EINVAL with err. */
+int containers_queue(struct queue *q, struct err *err);
+/* All attempts are known: what is left of others goes. */
+void containers_sweep(struct agent *a);
+
+/* NULL while it is not known to work. */
+const struct container_host *engine_host(const struct engine *e);
+const struct container_settings *engine_settings(const struct engine *e);
+/* For the queue's ad: its attributes, and a condition on jobs (maybe none). */
+void engine_attributes(const struct engine *e, struct buf *out);
+void engine_requirement(const struct engine *e, struct buf *out);
+
+/* Sees to the images of the attempt's steps. True: all are there. False: attempt_imaged is called, later. */
+bool containers_want(struct attempt *at);
+/* It was here, and is not: what there is, is asked again. */
+void containers_image_gone(struct engine *e);
+/* Ends and removes a container; `done`, if not NULL, is called when that was done or has failed. */
+void containers_remove(struct engine *e, const char *name, void (*done)(void *arg), void *arg);
+void containers_remove_forget(struct engine *e, const void *arg); /* done is not called */
+/* Runs the engine with these words for what it prints; see command.h. */
+struct command;
+struct command *containers_ask(struct engine *e, const struct args *words,
+                               void (*done)(void *arg, int status, struct str out, struct str errors),
+                               void *arg);

@@ -1,0 +1,244 @@
+"""Jobs in containers, with a real podman."""
+import os
+import shutil
+import signal
+import tempfile
+
+import pytest
+
+import agents
+from containers import IMAGE, Podman
+from drover import Instance, alive, processes, sh, wait_until
+
+QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
+         "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*']}\n")
+
+
+@pytest.fixture(scope="module")
+def podman(request):
+    folder = tempfile.mkdtemp(prefix="pod-", dir=request.config.drover_tmp)
+    one = Podman(folder)
+    try:
+        one.make_image()
+        yield one
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(instance, podman, config=QUEUE):
+    instance.env.update(podman.env)
+    instance.server()
+    instance.agent = agents.start(instance, config)
+    containers_offered(instance)
+
+
+def containers_offered(instance, count=1):
+    """Waits until so many queues say that containers run there; returns their ads."""
+
+    def offered():
+        """queues with HasContainer"""
+        ads = [q["ad"] for a in instance.agents("connected") for q in a["queues"] if q["ad"]]
+        return ads if sum(ad.get("HasContainer") is True for ad in ads) == count else None
+
+    return wait_until(offered, 30)
+
+
+@pytest.fixture(scope="module")
+def place(request, podman):
+    """A server and an agent, which no test stops."""
+    folder = tempfile.mkdtemp(prefix="c-", dir=request.config.drover_tmp)
+    one = Instance(request.config.getoption("--build"), folder)
+    try:
+        start(one, podman)
+        yield one
+        assert podman.names() == []
+    finally:
+        try:
+            one.stop()
+        finally:
+            one.destroy()
+
+
+def job(script, image=IMAGE, **more):
+    return sh(script, universe="container", container_image=f"docker://{image}", **more)
+
+
+def inside(place, text):
+    """Numbers of the processes, in whatever container, whose command line has the text."""
+    return [pid for pid in processes(text) if alive(pid)]
+
+
+def test_what_is_offered(place):
+    ad = containers_offered(place)[0]
+    assert ad["HasDocker"] is True and ad["ContainerEngine"] == "podman" and ad["HasSIF"] is False
+    assert ad["ContainerEngineVersion"][0].isdigit()
+
+
+def test_words_streams_and_the_environment(place):
+    place.write("in put", "from stdin\n")
+    words = place.submit('universe = docker\ndocker_image = localhost/tiny:1\nexecutable = /bin/printf\n'
+                         'arguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' \'grün ☃\' \'\' \'*\' \'--init\'"\n'
+                         'output = words\nqueue\n')
+    streams = place.submit(job("cat; echo err >&2; echo made >new; pwd; echo $HOME; ls /; ls /sys/class/net; id -u; env",
+                               input="in put", output="out", error="err", request_cpus="2",
+                               environment="\"GREETING='gu ten' HASH=#1 QUOTE='a\"\"b' LAST='x ' PLAIN=grün\""))
+    place.wait(words, streams, seconds=60)
+    assert place.read("words") == "[it's]\n[a \"b\"]\n[$HOME `x` \\]\n[grün ☃]\n[]\n[*]\n[--init]\n"
+    out = place.read("out").splitlines()
+    assert out[0] == "from stdin" and "/jobs/" in out[1] and out[2] == out[1]
+    assert "usr" not in out and "lo" in out and "eth0" not in out and str(os.getuid()) in out
+    for line in ("GREETING=gu ten", "HASH=#1", 'QUOTE=a"b', "LAST=x ", "PLAIN=grün", "OMP_NUM_THREADS=2"):
+        assert line in out
+    assert place.read("err") == "err\n" and place.read("new") == "made\n"
+    assert os.stat(os.path.join(place.work, "new")).st_uid == os.getuid()
+
+
+def test_exit_codes_and_signals(place):
+    codes = place.submit(job("exit $(( $DROVER_MEMBER * 25 ))", queue="queue 6"))
+    killed = place.submit(job("kill -SEGV $$"))
+    place.wait(codes, killed, code=None, seconds=60)
+    assert {j["member"]: j["exit_code"] for j in place.history(codes)} == {n: n * 25 for n in range(6)}
+    assert place.history(killed)[0]["exit_signal"] == signal.SIGSEGV
+
+
+def test_a_script_comes_along_and_the_folder_is_elsewhere(place):
+    script = ('#!/bin/sh\n[ "$0 $1" = "$2/tool.sh one" ] && [ "$(pwd) $DROVER_SCRATCH" = "/box /box" ] &&\n'
+              '[ "$(cat data)" = read ] && exit 7\n')
+    place.write("tool.sh", script, 0o755)
+    place.write("data", "read")
+    text = ("universe = container\ncontainer_image = docker://localhost/tiny:1\nexecutable = tool.sh\n"
+            "container_target_dir = /box\ntransfer_input_files = data\n")
+    shipped = place.submit(text + "should_transfer_files = YES\narguments = one /box\nqueue\n")
+    mounted = place.submit(text + f"arguments = one {place.work}\nqueue\n")
+    place.wait(shipped, mounted, code=None)
+    assert [place.history(r)[0]["exit_code"] for r in (shipped, mounted)] == [7, 7]
+
+
+def test_memory_is_kept(place):
+    request = place.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1"))
+    place.wait_state(f"{request}.0", "held", seconds=30)
+    assert "more than its memory of 32 MiB" in place.job(f"{request}.0")["hold_reason"]
+
+
+def test_what_cannot_be_is_held(place):
+    held = {
+        place.submit(job("true", image="docker.io/library/nosuch:1")): "docker.io",
+        place.submit(job("true").replace("/bin/sh", "/no/such/program")): "/no/such/program",
+        place.submit(job("sleep 600", allowed_execute_duration="1")): "walltime of 1 s",
+        place.submit(job("true", docker_network_type="none", container_target_dir="/a:b")): "cannot mount /a:b",
+    }
+    for request, words in held.items():
+        place.wait_state(f"{request}.0", "held", seconds=40)
+        assert words in place.job(f"{request}.0")["hold_reason"], place.job(f"{request}.0")
+
+
+def test_what_the_queue_does_not_run_waits(place):
+    other = place.submit(job("true", image="quay.io/else/where"))
+    network = place.submit(job("true", docker_network_type="container:other"))
+    wait_until(lambda: "ContainerImage" in place.cli("why", f"{other}.0"))
+    wait_until(lambda: "DockerNetworkType" in place.cli("why", f"{network}.0"))
+    assert place.job(f"{other}.0")["state"] == place.job(f"{network}.0")["state"] == "idle"
+    place.cli("rm", str(other), str(network))
+
+
+def test_hold_suspend_and_remove(place):
+    """A program that ignores being asked is ended all the same, and its container with it."""
+    text = f"601.{os.getpid()}"
+    sleeps = "sleep\0" + text
+    request = place.submit(job(f"trap '' TERM; sleep {text}; sleep {text}"))
+    wait_until(lambda: inside(place, sleeps), 30)
+    act(place, "suspend", request)
+    wait_until(lambda: states(place, sleeps) == {b"T"}, 10)
+    act(place, "resume", request)
+    wait_until(lambda: states(place, sleeps) == {b"S"}, 10)
+    place.cli("hold", f"{request}.0")
+    place.wait_state(f"{request}.0", "held", seconds=30)
+    assert inside(place, text) == []
+    place.cli("release", f"{request}.0")
+    wait_until(lambda: inside(place, sleeps), 30)
+    place.cli("rm", f"{request}.0")
+    wait_until(lambda: not inside(place, text), 30)
+
+
+def act(place, action, request):
+    place.api("POST", "/v1/actions", {"action": action, "ids": [f"{request}.0"]})
+
+
+def states(place, text):
+    found = set()
+    for pid in inside(place, text):
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            found.add(f.read().rsplit(b") ", 1)[1][:1])
+    return found
+
+
+def test_agent_killed_and_container_goes_on(instance, podman):
+    start(instance, podman)
+    flag = os.path.join(instance.work, "flag")
+    request = instance.submit(job("echo >started; while [ ! -e flag ]; do sleep 0.1; done; exit 5",
+                                  should_transfer_files="NO", initialdir=instance.work))
+    wait_until(lambda: instance.exists("started"), 30)
+    instance.agent.kill()
+    instance.agent = agents.start(instance, QUEUE)
+    containers_offered(instance)
+    with open(flag, "w", encoding="utf-8"):
+        pass
+    instance.wait(request, code=None)
+    row = instance.history(request)[0]
+    assert (row["exit_code"], row["starts"]) == (5, 1)
+    wait_until(lambda: podman.names() == [], 10)
+
+
+def test_shepherd_killed_leaves_nothing(instance, podman):
+    """Its jobs are lost and run again; what is left of the first container is removed."""
+    start(instance, podman)
+    request = instance.submit(job("echo $DROVER_ATTEMPT_ >>ran; sleep 602", should_transfer_files="NO",
+                                  initialdir=instance.work))
+    wait_until(lambda: instance.exists("ran"), 30)
+    first = podman.names()
+    instance.agent.kill()
+    for pid in instance.pids("drover-shepherd"):
+        os.kill(pid, signal.SIGKILL)
+    instance.agent = agents.start(instance, QUEUE)
+    wait_until(lambda: len(instance.read("ran").splitlines()) == 2, 40)
+    wait_until(lambda: not set(first) & set(podman.names()), 20)
+    instance.cli("rm", str(request))
+    wait_until(lambda: podman.names() == [], 20)
+
+
+def test_a_job_goes_where_its_image_is(instance, podman, request):
+    """Of two agents one has the image, and neither fetches any."""
+    folder = tempfile.mkdtemp(prefix="pod2-", dir=request.config.drover_tmp)
+    never = QUEUE.replace("engine: podman", "engine: podman, pull: never")
+    other = Podman(folder)
+    try:
+        start(instance, other, never)
+        instance.env.update(podman.env)
+        second = agents.start(instance, never, name="n2")
+        containers_offered(instance, 2)
+        jobs = instance.submit(job("true", queue="queue 4"))
+        instance.wait(jobs)
+        assert {j["agent"] for j in instance.history(jobs)} == {"n2"}
+        second.stop()
+        waiting = instance.submit(job("true"))
+        wait_until(lambda: "ContainerImage" in instance.cli("why", f"{waiting}.0"))
+        instance.cli("rm", str(waiting))
+    finally:
+        other.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_images_count_as_held(place, podman):
+    """As the engine lists them; one that came since is found when a job needs it."""
+
+    def held(image):
+        place.write("job.sub", job("true", image=image))
+        cost = wait_until(lambda: place.json("quote", "job.sub")["places"])[0]["cost"]
+        return cost["bytes_held"]
+
+    assert held(IMAGE) > 1000000
+    podman("tag", IMAGE, "localhost/other:2")
+    assert held("localhost/other:2") == 0
+    place.run(job("true", image="localhost/other:2"))
+    wait_until(lambda: held("localhost/other:2") > 1000000)
