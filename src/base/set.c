@@ -27,15 +27,16 @@ static void grow(struct set *s)
         assert(r);
         for (uint64_t w = s->word; w; w &= w - 1)
                 roaring_bitmap_add(r, (uint32_t)__builtin_ctzll(w));
+        s->big.count = (uint64_t)__builtin_popcountll(s->word);
+        s->big.churn = 0;
         s->bitmap = r;
-        s->word = 0;
 }
 
 static void churned(struct set *s, uint32_t by)
 {
-        s->churn += by;
-        if (s->churn >= CHURN_MAX) {
-                s->churn = 0;
+        s->big.churn += by;
+        if (s->big.churn >= CHURN_MAX) {
+                s->big.churn = 0;
                 roaring_bitmap_run_optimize(s->bitmap);
                 roaring_bitmap_shrink_to_fit(s->bitmap);
         }
@@ -43,13 +44,11 @@ static void churned(struct set *s, uint32_t by)
 
 static void recount(struct set *s)
 {
-        s->count = s->bitmap ? roaring_bitmap_get_cardinality(s->bitmap)
-                             : (uint64_t)__builtin_popcountll(s->word);
-        if (s->bitmap && s->count == 0) {
-                roaring_bitmap_free(s->bitmap);
-                s->bitmap = NULL;
-                s->churn = 0;
-        }
+        if (!s->bitmap)
+                return;
+        s->big.count = roaring_bitmap_get_cardinality(s->bitmap);
+        if (s->big.count == 0)
+                set_deinit(s);
 }
 
 void set_deinit(struct set *s)
@@ -79,13 +78,13 @@ bool set_add(struct set *s, uint32_t member)
                 if (s->word >> member & 1)
                         return false;
                 s->word |= 1ull << member;
-        } else {
-                grow(s);
-                if (!roaring_bitmap_add_checked(s->bitmap, member))
-                        return false;
-                churned(s, 1);
+                return true;
         }
-        s->count++;
+        grow(s);
+        if (!roaring_bitmap_add_checked(s->bitmap, member))
+                return false;
+        churned(s, 1);
+        s->big.count++;
         return true;
 }
 
@@ -95,15 +94,14 @@ bool set_remove(struct set *s, uint32_t member)
                 if (member >= 64 || !(s->word >> member & 1))
                         return false;
                 s->word &= ~(1ull << member);
-                s->count--;
                 return true;
         }
         if (!roaring_bitmap_remove_checked(s->bitmap, member))
                 return false;
-        s->count--;
+        s->big.count--;
         churned(s, 1);
-        if (s->count == 0)
-                recount(s);
+        if (s->big.count == 0)
+                set_deinit(s);
         return true;
 }
 

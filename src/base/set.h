@@ -8,17 +8,21 @@
 #include "base/buf.h"
 
 struct set {
-        uint64_t word; /* members 0..63 while `bitmap` is NULL */
-        void *bitmap;  /* roaring_bitmap_t once there was a member over 63 */
-        uint64_t count;
-        uint32_t churn; /* changes since the bitmap was last optimised */
+        union {
+                uint64_t word; /* members 0..63 while `bitmap` is NULL */
+                struct {       /* else */
+                        uint64_t count : 40;
+                        uint64_t churn : 24; /* changes since the bitmap was last optimised */
+                } big;
+        };
+        void *bitmap; /* roaring_bitmap_t once there was a member over 63 */
 };
 
 void set_deinit(struct set *s);
 void set_copy(struct set *to, const struct set *from); /* to is overwritten: it must be empty or deinited */
 static inline uint64_t set_count(const struct set *s)
 {
-        return s->count;
+        return s->bitmap ? s->big.count : (uint64_t)__builtin_popcountll(s->word);
 }
 bool set_has(const struct set *s, uint32_t member);
 bool set_add(struct set *s, uint32_t member);                    /* false: it was there */

@@ -45,7 +45,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         eval_init(&c->eval, 0, config->seed);
         c->eval.steps_max = EVAL_STEPS_MAX;
         c->requests = idmap_new();
-        c->uuids = map_new();
+        c->uuids = idmap_new();
+        c->owners = map_new();
         c->templates = map_new();
         c->classes = map_new();
         c->agents = map_new();
@@ -78,7 +79,8 @@ void core_free(struct core *c)
         free(c->significant);
         map_free(c->templates);
         map_free(c->classes);
-        map_free(c->uuids);
+        idmap_free(c->uuids);
+        map_free(c->owners);
         idmap_free(c->requests);
         limits_free(c->limits);
         qos_deinit(c);
@@ -197,7 +199,7 @@ static void hold_on_submit(struct core *c, const struct submission *s, uint64_t 
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
                 bool *ret_existing, struct err *err)
 {
-        struct request *known = map_get(c->uuids, str_make((const char *)s->uuid, sizeof(s->uuid)));
+        struct request *known = request_by_uuid(c, s->uuid);
         struct event e = {.type = EVENT_SUBMITTED};
         struct buf BUF_CLEANUP record = {0};
         int r;

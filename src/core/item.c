@@ -15,7 +15,8 @@ size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t m
         if (!p->items || row >= p->rows)
                 return 0;
         rest = str_make(p->items, p->items_n);
-        rest = str_skip(rest, p->row_at[row / ROW_STRIDE]);
+        if (p->row_at)
+                rest = str_skip(rest, p->row_at[row / ROW_STRIDE]);
         for (uint64_t i = row - row % ROW_STRIDE; i < row; i++)
                 str_cut(&rest, '\n', &line);
         str_cut(&rest, '\n', &line);

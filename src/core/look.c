@@ -15,7 +15,7 @@ uint64_t core_request_next(struct core *c, uint64_t after)
 
 uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
 {
-        struct request *r = map_get(c->uuids, str_make((const char *)uuid, 16));
+        struct request *r = request_by_uuid(c, uuid);
 
         return r ? r->id : 0;
 }
@@ -355,7 +355,7 @@ size_t core_bytes(struct core *c)
         void *value;
 
         for (struct request *r = c->first; r; r = r->next) {
-                n += sizeof(*r) + strlen(r->owner ? r->owner : "") + 1 + 64; /* and its places in two maps */
+                n += sizeof(*r) + 64; /* and its places in two maps */
                 for (size_t i = 0; i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
                         n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +

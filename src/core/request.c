@@ -14,6 +14,76 @@ struct request *request_find(const struct core *c, uint64_t id)
         return idmap_get(c->requests, id);
 }
 
+/* ---- by uuid: a map by a keyed hash of it, which nobody can make collide on purpose; and a chain */
+
+static uint64_t uuid_hash(const unsigned char uuid[16])
+{
+        return map_hash(uuid, 16);
+}
+
+struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16])
+{
+        struct request *r = idmap_get(c->uuids, uuid_hash(uuid));
+
+        while (r && memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0)
+                r = r->uuid_next;
+        return r;
+}
+
+static void uuid_put(struct core *c, struct request *r)
+{
+        r->uuid_next = idmap_put(c->uuids, uuid_hash(r->uuid), r);
+}
+
+/* No-op when it never got there. */
+static void uuid_take(struct core *c, struct request *r)
+{
+        struct request *first = idmap_get(c->uuids, uuid_hash(r->uuid)), **at = &first;
+
+        while (*at && *at != r)
+                at = &(*at)->uuid_next;
+        if (!*at)
+                return;
+        *at = r->uuid_next;
+        if (first)
+                idmap_put(c->uuids, uuid_hash(r->uuid), first);
+        else
+                idmap_take(c->uuids, uuid_hash(r->uuid));
+}
+
+/* ---- owners: one string for all requests of a user */
+
+struct owner {
+        unsigned refs;
+        char name[];
+};
+
+static char *owner_ref(struct core *c, struct str name)
+{
+        struct owner *o = map_get(c->owners, name);
+
+        if (!o) {
+                o = mem_zalloc(sizeof(*o) + name.n + 1);
+                if (name.n)
+                        memcpy(o->name, name.p, name.n);
+                map_put(c->owners, name, o);
+        }
+        o->refs++;
+        return o->name;
+}
+
+static void owner_unref(struct core *c, char *name)
+{
+        struct owner *o = name ? container_of(name, struct owner, name) : NULL;
+
+        if (!o || --o->refs)
+                return;
+        map_take(c->owners, str_of(name));
+        free(o);
+}
+
+/* ---- */
+
 struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count)
 {
         struct request *r = mem_new(struct request);
@@ -40,9 +110,10 @@ static void part_load_items(struct part *p, struct str items)
                 return;
         p->items = mem_dup(items.p, items.n);
         p->items_n = items.n;
-        p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
+        if (p->rows > ROW_STRIDE)
+                p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
         for (at = p->items, end = at + items.n; at < end; row++) {
-                if (row % ROW_STRIDE == 0)
+                if (p->row_at && row % ROW_STRIDE == 0)
                         p->row_at[row / ROW_STRIDE] = (uint32_t)(at - p->items);
                 at = memchr(at, '\n', (size_t)(end - at));
                 assert(at);
@@ -92,12 +163,12 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
         uint64_t first = 0;
 
         memcpy(r->uuid, s->uuid, sizeof(r->uuid));
-        r->owner = str_dupz(s->owner);
+        r->owner = owner_ref(c, s->owner);
         if (submission_members(s) != r->count)
                 return err_set(
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
-        map_put(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid)), r);
+        uuid_put(c, r);
         claim_request(c, r, r->count - set_count(&r->completed) - set_count(&r->removed));
         load_spooled(r, s);
         r->parts = mem_zalloc(s->part_count * sizeof(*r->parts));
@@ -195,8 +266,7 @@ void request_free(struct core *c, struct request *r)
         set_deinit(&r->left);
         free(r->spooled);
         free(r->spooled_names);
-        if (map_get(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid))) == r)
-                map_take(c->uuids, str_make((const char *)r->uuid, sizeof(r->uuid)));
+        uuid_take(c, r);
         idmap_take(c->requests, r->id);
         if (r->next)
                 r->next->prev = r->prev;
@@ -206,7 +276,7 @@ void request_free(struct core *c, struct request *r)
                 r->prev->next = r->next;
         else
                 c->first = r->next;
-        free(r->owner);
+        owner_unref(c, r->owner);
         free(r);
 }
 
@@ -366,7 +436,10 @@ static struct bucket *add_bucket(struct core *c, struct request *r, struct class
         b->part = part;
         b->priority = priority;
         b->points = order_bucket_points(c, b);
-        MEM_GROW(r->buckets, r->bucket_cap, r->bucket_count + 1);
+        if (r->bucket_count == r->bucket_cap) { /* most requests have one */
+                r->bucket_cap = r->bucket_cap ? 2 * r->bucket_cap : 1;
+                r->buckets = mem_array(r->buckets, r->bucket_cap, sizeof(struct bucket *));
+        }
         r->buckets[r->bucket_count++] = b;
         return b;
 }

@@ -103,13 +103,13 @@ struct bucket {
 struct part {
         struct template *template;
         uint32_t first, count, steps;
+        uint16_t output_store; /* its number; sites.store_count: the server's spool */
+        bool item_fills;       /* $$() stands in an item */
         uint64_t rows;
         char *items; /* owned, rows of values */
         size_t items_n;
-        bool item_fills;             /* $$() stands in an item */
-        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row */
+        uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row; NULL: there are no more rows */
         struct estimate *of_program; /* of the core; NULL in a shadow */
-        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
         struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
 };
 #define ROW_STRIDE 32u
@@ -133,27 +133,28 @@ struct priority_group {
 struct request {
         uint64_t id;
         unsigned char uuid[16];
-        char *owner;
+        struct request *uuid_next; /* with the same hash of it */
+        char *owner;               /* shared */
         int64_t submitted_ms, finished_ms;
         uint32_t count, active,
                 running; /* members; those with an attempt; of these, those that were started */
         struct part *parts;
-        size_t part_count;
+        uint32_t part_count;
         struct bucket **buckets;
-        size_t bucket_count, bucket_cap;
+        uint32_t bucket_count, bucket_cap;
         uint64_t idle;
         struct set held, completed, removed, failed, unfiled;
         struct set left;    /* of completed and removed, those that are still shown (leave.h) */
         struct idmap *jobs; /* NULL until there is one */
         struct hold_group *holds;
-        size_t hold_count, hold_cap;
+        uint32_t hold_count, hold_cap;
         struct range_log *log;
-        size_t log_count, log_cap;
+        uint32_t log_count, log_cap;
         struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
         struct priority_group *priorities;
-        size_t priority_count, priority_cap;
+        uint32_t priority_count, priority_cap;
         struct submission_file *spooled;
-        size_t spooled_count;
+        uint32_t spooled_count;
         char *spooled_names;
         struct request *next, *prev;     /* by id */
         bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
@@ -279,7 +280,8 @@ struct core {
         int64_t now_ms, steady_ms;
 
         struct idmap *requests;
-        struct map *uuids;
+        struct idmap *uuids; /* a hash of the uuid → request */
+        struct map *owners;  /* of requests: one string each */
         struct request *first, *last;
         uint64_t last_id;
         uint64_t *finished; /* ids in the order in which they finished */
@@ -356,6 +358,7 @@ int job_set_more(struct core *c, struct job *j, struct str text);
 
 /* request.c */
 struct request *request_find(const struct core *c, uint64_t id);
+struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16]); /* NULL: there is none */
 struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
 void request_free(struct core *c, struct request *r);
