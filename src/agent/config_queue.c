@@ -10,7 +10,8 @@
 #define Q(member) offsetof(struct config_queue, member)
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
-        {"runner", SETTING_TEXT, Q(runner), "NAME", "how its queues run jobs: process, slurm, gridengine"},
+        {"runner", SETTING_TEXT, Q(runner), "NAME",
+         "how its queues run jobs: process, slurm, gridengine, exec"},
         {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},
@@ -42,6 +43,7 @@ static const struct setting table[] = {
          "of conda, with envs in it; that of conda in PATH"},
         {"slurm", SETTING_WORDS, Q(slurm), NULL, NULL},
         {"gridengine", SETTING_WORDS, Q(gridengine), NULL, NULL},
+        {"exec", SETTING_WORDS, Q(exec), NULL, NULL},
         {"container", SETTING_WORDS, Q(container), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};

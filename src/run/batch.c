@@ -509,14 +509,14 @@ static int check_settings(const struct batch_system *s, const struct runner_conf
         return s->check ? s->check(&settings, err) : 0;
 }
 
-/* One of ours, in seconds. */
-static unsigned seconds_of(const struct batch *b, const char *name, unsigned otherwise)
+/* A setting that was checked. */
+static unsigned number_of(const struct batch *b, const char *name, unsigned otherwise)
 {
         const char *value = batch_setting(&b->settings, name);
-        uint64_t seconds = otherwise;
+        uint64_t n = otherwise;
         if (value)
-                str_to_u64(str_of(value), &seconds);
-        return (unsigned)seconds;
+                str_to_u64(str_of(value), &n);
+        return (unsigned)n;
 }
 
 static int open_folder(struct batch *b, const struct runner_config *c, struct err *err)
@@ -547,9 +547,10 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->events = c->events;
         b->arg = c->arg;
         b->fd = b->journal = -1;
-        b->array_max = system->array_max;
-        b->poll_ms = seconds_of(b, "poll", 2) * 1000;
-        b->watch_s = seconds_of(b, "watch", 5);
+        b->array_max = number_of(b, "array_max", system->array_max);
+        b->verbs = system->verbs_of ? system->verbs_of(&b->settings) : system->verbs;
+        b->poll_ms = number_of(b, "poll", 2) * 1000;
+        b->watch_s = number_of(b, "watch", 5);
         b->last = &b->all;
         b->to_send_last = &b->to_send;
         b->questions_last = &b->questions;

@@ -102,6 +102,7 @@ struct batch_system {
         unsigned wordless_s;  /* how late the system's word of an end may be; 0: 10 */
         unsigned verbs;       /* bits 1 << verb of those that it has */
         const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
+        unsigned (*verbs_of)(const struct batch_settings *s); /* in place of verbs; NULL: those */
         /* Whether the queue's settings make sense. 0, or -EINVAL with err. NULL: always. */
         int (*check)(const struct batch_settings *s, struct err *err);
         /* Lines at the head of a script: what the task asks for. -EINVAL with err: a word that cannot be. */
@@ -112,7 +113,7 @@ struct batch_system {
         void (*submit)(struct batch_call *c, const struct batch_sending *s);
         bool (*submitted)(struct str out, struct buf *ret_native);
         /* The system has refused it for good. Otherwise nobody knows whether it has it. */
-        bool (*refused)(struct str errors);
+        bool (*refused)(int exit_code, struct str errors);
         bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
         void (*native_of)(const char *native, unsigned index, struct buf *out); /* of an array's member */
         void (*status)(struct batch_call *c, const char *user);
@@ -130,7 +131,7 @@ struct batch_system {
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
 };
 
-extern const struct batch_system batch_slurm, batch_gridengine;
+extern const struct batch_system batch_slurm, batch_gridengine, batch_exec;
 
 /* ---- batch_script.c */
 
@@ -144,7 +145,8 @@ struct batch_guard {       /* beside the program */
 void batch_script(const struct run_spec *spec, const char *head, const struct batch_guard *guard,
                   struct buf *out);
 /* What is submitted: finds the script of the member in the list, and becomes it. */
-void batch_script_array(const struct batch_system *s, const char *head, const char *list, struct buf *out);
+void batch_script_array(const char *index_variable, unsigned index_first, const char *head, const char *list,
+                        struct buf *out);
 void batch_quote(struct buf *out, const char *text); /* a word of the shell */
 /* The lease file: what is left of the lease, less what a script needs to see that it is over, and to end.
  * Serial: differs in each; the time makes it differ from those of an earlier life. every_s: how often scripts
@@ -159,6 +161,8 @@ bool batch_script_done(struct str text, struct run_event *e);
  * quote, no end of the line; not an option. */
 bool batch_plain(const char *text);
 bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
+/* The number of the array that a member's number is of; of others it is their own. */
+struct str batch_whole(const struct batch_system *s, struct str native);
 /* The last line that is not empty. */
 struct str batch_last_line(struct str out);
 /* The next element of XML that programs print: its tag's name, and the text behind it up to the next tag,

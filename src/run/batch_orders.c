@@ -10,7 +10,7 @@
 
 bool batch_has(const struct batch *b, enum batch_verb verb)
 {
-        return b->system->verbs & (1u << verb);
+        return b->verbs & (1u << verb);
 }
 
 void batch_order(struct batch *b, struct task *t, int signal)

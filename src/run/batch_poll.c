@@ -246,10 +246,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
 static void take_name(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->submissions, line->name);
-        size_t n = 0;
-        while (n < line->native.n && line->native.p[n] != '_' && line->native.p[n] != '.')
-                n++;
-        struct str number = str_head(line->native, n);
+        struct str number = batch_whole(b->system, line->native);
         if (s && s->unsure) {
                 log_info("msg=\"found a submission again\" name=%s native=" STR_FMT, s->name,
                          STR_ARG(number));

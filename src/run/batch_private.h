@@ -52,7 +52,7 @@ struct batch {
         struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
         struct task *all, **last, *cursor;
         uint64_t name_serial, generation, lease_serial, order_serial;
-        unsigned array_max, fresh, watch_s, poll_ms;
+        unsigned array_max, fresh, watch_s, poll_ms, verbs;
         struct submission *to_send, **to_send_last;
         struct command *commands[7]; /* under way */
         struct sending sends[2];

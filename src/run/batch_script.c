@@ -219,19 +219,22 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
         buf_addz(out, end);
 }
 
-void batch_script_array(const struct batch_system *s, const char *head, const char *list, struct buf *out)
+void batch_script_array(const char *index_variable, unsigned index_first, const char *head, const char *list,
+                        struct buf *out)
 {
+        const char *name = index_variable ? index_variable : "drover_no_array";
         buf_printf(out, "#!/bin/sh\n%s", head);
         assign(out, "list", list);
         buf_printf(out,
                    "case ${%s:-x} in *[!0-9]*) n=1 ;; *) n=$((%s - %u + 1)) ;; esac\n"
+                   "[ $n -gt 0 ] || n=1\n"
                    "script=$(sed -n \"${n}p\" \"$list\")\n"
                    "if [ ! -r \"$script\" ]; then\n"
                    "        echo \"drover: $list is not seen on $(hostname)\" >&2\n"
                    "        exit 74\n"
                    "fi\n"
                    "exec /bin/sh \"$script\"\n",
-                   s->index_variable, s->index_variable, s->index_first);
+                   name, name, index_first);
 }
 
 /* ---- how it ended */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -36,7 +37,9 @@ static int write_files(struct batch *b, const struct submission *s, const struct
         buf_addz(&head, s->head);
         buf_addz(&head, NAMING);
         b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
-        batch_script_array(b->system, buf_z(&head), buf_z(&path), &script);
+        const char *index = batch_setting(&b->settings, "index_variable");
+        batch_script_array(index ? index : b->system->index_variable, b->system->index_first, buf_z(&head),
+                           buf_z(&path), &script);
         for (size_t i = 0; i < g->n; i++)
                 buf_printf(&list, "%s/" BATCH_STEP ".%u.sh\n", g->v[i]->box, g->v[i]->id.step);
         buf_printf(&name, "%s.list", s->name);
@@ -167,7 +170,7 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         if (status == 0 && b->system->submitted(out, &native)) {
                 batch_native_known(b, s, buf_view(&native));
                 batch_journal_native(b, s);
-        } else if (status > 0 && b->system->refused(errors)) {
+        } else if (status > 0 && b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
                 refused(b, s, str_trim(errors));
         } else {
                 log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d error=%s",

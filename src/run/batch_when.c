@@ -1,6 +1,7 @@
 /* Quotes: the system's own guess, one question at a time, on a script with the same head. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -56,7 +57,7 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
         if (status == 0 && b->system->when_said(out, errors, &at)) {
                 answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
-                if (status > 0 && b->system->refused(errors))
+                if (status > 0 && b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
                 batch_clean(&text, str_trim(errors));
                 answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);

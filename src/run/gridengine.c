@@ -118,8 +118,9 @@ static bool grid_submitted(struct str out, struct buf *ret_native)
 
 /* What the master answered; not what went wrong on the way to it, or a limit on how many jobs a user may
  * have. */
-static bool grid_refused(struct str errors)
+static bool grid_refused(int exit_code, struct str errors)
 {
+        (void)exit_code;
         static const char *const unsure[] = {"commlib error",          "unable to send message",
                                              "unable to contact",      "can't connect",
                                              "got select error",       "timeout",

@@ -173,7 +173,7 @@ struct runner_kind {
         void (*capacity)(struct runner *r, struct run_capacity *ret);
 };
 
-extern const struct runner_kind runner_process, runner_slurm, runner_gridengine;
+extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec;
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

@@ -3,7 +3,8 @@
 
 #include "run/runner.h"
 
-static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm, &runner_gridengine};
+static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm, &runner_gridengine,
+                                                  &runner_exec};
 
 const struct runner_kind *runner_find(const char *name)
 {

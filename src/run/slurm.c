@@ -83,8 +83,9 @@ static bool slurm_submitted(struct str out, struct buf *ret_native)
 }
 
 /* What the controller answered; not what went wrong on the way to it, or is so only for now. */
-static bool slurm_refused(struct str errors)
+static bool slurm_refused(int exit_code, struct str errors)
 {
+        (void)exit_code;
         static const char *const unsure[] = {"Unable to contact",
                                              "timed out",
                                              "Zero Bytes",

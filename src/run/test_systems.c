@@ -62,15 +62,15 @@ static void slurm_answers(void **state)
         assert_string_equal(buf_z(&native), "4711");
         assert_false(batch_slurm.submitted(STR("Submitted\n"), &native));
         assert_false(batch_slurm.submitted(STR(""), &native));
-        assert_true(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Invalid partition name "
-                                        "specified\n")));
+        assert_true(batch_slurm.refused(
+                1, STR("sbatch: error: Batch job submission failed: Invalid partition name "
+                       "specified\n")));
+        assert_false(batch_slurm.refused(
+                1, STR("sbatch: error: Batch job submission failed: Unable to contact slurm "
+                       "controller (connect failure)\n")));
         assert_false(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Unable to contact slurm "
-                                        "controller (connect failure)\n")));
-        assert_false(
-                batch_slurm.refused(STR("sbatch: error: Batch job submission failed: Socket timed out on "
-                                        "send/recv operation\n")));
+                batch_slurm.refused(1, STR("sbatch: error: Batch job submission failed: Socket timed out on "
+                                           "send/recv operation\n")));
         assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
 }
 
@@ -87,9 +87,9 @@ static void slurm_quotes(void **state)
         assert_int_equal(ms, 1795290011000u);
         assert_false(batch_slurm.when_said(STR(""), STR("sbatch: Job 17 to start at soon"), &ms));
         assert_false(batch_slurm.when_said(STR(""), STR(""), &ms));
-        assert_true(
-                batch_slurm.refused(STR("allocation failure: Requested node configuration is not available\n"
-                                        "sbatch: error: nothing\n")));
+        assert_true(batch_slurm.refused(
+                1, STR("allocation failure: Requested node configuration is not available\n"
+                       "sbatch: error: nothing\n")));
 }
 
 static void slurm_nodes(void **state)
@@ -201,13 +201,14 @@ static void grid_answers(void **state)
         assert_true(batch_gridengine.submitted(STR("18\n"), &native));
         assert_string_equal(buf_z(&native), "18");
         assert_false(batch_gridengine.submitted(STR("Your job 18 has been submitted\n"), &native));
-        assert_true(batch_gridengine.refused(STR("Unable to run job: unknown resource \"foo\"\nExiting.\n")));
-        assert_false(
-                batch_gridengine.refused(STR("error: commlib error: got select error (Connection refused)\n"
-                                             "Unable to run job: unable to send message to qmaster\n")));
+        assert_true(
+                batch_gridengine.refused(1, STR("Unable to run job: unknown resource \"foo\"\nExiting.\n")));
         assert_false(batch_gridengine.refused(
-                STR("Unable to run job: job rejected: only 5 jobs are allowed per user "
-                    "(current job count: 5)\n")));
+                1, STR("error: commlib error: got select error (Connection refused)\n"
+                       "Unable to run job: unable to send message to qmaster\n")));
+        assert_false(batch_gridengine.refused(
+                1, STR("Unable to run job: job rejected: only 5 jobs are allowed per user "
+                       "(current job count: 5)\n")));
 }
 
 static void grid_hosts(void **state)
@@ -296,6 +297,101 @@ static void sizes(void **state)
                 assert_false(batch_size(str_of(bad[i]), 1, &n));
 }
 
+/* ---- exec */
+
+static void exec_questions(void **state)
+{
+        (void)state;
+        struct run_word set[] = {{"program", "/usr/bin/x"}, {"words", "LsfApp"}, {"mine", "it's \"so\""}},
+                        words[] = {{"BatchQueue", "long"}, {"LsfApp", "a1"}, {"SlurmQOS", "no"}},
+                        odd[] = {{"BatchQueue", "a b"}};
+        struct batch_settings s = {set, 3};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf head = {0};
+        struct batch_call c = {.settings = &s};
+        struct err err = {""};
+        spec.memory_bytes = 1000;
+        spec.walltime_ms = 61001;
+        spec.words = words;
+        spec.word_count = 3;
+        assert_int_equal(batch_exec.resources(&s, &spec, &head, &err), 0);
+        assert_string_equal(buf_z(&head),
+                            "# drover: {\"cpus\":2,\"memory\":1000,\"gpus\":0,\"walltime\":62,\"words\":"
+                            "{\"batchqueue\":\"long\",\"lsfapp\":\"a1\"}}\n");
+        batch_exec.submit(&c, &(struct batch_sending){"drover-1", "/a b/s.sh", buf_z(&head), 3});
+        assert_string_equal(c.argv.v[0], "/usr/bin/x");
+        assert_string_equal(c.argv.v[1], "submit");
+        assert_string_equal(
+                buf_z(&c.input),
+                "{\"version\":1,\"op\":\"submit\",\"settings\":{\"program\":\"/usr/bin/"
+                "x\",\"words\":\"LsfApp\","
+                "\"mine\":\"it's \\\"so\\\"\"},\"name\":\"drover-1\",\"script\":\"/a b/s.sh\",\"count\":3,"
+                "\"resources\":{\"cpus\":2,\"memory\":1000,\"gpus\":0,\"walltime\":62,\"words\":"
+                "{\"batchqueue\":\"long\",\"lsfapp\":\"a1\"}}}\n");
+        args_deinit(&c.argv);
+        buf_reset(&c.input);
+        batch_exec.act(&c, BATCH_END, STR("17 18[3]"));
+        assert_non_null(strstr(buf_z(&c.input), "\"op\":\"kill\""));
+        assert_non_null(strstr(buf_z(&c.input), "\"natives\":[\"17\",\"18[3]\"]}\n"));
+        args_deinit(&c.argv);
+        buf_deinit(&c.input);
+        spec.words = odd;
+        spec.word_count = 1;
+        assert_int_equal(batch_exec.resources(&s, &spec, &head, &err), -EINVAL);
+}
+
+static void exec_answers(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf native = {0};
+        struct run_capacity c = {0};
+        uint64_t ms = 0;
+        assert_true(batch_exec.submitted(STR("hello\n{\"native\": \"47.a\"}\n"), &native));
+        assert_string_equal(buf_z(&native), "47.a");
+        buf_reset(&native);
+        assert_false(batch_exec.submitted(
+                STR("{\"native\": \"4 7\"}\n{\"native\":\"4[1]\"}\n{\"native\":[1]}\n[1]\n{\n"), &native));
+        assert_true(batch_exec.refused(1, STR("")) && !batch_exec.refused(75, STR("error")));
+        assert_read(batch_exec.status_read,
+                    "{\"native\":\"17[3]\",\"name\":\"n\",\"state\":\"running\"}\n"
+                    "{\"native\":18,\"state\":\"unfit\",\"reason\":\"it \\u00fc \\\"no\\\"\"}\n"
+                    "{\"native\":\"19\",\"state\":\"dreaming\"}\n{\"state\":\"running\"}\nnothing\n{{{\n",
+                    "17[3] n 1 ()\n18  7 (it \xc3\xbc \"no\")\n");
+        assert_true(str_eqz(batch_whole(&batch_exec, STR("1.a[3]")), "1.a"));
+        assert_true(str_eqz(batch_whole(&batch_slurm, STR("17_3")), "17"));
+        batch_exec.capacity_read(
+                NULL,
+                STR("{\"cpus\": 8, \"idle_cpus\": 3, \"nodes\": 2, \"node_cpus\": 4, \"memory\": -1}\n"), &c);
+        assert_true(c.cpus_milli == 8000 && c.idle_cpus_milli == 3000 && c.node_cpus_milli == 4000 &&
+                    c.memory_bytes == 0);
+        assert_true(batch_exec.when_said(STR("{\"begins\": 1795290011}\n"), STR(""), &ms));
+        assert_int_equal(ms, 1795290011000u);
+        assert_false(batch_exec.when_said(STR("{}\n"), STR(""), &ms));
+}
+
+static void exec_settings(void **state)
+{
+        (void)state;
+        struct run_word none[] = {{"verbs", "hold"}}, relative[] = {{"program", "x"}},
+                        verb[] = {{"program", "/x"}, {"verbs", "hold fly"}},
+                        array[] = {{"program", "/x"}, {"array_max", "5"}},
+                        name[] = {{"program", "/x"}, {"index_variable", "A B"}},
+                        good[] = {{"program", "/x"},
+                                  {"verbs", "hold nudge"},
+                                  {"array_max", "5"},
+                                  {"index_variable", "LSB_JOBINDEX"}};
+        struct err err = {""};
+        assert_int_equal(batch_exec.check(&(struct batch_settings){none, 1}, &err), -EINVAL);
+        assert_int_equal(batch_exec.check(&(struct batch_settings){relative, 1}, &err), -EINVAL);
+        assert_int_equal(batch_exec.check(&(struct batch_settings){verb, 2}, &err), -EINVAL);
+        assert_int_equal(batch_exec.check(&(struct batch_settings){array, 2}, &err), -EINVAL);
+        assert_int_equal(batch_exec.check(&(struct batch_settings){name, 2}, &err), -EINVAL);
+        assert_int_equal(batch_exec.check(&(struct batch_settings){good, 4}, &err), 0);
+        assert_int_equal(batch_exec.verbs_of(&(struct batch_settings){good, 4}),
+                         1u << BATCH_END | 1u << BATCH_HOLD | 1u << BATCH_NUDGE);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -308,6 +404,9 @@ int main(void)
                 cmocka_unit_test(grid_answers),
                 cmocka_unit_test(grid_hosts),
                 cmocka_unit_test(grid_asks_for_resources),
+                cmocka_unit_test(exec_questions),
+                cmocka_unit_test(exec_answers),
+                cmocka_unit_test(exec_settings),
                 cmocka_unit_test(sizes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,12 @@ static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struc
 
 static bool is_word(struct str text)
 {
-        return starts(text, "Batch") || starts(text, "Slurm") || starts(text, "GridEngine") ||
-               str_ieqz(text, "JobBatchName");
+        static const char *const firsts[] = {"Batch",    "Slurm", "GridEngine", "Pbs",
+                                             "Htcondor", "Lsf",   "Exec"};
+        for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++)
+                if (starts(text, firsts[i]))
+                        return true;
+        return str_ieqz(text, "JobBatchName");
 }
 
 static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol name)

@@ -22,7 +22,7 @@ static void take(void *arg, const struct batch_line *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct batch_system *const systems[] = {&batch_slurm, &batch_gridengine};
+        static const struct batch_system *const systems[] = {&batch_slurm, &batch_gridengine, &batch_exec};
         const struct batch_settings none = {NULL, 0};
         struct run_capacity capacity = {0};
         BUF_CLEANUP struct buf native = {0};
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (s->when_said)
                         s->when_said(out, out, &when);
                 break;
-        default: s->submitted(out, &native); sum += s->refused(out);
+        default: s->submitted(out, &native); sum += s->refused(1, out);
         }
         return sum == SIZE_MAX ? 1 : 0;
 }

@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from drover import wait_until
+from exec_runner import Processes
 from gridengine import GridEngine
 from slurm import Munge, Slurm
 
@@ -57,3 +58,14 @@ def grid(cell):
     yield cell
     cell.cancel_all()
     wait_until(lambda: not cell.jobs(), 60)
+
+
+@pytest.fixture
+def processes(request):
+    """What the runner `exec` runs on: processes, behind a program."""
+    folder = tempfile.mkdtemp(prefix="pr-", dir=request.config.drover_tmp)
+    one = Processes(folder)
+    yield one
+    one.stop()
+    wait_until(lambda: not one.jobs(), 60)
+    shutil.rmtree(folder, ignore_errors=True)

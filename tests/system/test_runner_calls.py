@@ -71,7 +71,7 @@ class Place:
         return self.driver
 
 
-SYSTEMS = {"slurm": "alpha", "gridengine": "grid"}
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "exec": "processes"}
 
 
 @pytest.fixture(params=["process", *SYSTEMS])

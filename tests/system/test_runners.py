@@ -12,7 +12,7 @@ pytest_plugins = ["batch_systems"]
 LONG = os.environ.get("DROVER_CHECK_LONG")
 
 
-SYSTEMS = {"slurm": "alpha", "gridengine": "grid"}
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "exec": "processes"}
 
 
 def begin(instance, system):
