@@ -81,6 +81,8 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         if (c->replaying || c->config.shadow)
                 return;
         ad = member_ad(c, r, member, j);
+        ad_remove(ad, c->attr.JobRunCount); /* as NumJobStarts: who reads the row knows */
+        ad_remove(ad, c->attr.NumShadowStarts);
         ad_set_integer(ad, c->attr.JobStatus, job_state_status(state));
         ad_set_string(ad, c->attr.DroverState, str_of(job_state_name(state)));
         ad_set_integer(ad, c->attr.CompletionDate, state == JOB_COMPLETED ? ended_ms / 1000 : 0);

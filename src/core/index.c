@@ -32,9 +32,10 @@ static bool queue_moves(const struct core *c, symbol name)
 static bool class_moves(const struct core *c, symbol name)
 {
         const struct attributes *a = &c->attr;
-        const symbol moving[] = {a->RequestCpus, a->RequestMemory, a->RequestDisk, a->RequestGPUs, a->Owner,
-                                 a->User,        a->JobPrio,       a->ProcId,      a->ClusterId,   a->QDate,
-                                 a->GlobalJobId, a->NumJobStarts,  a->JobStatus};
+        const symbol moving[] = {a->RequestCpus, a->RequestMemory, a->RequestDisk,    a->RequestGPUs,
+                                 a->Owner,       a->User,          a->JobPrio,        a->ProcId,
+                                 a->ClusterId,   a->QDate,         a->GlobalJobId,    a->NumJobStarts,
+                                 a->JobStatus,   a->JobRunCount,   a->NumShadowStarts};
 
         for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
                 if (name == moving[i])

@@ -112,11 +112,19 @@ static void set_provisioned(struct core *c, struct ad *ad, const struct job *j)
         }
 }
 
+/* HTCondor counts shadows, runs and starts, which are one thing here. */
+void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts)
+{
+        ad_set_integer(ad, c->attr.NumJobStarts, starts);
+        ad_set_integer(ad, c->attr.JobRunCount, starts);
+        ad_set_integer(ad, c->attr.NumShadowStarts, starts);
+}
+
 static void set_record(struct core *c, struct ad *ad, const struct job *j)
 {
         const struct attributes *a = &c->attr;
 
-        ad_set_integer(ad, a->NumJobStarts, j->starts);
+        member_ad_starts(c, ad, j->starts);
         ad_set_integer(ad, a->NumJobCompletions, j->completions);
         ad_set_integer(ad, a->DroverFence, j->fence);
         set_seconds(ad, a->JobStartDate, j->first_started_ms);
@@ -134,8 +142,10 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         ad_set_real(ad, a->BytesSent, (double)j->bytes_out);
         ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
         ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
-        if (j->memory_peak_bytes)
+        if (j->memory_peak_bytes) {
                 ad_set_integer(ad, a->MemoryUsage, (int64_t)((j->memory_peak_bytes + (1 << 20) - 1) >> 20));
+                ad_set_integer(ad, a->ResidentSetSize, (int64_t)((j->memory_peak_bytes + 1023) >> 10));
+        }
         if (j->ended) {
                 ad_set_boolean(ad, a->ExitBySignal, j->signaled);
                 ad_set_integer(ad, j->signaled ? a->ExitSignal : a->ExitCode, j->exit_code);
@@ -187,7 +197,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         if (j) {
                 set_record(c, ad, j);
         } else {
-                ad_set_integer(ad, a->NumJobStarts, 0);
+                member_ad_starts(c, ad, 0);
                 ad_set_integer(ad, a->NumJobCompletions, 0);
                 ad_set_integer(ad, a->RemoteWallClockTime, 0);
                 ad_set_integer(ad, a->CumulativeSuspensionTime, 0);

@@ -60,7 +60,7 @@ static void decide_exit(struct core *c, const struct request *r, const struct jo
         ad_remove(ad, res->signaled ? a->ExitCode : a->ExitSignal);
         ad_set_integer(ad, a->NumJobCompletions, (int64_t)j->completions + 1);
         if (j->state == JOB_MATCHED || j->state == JOB_STAGING)
-                ad_set_integer(ad, a->NumJobStarts, (int64_t)j->starts + 1);
+                member_ad_starts(c, ad, (int64_t)j->starts + 1);
         ad_set_real(ad, a->RemoteWallClockTime, (double)wall / 1000);
         ad_set_integer(ad, a->JobStatus, 2);
         say(d, JOB_COMPLETED, 0, 0, STR(""));

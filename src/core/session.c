@@ -170,9 +170,9 @@ static void on_job_specific(void *arg, symbol name, bool target)
         struct job_specific *s = arg;
         const struct attributes *a = s->attr;
 
-        if (target &&
-            (name == a->ProcId || name == a->ClusterId || name == a->QDate || name == a->GlobalJobId ||
-             name == a->NumJobStarts || name == a->JobPrio || name == a->JobStatus))
+        if (target && (name == a->ProcId || name == a->ClusterId || name == a->QDate ||
+                       name == a->GlobalJobId || name == a->NumJobStarts || name == a->JobRunCount ||
+                       name == a->NumShadowStarts || name == a->JobPrio || name == a->JobStatus))
                 s->found = true;
 }
 

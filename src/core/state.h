@@ -386,6 +386,7 @@ size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t m
 int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
                 struct buf *out, struct err *err);
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j);
+void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts); /* NumJobStarts and its like */
 
 /* class.c */
 bool class_is_per_member(struct core *c, const struct template *t);

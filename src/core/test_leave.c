@@ -91,7 +91,8 @@ static void test_until_its_time(void **state)
 static void test_by_its_exit_code(void **state)
 {
         struct core *c = *state;
-        struct request *r = run(c, 3, (const char *const[]){"LeaveJobInQueue", "ExitCode != 0", NULL});
+        struct request *r = run(
+                c, 3, (const char *const[]){"LeaveJobInQueue", "ExitCode != 0 && JobRunCount == 1", NULL});
 
         end(c, r, 0, 0);
         assert_int_equal(left(c, r), 0);

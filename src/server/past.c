@@ -124,6 +124,7 @@ struct ad *past_ad(struct past *p, const struct store_history *h)
 {
         struct kept *k = get(p, h->request);
         BUF_CLEANUP struct buf id = {0};
+        struct value starts;
         struct ad *ad;
 
         if (ad_parse(p->symbols, h->data, CLASSAD_NEW, &ad, NULL) != 0)
@@ -133,6 +134,10 @@ struct ad *past_ad(struct past *p, const struct store_history *h)
                         ad_set_parent(ad, k->parts[i].ad);
                         break;
                 }
+        if (ad_literal(ad, p->attr.NumJobStarts, &starts) && starts.type == VALUE_INTEGER) {
+                ad_set_integer(ad, p->attr.JobRunCount, starts.integer);
+                ad_set_integer(ad, p->attr.NumShadowStarts, starts.integer);
+        }
         if (k->count) {
                 core_global_id(&id, k->uuid, h->request, h->member, h->submitted_ms);
                 ad_set_string(ad, p->attr.GlobalJobId, buf_view(&id));

@@ -137,6 +137,7 @@ def test_autoformat_and_json(condor):
     assert condor("q", "-constraint", f'GlobalJobId == "{name}"', "-af", "ProcId") == "1\n"
     condor("rm", cluster)
     assert condor("history", f"{cluster}.1", "-af", "GlobalJobId").strip() == name
+    assert condor("history", f"{cluster}.1", "-af", "JobRunCount", "NumJobStarts") == "0 0\n"
 
 
 def test_hold_release_rm(condor):

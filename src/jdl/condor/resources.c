@@ -281,6 +281,29 @@ static int gpus(struct reader *r)
         return attribute_expression(r, "RequireGPUs", &require, buf_view(&all));
 }
 
+static void see_measured(void *arg, symbol name, bool target)
+{
+        static const char *const names[] = {"DiskUsage", "ImageSize", "ExecutableSize"};
+        struct reader *r = arg;
+
+        for (size_t i = 0; !target && i < 3; i++)
+                if (str_ieqz(symbols_name(r->symbols, name), names[i]))
+                        attribute_default(r, names[i], "1");
+}
+
+/* A request may refer to what HTCondor measures at submit, in KiB: RequestDisk = DiskUsage. Nothing is
+ * measured here, so it is the least that HTCondor gives; undefined, no place would ever fit. */
+static void measured(struct reader *r, const char *request)
+{
+        const struct form_attribute *a = form_get(r->part, str_of(request));
+        struct expr_uses uses;
+        struct expr *x = NULL;
+
+        if (a && !a->late && expr_parse(r->symbols, str_of(a->text), &x, NULL) == 0)
+                expr_references(x, NULL, see_measured, r, &uses);
+        expr_free(x);
+}
+
 int resources_make(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
@@ -298,6 +321,10 @@ int resources_make(struct reader *r)
                 rc = gpus(r);
         if (rc >= 0)
                 rc = customs(r);
+        if (rc >= 0) {
+                measured(r, "RequestMemory");
+                measured(r, "RequestDisk");
+        }
         return rc < 0 ? rc : 0;
 }
 
