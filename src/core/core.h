@@ -449,6 +449,7 @@ void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_accou
 /* Room that is kept for an idle job, see reserve.h. */
 struct core_reservation {
         const char *agent, *queue;
+        size_t queues;    /* that it is for; that one is the first of them */
         int64_t start_ms; /* Unix milliseconds: when there should be enough */
         bool first; /* the job is the one that will have it, as it looks now; false: another of its kind */
 };

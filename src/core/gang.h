@@ -75,6 +75,8 @@ const char *gang_invariant(struct core *c);
 /* ---- gang_place.c */
 /* Gives places to as many sets of the class as can be. */
 void gang_place(struct core *c, struct class *k);
+/* How many places the class's first set that is whole needs; 0: none is. */
+uint64_t gang_first_size(const struct class *k);
 /* How many members with this need the queue could start at once, up to `most`. */
 uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
                    uint64_t most);

@@ -207,6 +207,18 @@ static bool next_set(const struct bucket *b, uint64_t from, uint32_t *ret_first,
         return false;
 }
 
+uint64_t gang_first_size(const struct class *k)
+{
+        struct set members = {0};
+        uint32_t first, size;
+        uint64_t n = 0;
+
+        if (next_set(class_first_bucket(k), 0, &first, &size, &members))
+                n = set_count(&members);
+        set_deinit(&members);
+        return n;
+}
+
 static uint32_t fence_of(const struct request *r, const struct set *members)
 {
         uint32_t fence = 0;

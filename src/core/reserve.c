@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/gang.h"
 
 #define STEP_MS        5000
 #define AFTER_MS       600000
@@ -17,7 +18,7 @@
 #define PLACES_TRIED   32u   /* of these, asked in full */
 #define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
 
-static int64_t after_ms(const struct core *c)
+int64_t reserve_after_ms(const struct core *c)
 {
         return c->config.reserve_after_ms ? c->config.reserve_after_ms : AFTER_MS;
 }
@@ -28,7 +29,7 @@ struct ending {
         int64_t at_ms, cpus, memory_mib;
 };
 
-static int64_t ends_ms(struct core *c, const struct job *j)
+int64_t reserve_ends_ms(struct core *c, const struct job *j)
 {
         const struct part *p = request_part(j->request, j->member, NULL);
         int64_t ran = job_state_runs(j->state) && j->started_ms ? c->now_ms - j->started_ms : 0;
@@ -58,7 +59,7 @@ static void free_at(struct core *c, const struct queue *q, int64_t at_ms, int64_
         *ret_cpus = q->total_cpus;
         *ret_memory_mib = q->total_memory_mib;
         for (const struct job *j = q->attempts; j; j = j->next)
-                if (at_ms == INT64_MIN || ends_ms(c, j) > at_ms) {
+                if (at_ms == INT64_MIN || reserve_ends_ms(c, j) > at_ms) {
                         *ret_cpus -= j->cpus;
                         *ret_memory_mib -= (int64_t)j->memory_mib;
                 }
@@ -81,7 +82,7 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
                 return INT64_MAX;
         all = mem_array(NULL, q->attempt_count + 1, sizeof(*all));
         for (const struct job *j = q->attempts; j; j = j->next)
-                all[n++] = (struct ending){ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
+                all[n++] = (struct ending){reserve_ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
         if (n > 1)
                 qsort(all, n, sizeof(*all), by_time);
         free_at(c, q, INT64_MIN, &cpus, &memory_mib);
@@ -98,7 +99,7 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
 
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need)
 {
-        const struct reservation *r = q->reserved;
+        const struct reserved *r = q->reserved;
         const struct bucket *b;
         int64_t cpus, memory_mib, allowed_ms;
 
@@ -108,13 +109,13 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
         if (cpus < need->cpus || memory_mib < need->memory_mib)
                 return false; /* it would not start at once: what a queue takes ahead of its turn is no room
                                */
-        if (r->class == k)
+        if (r->of->class == k)
                 return true;
         b = class_first_bucket(k);
         allowed_ms = b->request->parts[b->part].template->allowed_ms;
-        if (allowed_ms && c->now_ms + START_SLACK_MS + allowed_ms <= r->start_ms)
+        if (allowed_ms && c->now_ms + START_SLACK_MS + allowed_ms <= r->of->start_ms)
                 return true;
-        free_at(c, q, r->start_ms, &cpus, &memory_mib);
+        free_at(c, q, r->of->start_ms, &cpus, &memory_mib);
         return cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib;
 }
 
@@ -129,9 +130,14 @@ static void end(struct core *c, struct reservation *r)
         *at = r->next;
         c->reservation_count--;
         r->class->reserved = NULL;
-        r->queue->reserved = NULL;
-        if (r->queue->offers && r->queue->jobs_left > 0)
-                queue_look_again(c, r->queue);
+        for (size_t i = 0; i < r->count; i++) {
+                struct queue *q = r->places[i].queue;
+
+                q->reserved = NULL;
+                if (q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+        }
+        free(r->places);
         free(r);
 }
 
@@ -143,7 +149,7 @@ void reserve_given(struct core *c, struct class *k, struct queue *q)
         k->given_ms = c->now_ms;
         if (k->reserved)
                 end(c, k->reserved);
-        if (!q->passed.account || c->now_ms - q->passed_ms > after_ms(c) ||
+        if (!q->passed.account || c->now_ms - q->passed_ms > reserve_after_ms(c) ||
             order_mark_before(&q->passed, &mark)) {
                 q->passed = mark;
                 q->passed_ms = c->now_ms;
@@ -169,7 +175,7 @@ void reserve_class_gone(struct core *c, struct class *k)
 
 static bool is_hungry(struct core *c, const struct class *k)
 {
-        return !k->reserved && c->now_ms - k->given_ms >= after_ms(c) &&
+        return !k->reserved && c->now_ms - k->given_ms >= reserve_after_ms(c) &&
                k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 && !k->draws_bad;
 }
 
@@ -205,14 +211,23 @@ static int by_start(const void *x, const void *y)
         return strcmp(a->queue->agent->name, b->queue->agent->name);
 }
 
-/* Was this queue given to somebody behind the class, and is it large enough? */
-static bool could_have_been(struct core *c, const struct class *k, const struct queue *q, struct place *ret)
+bool reserve_may_use(const struct class *k, const struct queue *q)
+{
+        return !q->reserved && q->agent->connected && q->ad && queue_allows_owner(q, k->owner) &&
+               !(k->labels & ~q->agent->cleared);
+}
+
+bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q)
 {
         struct order_mark mark = order_mark_of(k);
 
-        if (q->reserved || !q->passed.account || !q->agent->connected || !q->ad ||
-            !queue_allows_owner(q, k->owner) || (k->labels & ~q->agent->cleared) ||
-            c->now_ms - q->passed_ms > after_ms(c) || !order_mark_before(&mark, &q->passed))
+        return q->passed.account && c->now_ms - q->passed_ms <= reserve_after_ms(c) &&
+               order_mark_before(&mark, &q->passed);
+}
+
+static bool could_have_been(struct core *c, const struct class *k, const struct queue *q, struct place *ret)
+{
+        if (!reserve_may_use(k, q) || !reserve_was_passed(c, k, q))
                 return false;
         need_of(c, k, k->ad, q->ad, &ret->need);
         ret->start_ms = room_ms(c, q, &ret->need);
@@ -220,19 +235,39 @@ static bool could_have_been(struct core *c, const struct class *k, const struct 
         return ret->start_ms != INT64_MAX;
 }
 
-static void reserve_at(struct core *c, struct class *k, const struct place *p)
+/* Takes the places. */
+static void make(struct core *c, struct class *k, struct reserved *places, size_t count, int64_t start_ms)
 {
         struct reservation *r = mem_new(struct reservation);
 
-        *r = (struct reservation){.class = k,
-                                  .queue = p->queue,
-                                  .need = p->need,
-                                  .start_ms = p->start_ms,
-                                  .next = c->reservations};
+        *r = (struct reservation){
+                .class = k, .places = places, .count = count, .start_ms = start_ms, .next = c->reservations};
         c->reservations = r;
         c->reservation_count++;
         k->reserved = r;
-        p->queue->reserved = r;
+        for (size_t i = 0; i < count; i++) {
+                places[i].of = r;
+                places[i].queue->reserved = &places[i];
+        }
+}
+
+static void reserve_at(struct core *c, struct class *k, const struct place *p)
+{
+        struct reserved *one = mem_new(struct reserved);
+
+        *one = (struct reserved){.queue = p->queue, .need = p->need};
+        make(c, k, one, 1, p->start_ms);
+}
+
+static void reserve_for_set(struct core *c, struct class *k)
+{
+        struct reserved *places;
+        int64_t start_ms;
+        size_t count;
+
+        if (reserve_set_find(c, k, &places, &count, &start_ms))
+                make(c, k, places, count, start_ms);
+        k->reserve_round = c->reserve_round;
 }
 
 /* Looks at a slice of the queues; the next step looks at those behind it. */
@@ -273,6 +308,20 @@ static void reserve_for(struct core *c, struct class *k)
         free(found);
 }
 
+/* When there is room at all its places. */
+static int64_t start_of(struct core *c, const struct reservation *r)
+{
+        int64_t start_ms = c->now_ms;
+
+        for (size_t i = 0; i < r->count; i++) {
+                const struct queue *q = r->places[i].queue;
+                int64_t at_ms = q->agent->connected ? room_ms(c, q, &r->places[i].need) : INT64_MAX;
+
+                start_ms = at_ms > start_ms ? at_ms : start_ms;
+        }
+        return start_ms;
+}
+
 int64_t reserve_step(struct core *c)
 {
         struct class *k;
@@ -281,10 +330,10 @@ int64_t reserve_step(struct core *c)
                 return INT64_MAX;
         if (c->now_ms < c->reserve_due_ms)
                 return c->reserve_due_ms - c->now_ms;
-        c->reserve_due_ms = c->now_ms + (after_ms(c) < STEP_MS ? after_ms(c) : STEP_MS);
+        c->reserve_due_ms = c->now_ms + (reserve_after_ms(c) < STEP_MS ? reserve_after_ms(c) : STEP_MS);
         for (struct reservation *r = c->reservations, *next; r; r = next) {
                 next = r->next;
-                r->start_ms = r->queue->agent->connected ? room_ms(c, r->queue, &r->need) : INT64_MAX;
+                r->start_ms = start_of(c, r);
                 if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0)
                         end(c, r);
         }
@@ -294,7 +343,10 @@ int64_t reserve_step(struct core *c)
                         c->reserve_round++; /* all have had their turn */
                         break;
                 }
-                reserve_for(c, k);
+                if (gang_class(k))
+                        reserve_for_set(c, k);
+                else
+                        reserve_for(c, k);
         }
         return c->reserve_due_ms - c->now_ms;
 }
@@ -305,6 +357,7 @@ void reserve_deinit(struct core *c)
                 struct reservation *r = c->reservations;
 
                 c->reservations = r->next;
+                free(r->places);
                 free(r);
         }
 }
@@ -315,14 +368,25 @@ const char *reserve_invariant(const struct core *c)
 
         for (const struct reservation *r = c->reservations; r; r = r->next) {
                 n++;
-                if (r->class->reserved != r || r->queue->reserved != r || r->class->idle == 0)
-                        return "a reservation is for a class that waits for nothing, or is not known to its "
-                               "queue";
+                if (r->class->reserved != r || r->class->idle == 0)
+                        return "a reservation is for a class that waits for nothing";
+                for (size_t i = 0; i < r->count; i++)
+                        if (r->places[i].queue->reserved != &r->places[i])
+                                return "a reservation is not known to its queue";
         }
         return n == c->reservation_count ? NULL : "reservations are counted wrongly";
 }
 
 /* ---- looking */
+
+/* Is it the one that goes first, or of the set that does? */
+static bool is_first(const struct request *r, const struct set *idle, uint32_t member)
+{
+        uint32_t first = (uint32_t)set_first(idle), begins = first, size = 1;
+
+        gang_of(r, first, &begins, &size);
+        return member >= begins && member - begins < size;
+}
 
 int core_job_reservation(struct core *c, uint64_t request, uint32_t member, struct core_reservation *ret)
 {
@@ -333,11 +397,11 @@ int core_job_reservation(struct core *c, uint64_t request, uint32_t member, stru
         if (!x)
                 return CORE_UNKNOWN;
         *ret = (struct core_reservation){
-                .agent = x->queue->agent->name,
-                .queue = x->queue->name,
+                .agent = x->places[0].queue->agent->name,
+                .queue = x->places[0].queue->name,
+                .queues = x->count,
                 .start_ms = x->start_ms,
-                .first = set_first(&class_first_bucket(b->class)->idle) == member &&
-                         class_first_bucket(b->class) == b,
+                .first = class_first_bucket(b->class) == b && is_first(r, &b->idle, member),
         };
         return 0;
 }

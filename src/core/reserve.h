@@ -6,9 +6,12 @@
  * have ended soonest, from then on. What an attempt's author allows it to run (AllowedExecuteDuration) is
  * when it ends, else what jobs like it took.
  *
+ * Jobs that start together (gang.h) have places kept at as many queues as they need, from the time on when
+ * there is room for all of them.
+ *
  * Others are given that queue's room meanwhile only where this cannot delay the reserved job: when they start
  * at once and are allowed to run until then at most, or when there is room for both then. A queue has one
- * reservation, a class one.
+ * reservation, a class one, which may be for several queues.
  *
  * Reservations are plans: no event, in no snapshot; after a restart they are made again.
  */
@@ -16,10 +19,16 @@
 #include "core/need.h"
 #include "core/order.h"
 
+struct reservation;
+struct reserved { /* at one queue */
+        struct reservation *of;
+        struct queue *queue;
+        struct need need; /* of all that are to go there */
+};
 struct reservation {
         struct class *class;
-        struct queue *queue;
-        struct need need;
+        struct reserved *places;
+        size_t count;
         int64_t start_ms; /* Unix milliseconds */
         struct reservation *next;
 };
@@ -40,3 +49,16 @@ void reserve_class_gone(struct core *c, struct class *k);  /* it has none any mo
 int64_t reserve_step(struct core *c);
 void reserve_deinit(struct core *c);
 const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */
+
+/* ---- reserve.c, for reserve_set.c */
+int64_t reserve_ends_ms(struct core *c, const struct job *j); /* when the attempt will be over */
+int64_t reserve_after_ms(const struct core *c);
+/* Could the class use this queue, as far as it is known without asking the ads? */
+bool reserve_may_use(const struct class *k, const struct queue *q);
+/* Was it given lately to a class behind this one? */
+bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q);
+
+/* ---- reserve_set.c: places for the first set of the class, at the queues where all of it has room soonest.
+ * True: there are; *ret_places is the caller's. */
+bool reserve_set_find(struct core *c, struct class *k, struct reserved **ret_places, size_t *ret_count,
+                      int64_t *ret_start_ms);

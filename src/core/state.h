@@ -33,6 +33,7 @@
 struct core_agent;
 struct queue;
 struct reservation;
+struct reserved;
 struct request;
 struct bucket;
 
@@ -241,8 +242,8 @@ struct queue {
         unsigned resource_count;
         char **owners;
         size_t owner_count;
-        struct reservation *reserved; /* NULL: none */
-        struct order_mark passed;     /* of what it was given to lately, what is furthest back */
+        struct reserved *reserved; /* NULL: nothing is kept there */
+        struct order_mark passed;  /* of what it was given to lately, what is furthest back */
         int64_t passed_ms;
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */

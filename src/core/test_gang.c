@@ -359,6 +359,93 @@ static void test_what_it_waits_for_is_told(void **s)
         assert_int_equal(core_job_set(c, 2, 0, &set), CORE_UNKNOWN);
 }
 
+static void take_one(struct core *c, const char *agent, uint64_t request, uint32_t member)
+{
+        struct set one = {0};
+        struct core_attempts a = {request, 1, &one};
+
+        set_add(&one, member);
+        core_accepted(c, agent, &a);
+        set_deinit(&one);
+        started(c, agent, request, member);
+}
+
+static void end_one(struct core *c, const char *agent, uint64_t request, uint32_t member)
+{
+        ended(c, agent, request, member);
+        offer(c, agent, AD(1, 1, "a"));
+}
+
+static void wait_s(struct core *c, int64_t seconds)
+{
+        pass_time(c, seconds * 1000);
+        core_match(c);
+}
+
+/* A set that small jobs keep from ever having three places: they are kept for it, and who ends in time may
+ * have them meanwhile. */
+static void test_places_are_kept_for_a_set(void **s)
+{
+        static const char *const ten[] = {"RequestCpus", "1", "AllowedExecuteDuration", "600", NULL};
+        static const char *const brief[] = {"RequestCpus", "1", "AllowedExecuteDuration", "30", NULL};
+        static const char *const agents[] = {"n1", "n2", "n3"};
+        struct core *c = *s;
+        struct core_reservation r;
+
+        c->config.reserve_after_ms = 60000;
+        submit(c, NULL, 3, ten);
+        for (int i = 0; i < 3; i++)
+                offer(c, agents[i], AD(1, 1, "a"));
+        expect_assigned(c, "n1/default 1 0\nn2/default 1 1\nn3/default 1 2\n");
+        for (uint32_t i = 0; i < 3; i++)
+                take_one(c, agents[i], 1, i);
+        submit(c, NULL, 3, (const char *const[]){"RequestCpus", "1", "SetSize", "3", "JobPrio", "5", NULL});
+        submit(c, NULL, 9, ten);
+        wait_s(c, 100);
+        assert_int_equal(core_job_reservation(c, 2, 0, &r), CORE_UNKNOWN); /* nobody was given anything */
+        end_one(c, "n1", 1, 0);
+        expect_assigned(c, "n1/default 3 0\n");
+        take_one(c, "n1", 3, 0);
+        wait_s(c, 10);
+        assert_int_equal(core_job_reservation(c, 2, 2, &r), 0);
+        assert_true(r.first && r.queues == 3 && r.start_ms == c->now_ms + 590000);
+        end_one(c, "n2", 1, 1);
+        expect_assigned(c, ""); /* it would end too late */
+        submit(c, NULL, 1, brief);
+        expect_assigned(c, "n2/default 4 0\n");
+        take_one(c, "n2", 4, 0);
+        assert_null(core_check(c));
+        end_one(c, "n3", 1, 2);
+        end_one(c, "n2", 4, 0);
+        expect_assigned(c, "");
+        end_one(c, "n1", 3, 0);
+        core_match(c);
+        assert_true(str_starts(buf_view(&bare_assigned),
+                               STR("n1/default 2 0\nn2/default 2 1\nn3/default 2 2\n")));
+        buf_reset(&bare_assigned);
+        assert_null(c->reservations);
+}
+
+/* Where there is one agent too few nothing is kept. */
+static void test_nothing_is_kept_for_what_never_fits(void **s)
+{
+        struct core *c = *s;
+        struct core_reservation r;
+
+        c->config.reserve_after_ms = 60000;
+        submit_set(c, 3, "3", "\"anywhere\"");
+        submit(c, NULL, 9, (const char *const[]){"RequestCpus", "1", "AllowedExecuteDuration", "60", NULL});
+        offer(c, "n1", AD(1, 1, "a"));
+        offer(c, "n2", AD(1, 1, "a"));
+        expect_assigned(c, "n1/default 2 0\nn2/default 2 1\n");
+        take_one(c, "n1", 2, 0);
+        wait_s(c, 60);
+        end_one(c, "n1", 2, 0);
+        expect_assigned(c, "n1/default 2 2\n");
+        wait_s(c, 10);
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), CORE_UNKNOWN);
+}
+
 int main(void)
 {
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -377,6 +464,8 @@ int main(void)
                 STORY(test_limits_are_for_all_of_them),
                 STORY(test_what_is_no_set_is_refused),
                 STORY(test_what_it_waits_for_is_told),
+                STORY(test_places_are_kept_for_a_set),
+                STORY(test_nothing_is_kept_for_what_never_fits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ static const struct setting {
         {"accounts", KIND_NESTED, offsetof(struct config, order), config_order_read_accounts},
         {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
         {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
+        {"set_wait", KIND_DURATION, offsetof(struct config, set_wait_ms)},
         {"reserve_after", KIND_DURATION, offsetof(struct config, reserve_after_ms)},
         {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
         {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
