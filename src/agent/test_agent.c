@@ -223,7 +223,7 @@ struct job {
         const char *second; /* another step */
         bool ignore_failure, wait_for_go, all_outputs, missing_program, elsewhere, stranger;
         const char *input, *output, *stdout_file, *spooled_name, *spooled_text;
-        uint32_t count;
+        uint32_t count, cpus;
 };
 
 static void sha256(const char *text, unsigned char ret[32])
@@ -264,7 +264,7 @@ static void assign(const struct job *j)
         t.n_output_files = j->output ? 1 : 0;
         t.all_outputs = j->all_outputs;
         t.outputs_on_failure = true;
-        t.cpus_milli = 1000;
+        t.cpus_milli = j->cpus ? j->cpus * 1000 : 1000;
         t.memory_bytes = 64 << 20;
         if (j->spooled_name) {
                 sha256(j->spooled_text, sum);
@@ -553,6 +553,22 @@ static void obeys_controls(void **s)
         assert_int_equal(result(31)->outcome, DROVER__OUTCOME__KILLED);
 }
 
+/* Others that come while it waits for Go do not take its place, however short they are. */
+static void keeps_room_until_go(void **s)
+{
+        (void)s;
+        assign(&(struct job){.request = 32, .script = "true", .wait_for_go = true, .cpus = 4});
+        hear(DROVER__TO_SERVER__KIND_ACCEPT);
+        assign(&(struct job){.request = 33, .script = "echo > $DROVER_SCRATCH/../../../iwd/ran"});
+        hear(DROVER__TO_SERVER__KIND_ACCEPT);
+        run_for(300);
+        assert_false(exists("ran"));
+        control(32, DROVER__COMMAND__VACATE);
+        assert_int_equal(result(32)->outcome, DROVER__OUTCOME__KILLED);
+        wait_for("ran");
+        assert_int_equal(result(33)->outcome, DROVER__OUTCOME__EXITED);
+}
+
 static void refuses_strangers(void **s)
 {
         (void)s;
@@ -827,6 +843,7 @@ int main(void)
                 cmocka_unit_test(steps_in_order),
                 cmocka_unit_test(holds_what_cannot_run),
                 cmocka_unit_test(obeys_controls),
+                cmocka_unit_test(keeps_room_until_go),
                 cmocka_unit_test(refuses_strangers),
                 cmocka_unit_test(carries_through_the_spool),
                 cmocka_unit_test(keeps_results_until_acknowledged),
