@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "classad/match.h"
+#include "core/gang.h"
 #include "core/order.h"
 #include "core/state.h"
 
@@ -10,6 +11,7 @@
 #define STEPS_MAX   256u /* changes of what a queue has free that are kept apart */
 #define EXACT_MAX   300u /* buckets that are placed; those behind follow at the common rate */
 #define BUCKETS_MAX 20000u
+#define SET_TIMES   512u /* at which room for a set is looked for */
 #define FIRST_FEW   4u   /* jobs of a bucket that are placed one by one */
 #define FRESH_MS    5000 /* a guess serves for so long */
 #define PAUSE_MS    200  /* a job that was not there yet has it made anew, but not more often than this */
@@ -295,6 +297,126 @@ static void guess(struct eta *e, const struct bucket *b, uint64_t index, uint64_
         idmap_put(e->guesses, key, when);
 }
 
+/* Of the queues that fit those that count together for a set, and have most room for its jobs. */
+static void best_company(struct core *c, const struct eta *e, const struct class *k, int64_t cpus,
+                         const struct fit *all, struct fit *ret, uint64_t *ret_slots)
+{
+        *ret_slots = 0;
+        for (size_t i = 0; i < all->count; i++) {
+                struct buf BUF_CLEANUP name = {.max = 1024}, other = {.max = 1024};
+                struct fit some = {.class = k};
+                uint64_t slots = 0;
+
+                if (!gang_company(c, k, e->lanes[all->lanes[i]].queue, &name))
+                        continue;
+                for (size_t j = 0; j < all->count; j++) {
+                        const struct queue *q = e->lanes[all->lanes[j]].queue;
+
+                        buf_reset(&other);
+                        if (!gang_company(c, k, q, &other) || !str_eq(buf_view(&name), buf_view(&other)))
+                                continue;
+                        some.lanes[some.count++] = all->lanes[j];
+                        slots += eta_slots(q, cpus);
+                }
+                if (slots > *ret_slots) {
+                        *ret_slots = slots;
+                        *ret = some;
+                }
+        }
+        eval_reset(&c->eval);
+}
+
+/* The processors that are free all the time from `from` on for so long; *ret_step: where that begins. */
+static int64_t lane_free(const struct lane *l, int64_t from, int64_t run_ms, size_t *ret_step)
+{
+        int64_t least = INT64_MAX;
+
+        if (from < l->busy_ms)
+                return 0;
+        for (size_t i = 0; i < l->count; i++) {
+                if (l->steps[i].at_ms <= from)
+                        *ret_step = i;
+                if ((i + 1 == l->count || l->steps[i + 1].at_ms > from) &&
+                    l->steps[i].at_ms < from + run_ms && l->steps[i].cpus < least)
+                        least = l->steps[i].cpus;
+        }
+        return least == INT64_MAX ? 0 : least;
+}
+
+/* Takes room for so many jobs at once, from then on; false, and nothing is taken: there is not so much. */
+static bool take_set(struct eta *e, const struct fit *f, uint64_t size, int64_t cpus, int64_t from,
+                     int64_t run_ms)
+{
+        uint64_t room = 0;
+        size_t step = 0;
+
+        for (size_t i = 0; i < f->count; i++)
+                room += (uint64_t)(lane_free(&e->lanes[f->lanes[i]], from, run_ms, &step) / cpus);
+        if (room < size)
+                return false;
+        for (size_t i = 0; i < f->count && size > 0; i++) {
+                struct lane *l = &e->lanes[f->lanes[i]];
+                uint64_t here = (uint64_t)(lane_free(l, from, run_ms, &step) / cpus);
+
+                here = here < size ? here : size;
+                if (here)
+                        lane_take(l, step, from, cpus * (int64_t)here, run_ms);
+                size -= here;
+        }
+        return true;
+}
+
+static int by_number(const void *x, const void *y)
+{
+        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+        return (a > b) - (a < b);
+}
+
+/* When something becomes free at one of the queues. */
+static size_t set_times(const struct core *c, const struct eta *e, const struct fit *f,
+                        int64_t times[SET_TIMES])
+{
+        size_t n = 0;
+
+        times[n++] = c->now_ms;
+        for (size_t i = 0; i < f->count; i++) {
+                const struct lane *l = &e->lanes[f->lanes[i]];
+
+                if (n < SET_TIMES && l->busy_ms > c->now_ms)
+                        times[n++] = l->busy_ms;
+                for (size_t k = 0; k < l->count && n < SET_TIMES; k++)
+                        times[n++] = l->steps[k].at_ms;
+        }
+        qsort(times, n, sizeof(*times), by_number);
+        return n;
+}
+
+/* Sets: the first one starts when there is room for all of its jobs at a time; those behind it one after the
+ * other. One for which there is never room starts nobody knows when. */
+static void play_sets(struct core *c, struct eta *e, struct bucket *b, const struct fit *f)
+{
+        const struct part *p = &b->request->parts[b->part];
+        uint64_t size = gang_size(p), n = set_count(&b->idle), slots;
+        int64_t times[SET_TIMES], cpus = p->template->cpus > 0 ? p->template->cpus : 1, all_ms;
+        struct core_cost cost;
+        struct fit some;
+        size_t count;
+
+        best_company(c, e, b->class, cpus, f, &some, &slots);
+        if (slots < size)
+                return;
+        cost_of(c, p, (uint32_t)set_first(&b->idle), e->lanes[some.lanes[0]].queue, &cost);
+        all_ms = cost.total_ms - cost.price_ms;
+        b->eta_run_ms = (float)cost.run_ms;
+        count = set_times(c, e, &some, times);
+        for (size_t i = 0; i < count && !b->eta_start_ms; i++)
+                if (take_set(e, &some, size, cpus, times[i], all_ms))
+                        b->eta_start_ms = times[i] + cost.fetch_ms + cost.image_ms;
+        if (b->eta_start_ms && n > size)
+                follow(e, &some, p, b, n - size, b->eta_start_ms);
+}
+
 static void play_bucket(struct core *c, struct eta *e, struct bucket *b, struct fit *f)
 {
         const struct part *p = &b->request->parts[b->part];
@@ -305,6 +427,10 @@ static void play_bucket(struct core *c, struct eta *e, struct bucket *b, struct 
                 find_fits(c, e, b->class, p->template->cpus, f);
         b->eta_start_ms = 0;
         b->eta_step_ms = 0;
+        if (gang_class(b->class)) {
+                play_sets(c, e, b, f);
+                return;
+        }
         for (uint64_t m = set_first(&b->idle); placed < FIRST_FEW && m != SET_END; placed++) {
                 at = place(c, e, f, p, (uint32_t)m, &run_ms);
                 b->eta_run_ms = (float)run_ms;
@@ -415,6 +541,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         struct request *r = request_find(c, request);
         const struct job *j;
         struct bucket *b;
+        uint64_t before;
 
         *ret = (struct core_eta){0};
         if (!r || member >= r->count)
@@ -431,8 +558,10 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         freshen(c, b);
         if (b->eta_pass != c->eta->pass || !b->eta_start_ms)
                 return 0;
-        ret->start_ms = b->eta_start_ms +
-                        (int64_t)((double)b->eta_step_ms * (double)set_count_range(&b->idle, 0, member));
+        before = set_count_range(&b->idle, 0, member);
+        if (gang_class(b->class)) /* all of its set start when the first does */
+                before -= before % gang_size(&r->parts[b->part]);
+        ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
         ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
@@ -490,13 +619,6 @@ void eta_started(struct core *c, const struct job *j)
         free(when);
 }
 
-static int by_size(const void *x, const void *y)
-{
-        int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-        return (a > b) - (a < b);
-}
-
 void core_eta_error(struct core *c, struct core_eta_error *ret)
 {
         int64_t sorted[ERRORS_MAX];
@@ -507,7 +629,7 @@ void core_eta_error(struct core *c, struct core_eta_error *ret)
                 return;
         n = c->eta->error_count < ERRORS_MAX ? c->eta->error_count : ERRORS_MAX;
         memcpy(sorted, c->eta->errors, n * sizeof(*sorted));
-        qsort(sorted, n, sizeof(*sorted), by_size);
+        qsort(sorted, n, sizeof(*sorted), by_number);
         ret->count = c->eta->error_count;
         ret->median_ms = sorted[n / 2];
 }

@@ -1,7 +1,13 @@
 #include "core/quote.h"
 
-#include "core/state.h"
+#include "base/mem.h"
+#include "core/gang.h"
 
+struct seat {
+        int64_t start_ms;
+        uint64_t slots;
+        char *company; /* owned */
+};
 struct quoting {
         struct core *core;
         struct request *request;
@@ -13,6 +19,8 @@ struct quoting {
         uint64_t slots;
         struct core_quote best; /* where it would end first, alone */
         int64_t start_ms, job_ms;
+        struct seat *seats;
+        size_t seat_count, seat_cap;
 };
 
 static struct queue *find_queue(struct core *c, const struct core_why *w)
@@ -37,14 +45,60 @@ static uint64_t bytes_moved(struct core *c, const struct part *p, const struct q
         return once + (one->bytes_in - one->bytes_held - once + one->bytes_out) * p->count;
 }
 
+/* For jobs that start together: who could take how many of them, and from when on. */
+static void note_seat(struct quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
+{
+        const struct bucket *b = request_bucket(x->core, x->request, x->part->first);
+        struct buf name = {.max = 1024};
+
+        if (gang_size(x->part) == 0 || !b || !gang_company(x->core, b->class, q, &name)) {
+                buf_deinit(&name);
+                return;
+        }
+        MEM_GROW(x->seats, x->seat_cap, x->seat_count + 1);
+        x->seats[x->seat_count++] =
+                (struct seat){.start_ms = start_ms, .slots = slots, .company = mem_dupz(buf_z(&name))};
+        buf_deinit(&name);
+}
+
+static int by_start(const void *a, const void *b)
+{
+        int64_t x = ((const struct seat *)a)->start_ms, y = ((const struct seat *)b)->start_ms;
+
+        return (x > y) - (x < y);
+}
+
+/* When one node or group, or all, can take a whole set; 0: never. */
+static int64_t set_start(struct quoting *x, uint64_t *ret_slots)
+{
+        struct map *sums = map_new();
+        int64_t start_ms = 0;
+
+        if (x->seat_count > 1)
+                qsort(x->seats, x->seat_count, sizeof(*x->seats), by_start);
+        *ret_slots = 0;
+        for (size_t i = 0; i < x->seat_count; i++) {
+                const struct seat *s = &x->seats[i];
+                uint64_t sum = (uint64_t)(uintptr_t)map_get(sums, str_of(s->company)) + s->slots;
+
+                map_put(sums, str_of(s->company), (void *)(uintptr_t)sum);
+                if (sum >= gang_size(x->part) && !start_ms)
+                        start_ms = s->start_ms;
+                *ret_slots = sum > *ret_slots ? sum : *ret_slots;
+        }
+        map_free(sums);
+        return start_ms;
+}
+
 static void quote_place(struct quoting *x, const struct queue *q, const struct core_cost *cost,
                         struct core_quote *ret)
 {
         struct core *c = x->core;
         const struct part *p = x->part;
         int64_t job_ms = cost->total_ms - cost->wait_ms - cost->price_ms;
-        int64_t at = eta_at(c, q, p->template->cpus, job_ms);
-        uint64_t slots = eta_slots(q, p->template->cpus);
+        uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
+        int64_t at = eta_at(c, q, p->template->cpus * (int64_t)together, job_ms);
+        uint64_t slots = eta_slots(q, p->template->cpus * (int64_t)together) * together;
 
         if (slots == 0 || at == 0)
                 return;
@@ -53,6 +107,7 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
         ret->bytes_moved = bytes_moved(c, p, q, cost);
         ret->price = cost->price * p->count;
         x->slots += slots;
+        note_seat(x, q, ret->start_ms, slots);
         if (!x->best.end_ms || ret->end_ms < x->best.end_ms)
                 x->best = *ret;
         if (!x->start_ms || ret->start_ms < x->start_ms) {
@@ -78,10 +133,19 @@ static void on_place(void *arg, const struct core_why *w)
 }
 
 /* All places together: they share the jobs. */
-static void add_part(const struct quoting *x, struct core_quote *ret)
+static void add_part(struct quoting *x, struct core_quote *ret)
 {
         uint64_t n = x->part->count;
-        int64_t end = x->slots ? x->start_ms + x->job_ms * (int64_t)((n + x->slots - 1) / x->slots) : 0;
+        int64_t end;
+
+        if (gang_size(x->part)) {
+                x->start_ms = set_start(x, &x->slots);
+                if (!x->start_ms)
+                        x->best.end_ms = x->slots = 0;
+                else if (x->best.end_ms < x->start_ms + x->job_ms)
+                        x->best.end_ms = x->start_ms + x->job_ms;
+        }
+        end = x->slots ? x->start_ms + x->job_ms * (int64_t)((n + x->slots - 1) / x->slots) : 0;
 
         if (end > x->best.end_ms || n == 1)
                 end = x->best.end_ms;
@@ -111,6 +175,8 @@ int core_quote(struct core *c, const struct submission *s,
         if (!r) {
                 request_split(c, x.request);
                 r = label_refuse(c, x.request, err);
+                if (!r)
+                        r = gang_refuse(c, x.request, err);
         }
         c->submitting = NULL;
         for (size_t i = 0; i < x.request->part_count && !r; i++) {
@@ -123,6 +189,9 @@ int core_quote(struct core *c, const struct submission *s,
                 core_why(c, x.request->id, part.part->first, on_place, &part);
                 add_part(&part, ret);
                 known &= part.best.end_ms != 0;
+                for (size_t k = 0; k < part.seat_count; k++)
+                        free(part.seats[k].company);
+                free(part.seats);
         }
         request_free(c, x.request);
         if (!known) /* a part that has no place has no end */

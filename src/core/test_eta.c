@@ -204,6 +204,34 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
+/* Jobs that start together: when there is room for the last of them, and never where there is not. */
+static void test_sets(void **state)
+{
+        static const char *const three[] = {"ExpectedRunTime", "60", "SetSize", "3", NULL};
+        static const char *const at_one[] = {"ExpectedRunTime", "60",       "SetSize", "3",
+                                             "SetWithin",       "\"node\"", NULL};
+        static const char *const ten[] = {"ExpectedRunTime", "600", NULL};
+        struct core *c = *state;
+        struct core_quote q;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 1, ten);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        submit(c, NULL, 6, three);
+        expect_eta(c, 2, 0, -1, -1);
+        offer(c, "n2", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]");
+        pass_time(c, 6000);
+        expect_eta(c, 2, 0, 594, 654);
+        expect_eta(c, 2, 2, 594, 654);
+        expect_eta(c, 2, 3, 654, 714);
+        expect_eta(c, 2, 5, 654, 714);
+        quote(c, NULL, 3, at_one, &q);
+        assert_true(q.start_ms == 0 && q.end_ms == 0);
+        quote(c, NULL, 3, three, &q);
+        assert_in_range((q.start_ms - c->now_ms) / 1000, 600, 800);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
 int main(void)
@@ -212,7 +240,7 @@ int main(void)
                 TEST(test_waits_for_what_runs),  TEST(test_goes_around_a_wide_job),
                 TEST(test_a_long_queue),         TEST(test_nowhere),
                 TEST(test_errors_are_kept),      TEST(test_quote),
-                TEST(test_quote_waits_its_turn),
+                TEST(test_quote_waits_its_turn), TEST(test_sets),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
