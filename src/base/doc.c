@@ -121,6 +121,7 @@ static int convert(struct reader *r, int id, unsigned depth, struct doc **ret)
         default:
                 d->kind = DOC_WORD;
                 d->empty = is_empty(n);
+                d->quoted = n->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
                 d->text = str_of(str_dupz(d->empty ? STR_NONE : scalar(n)));
                 if (d->text.n != (d->empty ? 0 : scalar(n).n))
                         code = fail(r, n, "a value holds a NUL byte");

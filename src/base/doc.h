@@ -17,6 +17,7 @@ enum doc_kind { DOC_WORD, DOC_LIST, DOC_MAP };
 struct doc {
         enum doc_kind kind;
         bool empty;                     /* a word: nothing was written, or ~ or null without quotes */
+        bool quoted;                    /* a word in quotes, or a block of text */
         unsigned line;                  /* from 1; of its key where it has one */
         const char *file;               /* the name it was read under */
         struct str key;                 /* its name in a map; empty in a list and at the root */

@@ -119,13 +119,15 @@ static int choose_language(struct submit *s, const struct options *o)
 {
         static const char *const ways[] = {"any", "container", "conda", "none"};
         const char *resolve = options_text(o, "resolve");
-        bool galaxy = options_flag(o, "galaxy");
+        bool galaxy = options_flag(o, "galaxy"), cwl = options_flag(o, "cwl");
         size_t i = 0;
 
         s->params = options_text(o, "params");
-        if (!galaxy && (s->params || resolve))
-                return cli_error(CLI_USAGE, "--params and --resolve go with --galaxy");
-        s->language = galaxy ? SUBMIT_GALAXY : SUBMIT_CONDOR;
+        if (galaxy && cwl)
+                return cli_error(CLI_USAGE, "FILE is one of --galaxy and --cwl");
+        if (!galaxy && (resolve || (s->params && !cwl)))
+                return cli_error(CLI_USAGE, "--params goes with --galaxy or --cwl, --resolve with --galaxy");
+        s->language = galaxy ? SUBMIT_GALAXY : cwl ? SUBMIT_CWL : SUBMIT_CONDOR;
         while (resolve && i < 4 && strcmp(ways[i], resolve) != 0)
                 i++;
         if (i == 4)

@@ -28,7 +28,10 @@ static const struct option_row submit_options[] = {
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
         {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see **drover-tools**(7)."},
-        {"params", 0, OPTION_TEXT, "FILE", "With --galaxy: the job's parameters, in JSON."},
+        {"cwl", 0, OPTION_FLAG, NULL,
+         "FILE is a description in the Common Workflow Language; cwltool runs it. See **drover-tools**(7)."},
+        {"params", 0, OPTION_TEXT, "FILE",
+         "With --galaxy the job's parameters, in JSON; with --cwl the job order."},
         {"resolve", 0, OPTION_TEXT, "HOW",
          "With --galaxy: what the tool's requirements become: **container**, **conda** or **none**. Default: "
          "the container that "

@@ -16,6 +16,7 @@
 #include "cli/upload.h"
 #include "cli/world.h"
 #include "jdl/condor/condor.h"
+#include "jdl/cwl/cwl.h"
 
 #define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
 #define REPEAT_MS       30000        /* a submit without an answer is repeated for so long */
@@ -59,6 +60,9 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
                 return galaxy_parse(
                         w, &(struct galaxy_job){.tool = s->file, .params = s->params, .resolve = s->resolve},
                         o, &s->form, &s->command, err);
+        if (s->language == SUBMIT_CWL)
+                return cwl_parse(w, &(struct cwl_job){.tool = s->file, .params = s->params}, o, &s->form,
+                                 &s->command, err);
         rc = read_description(s->file, &text, err);
         return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
 }

@@ -11,7 +11,7 @@
 
 #define SUBMIT_BODY_MAX (8u << 20) /* bytes of a request that the server takes; long lists go ahead of it */
 
-enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY };
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL };
 
 struct submit {
         struct cli *cli;

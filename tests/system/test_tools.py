@@ -110,3 +110,58 @@ def test_dry_run_shows_the_command(shared):
     words.remove("none")
     shown = shared.cli("submit", "--dry-run", *words).out
     assert "sort -k 2" in shown and 'CondaEnv = "__samtools@1.9"' in shown
+
+
+SORT = """\
+cwlVersion: v1.2
+class: CommandLineTool
+baseCommand: [sort]
+requirements:
+  ResourceRequirement: {coresMin: 1, ramMin: 64}
+inputs:
+  files:
+    type: File[]
+    secondaryFiles: [".idx?", "^.none?"]
+    inputBinding: {position: 2}
+  reverse: {type: boolean?, inputBinding: {prefix: -r}}
+  label: {type: string}
+outputs:
+  sorted: {type: stdout}
+arguments: [{valueFrom: "--parallel=1", position: 1}]
+stdout: sorted.txt
+"""
+
+
+def test_cwl_runs_through_cwltool(shared):
+    """Files of the job order travel and are renamed in it, outputs come back, and what cwltool printed."""
+    os.makedirs(f"{shared.work}/far/away", exist_ok=True)
+    shared.write("tools/sort.cwl", SORT)
+    shared.write("far/away/b.txt", "b\n")
+    shared.write("far/away/b.txt.idx", "index\n")
+    shared.write("far/c.txt", "c\n")
+    shared.write("far/order.yml", "files:\n- {class: File, path: away/b.txt}\n- {class: File, location: c.txt}\n"
+                                  "reverse: true\nlabel: '3'\n")
+    shown = shared.cli("submit", "-n", "--cwl", "--params", "far/order.yml", "tools/sort.cwl").out
+    assert "b.txt.idx" in shown and "TARGET.HasCWL" in shown and '"label":"3"' in shown.replace("\\", "")
+    submit(shared, ["--cwl", "--params", "far/order.yml", "tools/sort.cwl"])
+    assert shared.read("sorted.txt") == "c\nb\n"
+    outputs = json.loads(shared.read("cwl_outputs.json"))
+    assert outputs["sorted"]["path"] == "sorted.txt" and outputs["sorted"]["location"] == "sorted.txt"
+
+
+def test_cwl_folders_failures_and_workflows(shared):
+    shared.write("tools/make.cwl", "cwlVersion: v1.0\nclass: CommandLineTool\nrequirements: {ShellCommandRequirement: {}}\n"
+                                   "baseCommand: []\narguments: [{shellQuote: false, valueFrom: 'mkdir made; echo x >made/f'}]\n"
+                                   "inputs: []\noutputs:\n  folder: {type: Directory, outputBinding: {glob: made}}\n")
+    submit(shared, ["--cwl", "tools/make.cwl"])
+    assert shared.exists("made.tar")
+    shared.write("tools/fail.cwl", "cwlVersion: v1.0\nclass: CommandLineTool\nbaseCommand: ['false']\ninputs: []\noutputs: []\n")
+    shared.write("tools/flow.cwl", "cwlVersion: v1.0\nclass: Workflow\ninputs: []\noutputs: []\n"
+                                   "steps:\n  one: {run: fail.cwl, in: [], out: []}\n")
+    done = shared.cli("submit", "--cwl", "tools/flow.cwl")
+    request = done.out.split()[1].rstrip(":")
+    assert "one job" in done.err
+    shared.wait(request, code=None)
+    assert shared.history(request)[0]["exit_code"] == 1
+    shared.write("tools/bad.cwl", "class: Operation\n")
+    assert "tools/bad.cwl:1: the class Operation" in shared.cli("submit", "--cwl", "tools/bad.cwl", code=1).err

@@ -8,17 +8,7 @@
 #include "base/mem.h"
 #include "jdl/galaxy/template.h"
 #include "jdl/galaxy/tool.h"
-
-static void quote(struct buf *out, struct str s)
-{
-        buf_char(out, '\'');
-        for (size_t i = 0; i < s.n; i++)
-                if (s.p[i] == '\'')
-                        buf_addz(out, "'\\''");
-                else
-                        buf_char(out, s.p[i]);
-        buf_char(out, '\'');
-}
+#include "jdl/script.h"
 
 static int render(struct tool *t, const struct xml *x, struct buf *out, struct err *err)
 {
@@ -84,7 +74,7 @@ static int config_files(struct tool *t, struct buf *out, struct err *err)
                 rc = render(t, x, &text, err);
                 buf_printf(&path, ".drover_config.%u", n++);
                 buf_addz(out, "printf '%s' ");
-                quote(out, buf_view(&text));
+                script_quote(out, buf_view(&text));
                 buf_printf(out, " | fill >\"$box/%s\"\n", buf_z(&path));
                 buf_printf(&variable, TOOL_BOX "/%s", buf_z(&path));
                 if (name.n)
@@ -109,7 +99,7 @@ static int variables(struct tool *t, struct buf *out, struct err *err)
                         return tool_fail(x, err, "this <environment_variable> is not supported");
                 rc = render(t, x, &text, err);
                 buf_printf(out, STR_FMT "=$(printf '%%s' ", STR_ARG(name));
-                quote(out, str_trim(buf_view(&text)));
+                script_quote(out, str_trim(buf_view(&text)));
                 buf_printf(out, " | fill)\nexport " STR_FMT "\n", STR_ARG(name));
         }
         return rc;
@@ -155,7 +145,7 @@ static void add_regex(struct rules *r, struct str regex, const char *source, boo
                         !(regex.p[i] == '?' && i > 0 && strchr("(*+?", regex.p[i - 1]));
         r->captures = true;
         buf_printf(&r->text, "grep -q%s -%c -e ", fold ? "i" : "", plain ? 'E' : 'P');
-        quote(&r->text, regex);
+        script_quote(&r->text, regex);
         if (out)
                 buf_addz(&r->text, " \"$box/.drover_stdout\"");
         if (error)
@@ -183,7 +173,7 @@ static int level_of(const struct xml *x, struct buf *out, struct err *err)
         BUF_CLEANUP struct buf line = {0};
         buf_printf(&line, "%s: %s", level, text ? text : "an output of the tool says so");
         buf_addz(out, "echo ");
-        quote(out, buf_view(&line));
+        script_quote(out, buf_view(&line));
         buf_addz(out, " >&2");
         return 0;
 }
@@ -383,7 +373,7 @@ int tool_script(struct tool *t, struct buf *out, struct buf *ret_command, struct
         if (rc == 0)
                 rc = find_rules(t, &r, err);
         buf_addz(out, "printf '%s\\n' ");
-        quote(out, buf_view(&command));
+        script_quote(out, buf_view(&command));
         buf_printf(out,
                    " | fill >\"$box/.drover_command\"\n"
                    "shell=sh\n"

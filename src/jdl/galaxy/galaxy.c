@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <openssl/evp.h>
 
-#include "base/args.h"
 #include "base/mem.h"
-#include "classad/print.h"
 #include "jdl/galaxy/tool.h"
-
-#define SCRIPT_MAX 120000u /* of one argument the system takes 128 KiB */
+#include "jdl/script.h"
 
 static int read_params(const struct form_world *w, const char *file, json_t **ret, struct err *err)
 {
@@ -34,21 +31,12 @@ static int read_params(const struct form_world *w, const char *file, json_t **re
         return err_set(err, -EINVAL, "%s:1: a job's parameters are an object: {\"NAME\": value, ...}", file);
 }
 
-/* A path made absolute, without a "/." at its end. */
-static struct str absolute(struct tool *t, struct str path)
+static struct str absolute(struct tool *t, const char *file)
 {
         BUF_CLEANUP struct buf b = {0};
-        struct str s;
 
-        while (str_starts(path, STR("./")))
-                path = str_skip(path, 2);
-        if (!str_starts(path, STR("/")))
-                buf_printf(&b, "%s/", t->w->cwd);
-        buf_str(&b, path);
-        s = buf_view(&b);
-        while (str_ends(s, STR("/.")) || (s.n > 1 && str_ends(s, STR("/"))))
-                s.n--;
-        return arena_str(&t->arena, s);
+        script_absolute(t->w, str_of(file), STR("."), &b);
+        return arena_str(&t->arena, buf_view(&b));
 }
 
 /* ---- requirements */
@@ -128,52 +116,23 @@ static int resolve(struct tool *t, enum galaxy_resolve how, struct buf *out, str
 
 /* ---- the request */
 
-static void add_value(struct buf *out, struct str s)
-{
-        for (size_t i = 0; i < s.n; i++)
-                if (s.p[i] == '$')
-                        buf_addz(out, "$(DOLLAR)");
-                else
-                        buf_char(out, s.p[i]);
-}
-
 static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, struct err *err)
 {
-        const char *id = xml_get(t->root, "id");
+        const char *id = xml_get(t->root, "id"), **paths;
         int rc;
 
         for (const char *z = id; *z; z++)
                 if ((unsigned char)*z < ' ' || strchr("$\"\\", *z))
                         return tool_fail(t->root, err, "the tool's id is no plain name");
-        buf_printf(out,
-                   "executable = /bin/sh\ntransfer_executable = false\n"
-                   "batch_name = %s\noutput = tool_stdout\nerror = tool_stderr\n+GalaxyTool = \"%s\"\n",
+        buf_printf(out, "batch_name = %s\noutput = tool_stdout\nerror = tool_stderr\n+GalaxyTool = \"%s\"\n",
                    id, id);
         rc = resolve(t, how, out, err);
-        for (size_t i = 0; i < t->file_count + t->uses_folder; i++) {
-                buf_addz(out, i ? ", " : "transfer_input_files = ");
-                add_value(out, i < t->file_count ? t->files[i] : t->folder);
-        }
-        buf_addz(out, "\nqueue\n");
+        paths = arena_alloc(&t->arena, (t->file_count + 1) * sizeof(*paths));
+        for (size_t i = 0; i < t->file_count; i++)
+                paths[i] = t->files[i].p; /* copies of the arena's end with a NUL */
+        paths[t->file_count] = t->folder.p;
+        script_inputs(out, paths, t->file_count + t->uses_folder);
         return rc;
-}
-
-static int set_arguments(struct form *f, struct str script, struct err *err)
-{
-        BUF_CLEANUP struct buf raw = {0}, text = {0};
-        ARGS_CLEANUP struct args words = {0};
-
-        if (script.n > SCRIPT_MAX)
-                return err_set(err, -E2BIG, "the job's script has %zu bytes, and %u fit", script.n,
-                               SCRIPT_MAX);
-        args_add(&words, STR("-c"));
-        args_add(&words, script);
-        args_add(&words, STR("drover-tool"));
-        args_join_v2(&raw, &words);
-        print_string(&text, buf_view(&raw));
-        for (size_t i = 0; i < f->part_count; i++)
-                form_set(&f->parts[i], STR("Arguments"), buf_view(&text), f->parts[i].line);
-        return 0;
 }
 
 static int make(struct tool *t, const struct galaxy_job *job, json_t *given, const struct condor_options *o,
@@ -190,9 +149,8 @@ static int make(struct tool *t, const struct galaxy_job *job, json_t *given, con
                 rc = tool_script(t, &script, ret_command, err);
         if (rc == 0)
                 rc = describe(t, job->resolve, &text, err);
-        if (rc == 0)
-                rc = condor_parse(t->w, job->tool, buf_view(&text), o, ret, err);
-        return rc == 0 ? set_arguments(ret, buf_view(&script), err) : rc;
+        return rc == 0 ? script_job(t->w, job->tool, buf_view(&text), buf_view(&script), NULL, o, ret, err)
+                       : rc;
 }
 
 int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const struct condor_options *o,
@@ -205,8 +163,8 @@ int galaxy_parse(const struct form_world *w, const struct galaxy_job *job, const
         if (rc != 0)
                 return rc;
         tool_init(&t, w, job->tool, ret);
-        t.params_dir = absolute(&t, tool_folder(job->params ? job->params : "."));
-        t.folder = absolute(&t, tool_folder(job->tool));
+        t.params_dir = absolute(&t, job->params ? job->params : "");
+        t.folder = absolute(&t, job->tool);
         rc = make(&t, job, given, o, ret, ret_command, err);
         tool_deinit(&t);
         json_decref(given);

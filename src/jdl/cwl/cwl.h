@@ -1,0 +1,20 @@
+/* cwl: a job of a CWL tool: its description and a job order, as a request whose job runs cwltool.
+ *
+ * The files that the job order names travel with the job under their own names, and the order is rewritten
+ * so; what the description refers to beside itself (run:, $import, default files) goes along. A Workflow runs
+ * as one job, with a warning. Cores and memory of a ResourceRequirement become the job's. Source: the Common
+ * Workflow Language, v1.0 to v1.2, "CommandLineTool", "File", "Directory", "ResourceRequirement"; cwltool(1).
+ *
+ * Pure: files come through struct form_world.
+ */
+#pragma once
+#include "jdl/condor/condor.h"
+
+struct cwl_job {
+        const char *tool, *params; /* files; params may be NULL: an empty order */
+};
+
+/* Fills *ret as condor_parse does, with the lines of `o` added. *ret_command (may be NULL) is what runs, with
+ * the job order. 0; or with err, which names file and line: -EINVAL, -E2BIG, or what read_file returned. */
+int cwl_parse(const struct form_world *w, const struct cwl_job *job, const struct condor_options *o,
+              struct form *ret, struct buf *ret_command, struct err *err);
