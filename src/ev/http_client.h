@@ -1,0 +1,45 @@
+/* http_client: calls of HTTP/1.1 (RFC 9112) to one server, without waiting, over a unix socket or TLS.
+ *
+ * Calls are made on a few connections that are kept open, one after the other on each; those for which there
+ * is no connection wait in line. A call that was written to a connection which the server had closed while it
+ * was idle is made once more on a new one; so calls must be such that twice is as once. All on the loop's
+ * thread; answers come from the loop, never from within a call.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "ev/loop.h"
+#include "ev/tls.h"
+
+#define HTTP_ANSWER_MAX (64u << 20) /* of a body that is kept in memory */
+
+struct http_client;
+struct http_client_config {
+        const char *address; /* as stream_connect has it */
+        struct tls_context *tls;
+        const char *bearer;    /* a token, or NULL */
+        unsigned connections;  /* at most; 0: 8 */
+        int64_t handshake_ms;  /* 0: as stream_limits has it */
+};
+struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
+void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */
+void http_client_bearer(struct http_client *c, const char *bearer); /* for what is sent from now on */
+
+struct http_call_spec {
+        const char *method, *path; /* the path with its query, escaped */
+        const char *type;          /* of the body; NULL: application/json */
+        struct str body;           /* copied */
+        int64_t timeout_ms;        /* from when it is sent; 0: 60 s */
+        int fd;     /* with to_fd: where the body of a good answer is written, borrowed until the answer */
+        bool to_fd;
+};
+/* status 0: there was no answer, and err says why; -1: the body could not be written to fd. The body is
+ * borrowed for the time of the call; empty with to_fd. The call is freed after it. */
+typedef void http_call_fn(void *arg, int status, struct str body, const struct err *err);
+struct http_call;
+struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
+                                   void *arg);
+void http_call_cancel(struct http_call *call); /* it is not answered any more; NULL is fine */
+
+/* Appends text with all but unreserved characters as %XX (RFC 3986, 2.3). */
+void http_client_escape(struct buf *out, struct str text);
