@@ -77,6 +77,18 @@ static enum job_state after_loss(const struct job *j)
 }
 
 /* One attempt is lost. */
+/* What it takes, by its record: a copy of what goes with it. */
+static struct need need_of_attempt(const struct job *j)
+{
+        struct need need = {.cpus = j->cpus,
+                            .memory_mib = (int64_t)j->memory_mib,
+                            .disk_kib = (int64_t)j->disk_kib};
+
+        if (j->more)
+                need.more = *j->more;
+        return need;
+}
+
 static void lose(struct core *c, struct job *j, const char *why)
 {
         struct event e = {.type = EVENT_LOST,
@@ -89,10 +101,19 @@ static void lose(struct core *c, struct job *j, const char *why)
 
         if (reason)
                 e.reason = str_of(reason);
+        struct queue *q = j->accepted ? NULL : j->queue;
+        struct need need = need_of_attempt(j);
+
         set_add(&e.members, j->member);
         core_emit(c, &e, NULL);
         event_deinit(&e);
         free(reason);
+        /* An offer that the agent has made since was taken as if the attempt was still to come out of it. */
+        if (q && q->ad) {
+                need_return(c, &need, q);
+                if (q->offers)
+                        queue_look_again(c, q);
+        }
 }
 
 void core_inventory(struct core *c, const char *agent, const struct core_attempts *has, size_t count,
@@ -330,14 +351,9 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
                 struct job *j = request_job(r, (uint32_t)m);
                 struct event e = {.type = EVENT_REFUSED, .code = hold_code, .reason = reason};
                 const struct bucket *b = request_bucket(c, r, (uint32_t)m);
-                struct need need = {.cpus = j->cpus,
-                                    .memory_mib = (int64_t)j->memory_mib,
-                                    .disk_kib = (int64_t)j->disk_kib};
+                struct need need = need_of_attempt(j);
                 struct queue *q = j->accepted ? NULL : j->queue;
                 char *why = NULL;
-
-                if (j->more)
-                        need.more = *j->more;
 
                 e.next = hold_code ? JOB_HELD : JOB_IDLE;
                 if (j->state == JOB_VACATING) {

@@ -61,6 +61,29 @@ static void test_those_under_way_go_on(void **state)
         assert_null(core_check(c));
 }
 
+static void nobody(void *arg, uint64_t request, uint32_t fence, const struct set *members)
+{
+        (void)arg, (void)request, (void)fence, (void)members;
+}
+
+/* An agent was killed before it had taken them. It comes back, offers, and says that it knows nothing of
+ * them: they go out on that offer, for it will make no other. */
+static void test_lost_before_they_were_accepted(void **state)
+{
+        struct core *c = *state;
+        const char *ad = "[ Cpus = 2; Memory = 1; Disk = 1 ]";
+
+        submit(c, NULL, 2, (const char *const[]){"Requirements", "true", NULL});
+        offer(c, "n1", ad);
+        expect_assigned(c, "n1/default 1 0-1\n");
+        core_agent_away(c, "n1");
+        offer(c, "n1", ad);
+        expect_assigned(c, "");
+        core_inventory(c, "n1", NULL, 0, nobody, NULL);
+        expect_assigned(c, "n1/default 1 0-1\n");
+        assert_null(core_check(c));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
 int main(void)
@@ -68,6 +91,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_no_more_than_asked_for),
                 TEST(test_those_under_way_go_on),
+                TEST(test_lost_before_they_were_accepted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
