@@ -30,8 +30,8 @@ struct config_queue {
         struct config_list environment; /* "NAME value" of its jobs, where theirs say nothing */
         struct config_list modules;     /* loaded for all its jobs */
         char *modules_init, *conda_root;
-        /* "name value" of the settings of a batch system, in a block of its name */
-        struct config_list slurm, gridengine, exec;
+        /* "name value" of the settings of a batch system or another server, in a block of its name */
+        struct config_list slurm, gridengine, exec, drover;
         struct config_list container; /* the same, of run/container.h */
 };
 

@@ -358,11 +358,40 @@ static uint64_t gpus_of(const Drover__Template *m)
         return 0;
 }
 
+/* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
+static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        int r = 0;
+        for (size_t i = 0; i < m->n_output_files && at->step + 1 == m->n_steps && r == 0; i++) {
+                if (out->n)
+                        buf_char(out, ',');
+                r = expand_text(at, m->output_files[i], out, err);
+        }
+        return r;
+}
+
+/* For a runner that hands the job on. */
+static struct run_hop hop_of(const struct attempt *at, const char *job, const char *outputs)
+{
+        static const Drover__Origin none = DROVER__ORIGIN__INIT;
+        const Drover__Template *m = at->t->m;
+        const Drover__Origin *o = m->origin ? m->origin : &none;
+        return (struct run_hop){.servers = o->servers,
+                                .owner = o->owner,
+                                .job = *o->job ? o->job : job,
+                                .label = o->label,
+                                .path = o->path,
+                                .hops_left = o->hops_left,
+                                .outputs = *outputs ? outputs : NULL,
+                                .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
+}
+
 int expand_submit(struct attempt *at, struct err *err)
 {
         const Drover__Template *m = at->t->m;
         const Drover__Step *step = m->steps[at->step];
-        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536};
+        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536}, outputs = {.max = 1 << 20};
         ARGS_CLEANUP struct args argv = {0}, env = {0};
         CONTAINED_CLEANUP struct contained contained = {0};
         char name[64], sandbox[4352], out[32], error[32];
@@ -379,6 +408,8 @@ int expand_submit(struct attempt *at, struct err *err)
                 r = environment(at, step, contain_target(step, sandbox), &env, err);
         if (r == 0)
                 r = expand_input(at, step, &in, err);
+        if (r == 0)
+                r = outputs_of(at, &outputs, err);
         int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
         int err_index = r < 0 ? r : expand_stream(at, step->stderr_file, NULL, err);
         if (r == 0 && ((out_index < 0 && out_index != -ENOENT) || (err_index < 0 && err_index != -ENOENT)))
@@ -416,6 +447,7 @@ int expand_submit(struct attempt *at, struct err *err)
                 .gpus = gpus_of(m),
                 .words = words,
                 .word_count = m->n_attributes,
+                .hop = hop_of(at, job, buf_z(&outputs)),
         };
         if (out_index >= 0 && stream_goes_on(at, out_index, false))
                 spec.flags |= RUN_STDOUT_APPEND;

@@ -473,6 +473,8 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
                 buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
                            (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
                            (unsigned long long)(has->node_memory_bytes >> 20));
+        if (has->known && has->server)
+                buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
 }
 
 static void look(struct queue *q, struct room *ret)

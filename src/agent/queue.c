@@ -99,6 +99,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         rc.queue = c ? c->name : NULL;
+        rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {
                 b->settings = queue_words(words);
                 rc.settings = b->settings;

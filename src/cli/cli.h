@@ -63,6 +63,9 @@ int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
 int cmd_queue(struct cli *cli, const struct options *o);
 int cmd_release(struct cli *cli, const struct options *o);
 int cmd_rm(struct cli *cli, const struct options *o);
+int cmd_suspend(struct cli *cli, const struct options *o);
+int cmd_resume(struct cli *cli, const struct options *o);
+int cmd_vacate(struct cli *cli, const struct options *o);
 int cmd_show(struct cli *cli, const struct options *o);
 int cmd_submit(struct cli *cli, const struct options *o);
 int cmd_credential(struct cli *cli, const struct options *o);

@@ -1,4 +1,4 @@
-/* hold, release, rm and prio: one call of the API, POST /v1/actions. */
+/* hold, release, rm, suspend, resume, vacate and prio: one call of the API, POST /v1/actions. */
 #include "base/json.h"
 #include "cli/api.h"
 #include "cli/human.h"
@@ -103,6 +103,21 @@ int cmd_release(struct cli *cli, const struct options *o)
 int cmd_rm(struct cli *cli, const struct options *o)
 {
         return simple(cli, o, "remove", "removed");
+}
+
+int cmd_suspend(struct cli *cli, const struct options *o)
+{
+        return simple(cli, o, "suspend", "suspended");
+}
+
+int cmd_resume(struct cli *cli, const struct options *o)
+{
+        return simple(cli, o, "resume", "resumed");
+}
+
+int cmd_vacate(struct cli *cli, const struct options *o)
+{
+        return simple(cli, o, "vacate", "vacated");
 }
 
 int cmd_prio(struct cli *cli, const struct options *o)

@@ -341,6 +341,14 @@ const struct command commands[] = {
          "drover rm 7\n  the whole request\ndrover rm 7 -c 'NumJobStarts > 2'\n  those of it that started "
          "often",
          act_options, 0, WORDS_ANY, "jobs", false, cmd_rm},
+        {"suspend", ACTING, "stop jobs where they run", "[OPTIONS] ID...",
+         "Stops the processes of running jobs, which keep their places, until they are resumed.", NULL,
+         act_options, 0, WORDS_ANY, "jobs", false, cmd_suspend},
+        {"resume", ACTING, "let suspended jobs go on", "[OPTIONS] ID...", "Lets suspended jobs go on.", NULL,
+         act_options, 0, WORDS_ANY, "jobs", false, cmd_resume},
+        {"vacate", ACTING, "send jobs back to the queue", "[OPTIONS] ID...",
+         "Ends the attempts of jobs that run: they go back to the queue, and may run elsewhere.", NULL,
+         act_options, 0, WORDS_ANY, "jobs", false, cmd_vacate},
         {"prio", ACTING, "set the priority of jobs", "[OPTIONS] ID... VALUE",
          "Sets the priority of jobs among their owner's: a whole number, higher runs first, 0 by default. "
          "Put -- before "

@@ -5,7 +5,8 @@
 #include "classad/print.h"
 #include "core/state.h"
 
-static void print_log(struct buf *out, const struct request *r, uint32_t member)
+/* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
+static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
 {
         const struct job *j = request_job(r, member);
         struct buf BUF_CLEANUP line = {0};
@@ -22,6 +23,8 @@ static void print_log(struct buf *out, const struct request *r, uint32_t member)
                 } else {
                         e = &j->log.entries[i - r->log_count];
                 }
+                if (e->type == EVENT_REMOVED || e->type == EVENT_VACATING)
+                        *ret_removed = e->text;
                 buf_reset(&line);
                 buf_printf(&line, "%lld %s %u %s %s %d %s", (long long)e->at_ms, event_name(e->type),
                            e->fence, e->queue ? e->queue->agent->name : "-", e->queue ? e->queue->name : "-",
@@ -68,6 +71,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
                   const struct job *j, int32_t exit_code)
 {
         struct buf BUF_CLEANUP data = {0}, extra = {0};
+        const char *removed = NULL;
         struct ad *ad;
         struct core_finished f = {
                 .request = r->id,
@@ -89,7 +93,9 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         ad_set_integer(ad, c->attr.EnteredCurrentStatus, ended_ms / 1000);
         if (j && j->started_ms) /* HTCondor's times are whole seconds */
                 ad_set_integer(ad, c->attr.DroverStartedMs, j->started_ms);
-        print_log(&extra, r, member);
+        print_log(&extra, r, member, &removed);
+        if (state == JOB_REMOVED && removed)
+                ad_set_string(ad, c->attr.RemoveReason, str_of(removed));
         ad_set_text(ad, c->attr.DroverLog, buf_view(&extra), NULL);
         if (j && j->outputs_n) {
                 buf_reset(&extra);

@@ -80,9 +80,8 @@ static enum job_state after_loss(const struct job *j)
 /* What it takes, by its record: a copy of what goes with it. */
 static struct need need_of_attempt(const struct job *j)
 {
-        struct need need = {.cpus = j->cpus,
-                            .memory_mib = (int64_t)j->memory_mib,
-                            .disk_kib = (int64_t)j->disk_kib};
+        struct need need = {
+                .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
 
         if (j->more)
                 need.more = *j->more;
@@ -261,6 +260,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         default_string(c, ad, at->Machine, o->hostname);
         default_string(c, ad, at->Name, str_of(a->name));
         default_string(c, ad, at->QueueName, str_of(q->name));
+        ad_set_string(ad, at->AgentName, str_of(a->name)); /* by its certificate, whatever it calls itself */
         default_string(c, ad, at->MyType, STR("Machine"));
         requirements = ad_find(ad, at->Requirements);
         if (!requirements)

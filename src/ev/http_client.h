@@ -17,9 +17,9 @@ struct http_client;
 struct http_client_config {
         const char *address; /* as stream_connect has it */
         struct tls_context *tls;
-        const char *bearer;    /* a token, or NULL */
-        unsigned connections;  /* at most; 0: 8 */
-        int64_t handshake_ms;  /* 0: as stream_limits has it */
+        const char *bearer;   /* a token, or NULL */
+        unsigned connections; /* at most; 0: 8 */
+        int64_t handshake_ms; /* 0: as stream_limits has it */
 };
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
 void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */
@@ -30,7 +30,7 @@ struct http_call_spec {
         const char *type;          /* of the body; NULL: application/json */
         struct str body;           /* copied */
         int64_t timeout_ms;        /* from when it is sent; 0: 60 s */
-        int fd;     /* with to_fd: where the body of a good answer is written, borrowed until the answer */
+        int fd; /* with to_fd: where the body of a good answer is written, borrowed until the answer */
         bool to_fd;
 };
 /* status 0: there was no answer, and err says why; -1: the body could not be written to fd. The body is

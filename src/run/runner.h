@@ -51,6 +51,17 @@ struct run_rlimit {
         uint64_t soft, hard;
 };
 
+/* Where the job comes from, for a runner that hands it on to another server. */
+struct run_hop {
+        const char *servers;     /* uuids of those that it has passed, this agent's last, parted by blanks */
+        const char *owner, *job; /* at the first: name@domain, "7.42" */
+        const char *label;       /* of its data: "a,b" */
+        const char *path;        /* what its author has fixed of the way behind this queue */
+        uint32_t hops_left;      /* it may be handed on so many times, this one included */
+        const char *outputs;     /* names that it leaves, with commas; NULL: every new file */
+        bool on_success_only;    /* and only when it has succeeded */
+};
+
 /* What to run. Borrowed during submit. Strings may be NULL for "". */
 struct run_spec {
         struct run_id id;
@@ -74,6 +85,7 @@ struct run_spec {
         uint64_t cpus_milli, memory_bytes, gpus;
         const struct run_word *words;
         size_t word_count;
+        struct run_hop hop;
 };
 
 enum run_state {
@@ -119,6 +131,14 @@ struct run_capacity {
         uint64_t nodes;
         uint64_t at_ms; /* Unix time; what was submitted or began later is not counted */
         uint64_t tasks_max;
+        const char *server; /* uuid of the server that jobs are handed on to; NULL: they are not */
+};
+
+/* Where a task is, for people. */
+struct run_where {
+        char native[64];  /* what it is called there, as the system writes it; "": nothing yet */
+        const char *word; /* the system's or the runner's own for its state; static, or NULL */
+        struct str hops;  /* of another server: its own path, JSON; borrowed until the next call */
 };
 
 struct runner;
@@ -134,6 +154,7 @@ struct runner_config {
         const char *queue;           /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;
         size_t setting_count;
+        const char *filesystem_domain; /* the agent's */
         run_events_fn *events;
         void *arg;
 };
@@ -171,9 +192,11 @@ struct runner_kind {
         void (*lease)(struct runner *r,
                       int64_t until_boot_ms); /* at that time everything is killed; 0: never */
         void (*capacity)(struct runner *r, struct run_capacity *ret);
+        int (*where)(struct runner *r, struct run_id id,
+                     struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };
 
-extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec;
+extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec, runner_drover;
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

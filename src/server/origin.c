@@ -159,7 +159,7 @@ static int fix_first(struct submission_part *p, struct arena *arena, struct str 
                                "DroverPath: '" STR_FMT "' is not a place: write agent/queue, agent, or *",
                                STR_ARG(element));
         if (!str_eqz(agent, "*"))
-                buf_printf(&clause, "TARGET.Name == \"" STR_FMT "\"", STR_ARG(agent));
+                buf_printf(&clause, "TARGET.AgentName == \"" STR_FMT "\"", STR_ARG(agent));
         if (queue.n && !str_eqz(queue, "*"))
                 buf_printf(&clause, "%sTARGET.QueueName == \"" STR_FMT "\"", clause.n ? " && " : "",
                            STR_ARG(queue));

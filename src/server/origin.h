@@ -10,8 +10,8 @@
  */
 #pragma once
 #include "base/arena.h"
+#include "base/json_read.h"
 #include "core/submission.h"
-#include "server/json_read.h"
 
 #define ORIGIN_HOPS_DEFAULT 8u
 #define ORIGIN_LEASE_MIN_MS 1000u

@@ -1,7 +1,7 @@
 /* submit_json: the body of POST /v1/requests as a submission. Pure; fuzzed (tests/fuzz). */
 #pragma once
+#include "base/json_read.h"
 #include "core/submission.h"
-#include "server/json_read.h"
 
 /* What it borrows (text of names, expressions, items) belongs to the document. items_upload[part] (an array
  * with one entry for each part; owned by the caller of submit_json_read, who frees it) names the upload that

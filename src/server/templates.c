@@ -5,6 +5,7 @@
 #include "classad/eval.h"
 #include "core/attributes.h"
 #include "server/grants.h"
+#include "server/origin.h"
 #include "server/templates_place.h"
 
 struct maker {
@@ -210,6 +211,41 @@ static void set_limits(struct maker *k, Drover__Template *t)
         t->walltime_ms = (uint64_t)number(k, k->attr.AllowedExecuteDuration, 0) * 1000;
 }
 
+/* Where the job comes from, for an agent that hands it on. */
+static void set_origin(struct maker *k, Drover__Template *t, const struct core_request *r)
+{
+        struct symbols *y = core_symbols(k->server->core);
+        Drover__Origin *o = message_alloc(k->m, sizeof(*o));
+        BUF_CLEANUP struct buf servers = {0}, label = {0};
+        struct core_hop hop = {0};
+        struct str path = STR_NONE, first;
+        int64_t hops = ORIGIN_HOPS_DEFAULT;
+
+        drover__origin__init(o);
+        core_request_hop(k->server->core, k->request, &hop);
+        core_part_labels(k->server->core, k->request, k->part, &label);
+        if (hop.origin) {
+                buf_printf(&servers, STR_FMT " ", STR_ARG(hop.origin->servers));
+                o->owner = message_text(k->m, hop.origin->owner);
+                o->job = message_text(k->m, hop.origin->job);
+                path = hop.origin->path;
+                o->hops_left = hop.origin->hops_left;
+        } else {
+                o->owner = message_text(k->m, r->owner);
+                eval_string(&k->eval, k->ad, NULL, symbols_intern(y, STR("DroverPath")), &path);
+                eval_integer(&k->eval, k->ad, NULL, symbols_intern(y, STR("DroverMaxHops")), &hops);
+                o->hops_left = hops < 0                     ? 0
+                               : hops > SUBMISSION_HOPS_MAX ? SUBMISSION_HOPS_MAX
+                                                            : (uint32_t)hops;
+        }
+        buf_addz(&servers, k->server->uuid);
+        origin_path_cut(&path, &first);
+        o->servers = message_text(k->m, buf_view(&servers));
+        o->path = message_text(k->m, path);
+        o->label = message_text(k->m, buf_view(&label));
+        t->origin = o;
+}
+
 static void fill(struct maker *k, Drover__Template *t, const struct core_request *r)
 {
         BUF_CLEANUP struct buf credentials = {0};
@@ -235,6 +271,7 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         set_spooled(k, t);
         set_limits(k, t);
         templates_place(k->m, &k->eval, k->ad, t);
+        set_origin(k, t, r);
 }
 
 Drover__Template *templates_make(struct server *s, struct message *m, uint64_t request, uint32_t part,

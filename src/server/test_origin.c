@@ -70,7 +70,7 @@ static void test_what_follows_from_an_origin(void **state)
         assert_int_equal(origin_apply(&s, B, &arena, NULL), 0);
         assert_non_null(strstr(attribute(&s, "Requirements"), "((a || b) && "));
         assert_non_null(strstr(attribute(&s, "Requirements"),
-                               "(TARGET.Name == \"n1\" && TARGET.QueueName == \"fast\")"));
+                               "(TARGET.AgentName == \"n1\" && TARGET.QueueName == \"fast\")"));
         assert_string_equal(attribute(&s, "DataLabels"), "strcat(\"x\", \",\", \"patients\")");
         assert_string_equal(attribute(&s, "DroverOriginOwner"), "\"ann@far\"");
         assert_string_equal(attribute(&s, "DroverPath"), "\"n1/fast, n2\"");
@@ -83,8 +83,8 @@ static void test_paths_of_users(void **state)
         static const struct {
                 const char *path, *requirements; /* NULL: refused */
         } cases[] = {
-                {"\"n1\"", "(true) && (TARGET.Name == \"n1\")"},
-                {"\" n1/q1 , n2\"", "(true) && (TARGET.Name == \"n1\" && TARGET.QueueName == \"q1\")"},
+                {"\"n1\"", "(true) && (TARGET.AgentName == \"n1\")"},
+                {"\" n1/q1 , n2\"", "(true) && (TARGET.AgentName == \"n1\" && TARGET.QueueName == \"q1\")"},
                 {"\"*/q1\"", "(true) && (TARGET.QueueName == \"q1\")"},
                 {"\"*, n2\"", "true"},
                 {"\"\"", "true"},

@@ -150,6 +150,7 @@ def test_every_operation(instance):
     assert call("GET", "/v1/stores")["stores"] == []
     assert call("GET", "/v1/agents")["agents"] == []
     assert call("GET", "/v1/limits")["limits"] == []
+    assert call("GET", "/v1/capacity")["free_cpus"] == 0
     token = call("POST", "/v1/tokens", {"kind": "agent", "name": "n1", "uses": 2, "expires_s": 60})
     assert [t["uses"] for t in call("GET", "/v1/tokens")["tokens"] if t["id"] == token["id"]] == [2]
     assert call("PUT", "/v1/credentials/t", {"type": "token", "data": "x"})["released"] == 0

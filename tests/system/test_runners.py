@@ -2,11 +2,12 @@
 import glob
 import os
 import signal
+import tempfile
 
 import pytest
 
 import agents
-from drover import sh, wait_until
+from drover import Instance, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
 LONG = os.environ.get("DROVER_CHECK_LONG")
@@ -15,18 +16,36 @@ LONG = os.environ.get("DROVER_CHECK_LONG")
 SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "exec": "processes"}
 
 
-def begin(instance, system):
+def begin(instance, system, config=None):
     instance.system = system
-    instance.config = agents.batch_queues(system) if system else "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n"
+    instance.config = config or (agents.batch_queues(system) if system else
+                                 "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n")
     instance.server()
     instance.agent = agents.start(instance, instance.config)
     agents.offering(instance)
     return instance
 
 
-@pytest.fixture(params=["process", *SYSTEMS])
+@pytest.fixture
+def behind(request, build):
+    """The configuration of an agent that hands jobs on to another server, which runs them as processes."""
+    far = Instance(build, tempfile.mkdtemp(prefix="f-", dir=request.config.drover_tmp))
+    try:
+        far.up()
+        agents.offering(far)
+        yield f"kill_grace: 1s\nqueues:\n  - {{name: far, runner: drover, drover: {{server: 'unix:{far.socket_path()}'}}}}\n"
+    finally:
+        try:
+            far.stop()
+        finally:
+            far.destroy()
+
+
+@pytest.fixture(params=["process", "drover", *SYSTEMS])
 def place(request, instance):
     """A server, and an agent with one queue of the runner."""
+    if request.param == "drover":
+        return begin(instance, None, request.getfixturevalue("behind"))
     return begin(instance, request.getfixturevalue(SYSTEMS[request.param]) if request.param in SYSTEMS else None)
 
 

@@ -12,8 +12,8 @@
 #pragma once
 #include "auth/principal.h"
 #include "base/json.h"
+#include "base/json_read.h"
 #include "ev/http.h"
-#include "server/json_read.h"
 #include "server/server.h"
 #include "server/turn.h"
 

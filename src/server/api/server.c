@@ -18,6 +18,7 @@ static void look(struct server *s, struct call *c)
         json_kstrz(&j, "uuid", s->uuid);
         json_kstrz(&j, "domain", s->config.domain);
         json_kint(&j, "now_ms", clock_wall_ms());
+        json_kint(&j, "seq", (int64_t)atomic_load(&s->durable_seq));
         json_kbool(&j, "remote_agents", s->remote_agents);
         json_kstrz(&j, "you", c->who);
         json_kbool(&j, "admin", c->role == ROLE_ADMIN);

@@ -1,0 +1,337 @@
+/* What became of a job at the far server, and its files home. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "run/drover_private.h"
+
+#define HOLD_USER         1 /* HTCondor's codes: somebody there held it, and may release it */
+#define HOLD_SUBMIT       15
+#define HOLD_MEMORY       34
+#define HOLD_JOB_DURATION 46
+#define HOLD_WALLTIME     47
+#define OUTPUTS_MAX       20000
+
+static int64_t number(const json_t *o, const char *name)
+{
+        const json_t *v = json_object_get(o, name);
+        return json_is_real(v) ? (int64_t)json_real_value(v) : json_integer_value(v);
+}
+
+static double real(const json_t *o, const char *name)
+{
+        const json_t *v = json_object_get(o, name);
+        return json_is_number(v) ? json_number_value(v) : 0;
+}
+
+static const char *text(const json_t *o, const char *name)
+{
+        const char *z = json_string_value(json_object_get(o, name));
+        return z ? z : "";
+}
+
+/* ---- how it ended */
+
+static void measured(const json_t *job, struct run_event *e)
+{
+        const json_t *ad = json_object_get(job, "ad");
+        e->started_ms = (uint64_t)number(ad, "DroverStartedMs");
+        if (!e->started_ms)
+                e->started_ms = (uint64_t)number(ad, "JobCurrentStartDate") * 1000;
+        e->ended_ms = (uint64_t)number(job, "ended_ms");
+        if (!e->ended_ms)
+                e->ended_ms = (uint64_t)number(ad, "CompletionDate") * 1000;
+        if (e->ended_ms < e->started_ms)
+                e->ended_ms = e->started_ms;
+        e->cpu_user_ms = (uint64_t)(real(ad, "RemoteUserCpu") * 1000);
+        e->cpu_system_ms = (uint64_t)(real(ad, "RemoteSysCpu") * 1000);
+        e->memory_peak_bytes = (uint64_t)number(ad, "MemoryUsage") << 20;
+}
+
+static void completed(struct far_task *t, const json_t *job)
+{
+        const json_t *signal = json_object_get(job, "exit_signal"), *file;
+        const json_t *outputs = json_object_get(json_object_get(job, "ad"), "DroverOutputs");
+        size_t i;
+        t->result = (struct run_event){.state = RUN_ENDED};
+        t->result.signaled = json_is_integer(signal);
+        t->result.exit_code =
+                (int)(t->result.signaled ? json_integer_value(signal) : number(job, "exit_code"));
+        measured(job, &t->result);
+        if (!t->begun) {
+                t->begun = true;
+                t->started_ms = t->result.started_ms;
+                if (t->far->listed)
+                        far_tell(t->far, t, false);
+        }
+        far_files_deinit(&t->files);
+        json_array_foreach(outputs, i, file)
+        {
+                if (i == OUTPUTS_MAX)
+                        break;
+                MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
+                t->files.v[t->files.n++] = (struct far_file){.name = mem_dupz(text(file, "Name")),
+                                                             .size = (uint64_t)number(file, "Size"),
+                                                             .mode = (unsigned)number(file, "Mode")};
+        }
+        t->state = FAR_FETCHING;
+        far_settled(t);
+        timer_start(t->far->later, 0);
+}
+
+static void ended(struct far_task *t, enum run_why why)
+{
+        far_over(t,
+                 &(struct run_event){.state = RUN_ENDED,
+                                     .why = why,
+                                     .signaled = true,
+                                     .exit_code = 15,
+                                     .started_ms = t->started_ms,
+                                     .ended_ms = (uint64_t)clock_wall_ms()},
+                 NULL);
+}
+
+static void removed(struct far_task *t, const json_t *job)
+{
+        BUF_CLEANUP struct buf b = {0};
+        const char *reason = text(json_object_get(job, "ad"), "RemoveReason");
+        if (t->killing) {
+                ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
+        } else if (t->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
+                far_over(t, &(struct run_event){.state = RUN_LOST},
+                         "the other server had not heard of this agent for the lease's time");
+        } else {
+                buf_printf(&b, "removed at %s as %llu.0: %s", t->far->queue, (unsigned long long)t->request,
+                           *reason ? reason : "no reason was given");
+                far_fail(t, "job", ECANCELED, buf_z(&b));
+        }
+}
+
+/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. */
+static void held(struct far_task *t, const json_t *job)
+{
+        int64_t code = number(job, "hold_code");
+        if (code == HOLD_USER || code == HOLD_SUBMIT) {
+                far_settled(t);
+                return;
+        }
+        far_act(t, FAR_REMOVE);
+        if (code == HOLD_WALLTIME || code == HOLD_JOB_DURATION)
+                ended(t, RUN_WALLTIME);
+        else if (code == HOLD_MEMORY)
+                ended(t, RUN_MEMORY);
+        else
+                far_fail(t, "job", (int)number(job, "hold_subcode"), text(job, "hold_reason"));
+}
+
+static void runs(struct far_task *t, const json_t *job)
+{
+        if (!t->begun) {
+                t->begun = true;
+                t->started_ms = (uint64_t)number(job, "started_ms");
+                if (!t->started_ms)
+                        t->started_ms = (uint64_t)clock_wall_ms();
+                if (t->far->listed)
+                        far_tell(t->far, t, false);
+        }
+        if (t->suspended && t->held) { /* it began before the hold came */
+                t->held = false;
+                far_act(t, FAR_SUSPEND);
+        }
+        far_settled(t);
+}
+
+static void see(struct far_task *t, const json_t *job)
+{
+        const char *state = text(job, "state");
+        bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
+        if (!strcmp(state, "completed") || !strcmp(state, "removed")) {
+                if (!past) { /* its row is not written yet */
+                        t->dirty = true;
+                        t->not_before_ms = clock_boot_ms() + 200;
+                        return;
+                }
+                if (*state == 'c')
+                        completed(t, job);
+                else
+                        removed(t, job);
+        } else if (!strcmp(state, "held")) {
+                held(t, job);
+        } else if (!strcmp(state, "running") || !strcmp(state, "suspended")) {
+                runs(t, job);
+        } else {
+                far_settled(t);
+        }
+}
+
+static void on_job(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_task *t = arg;
+        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        t->call = NULL;
+        if (doc) {
+                see(t, doc);
+        } else if (status == 404) {
+                far_over(t, &(struct run_event){.state = RUN_LOST},
+                         "the other server does not know it any more");
+        } else {
+                t->dirty = true;
+                if (!status)
+                        far_away(t->far, err->text);
+        }
+        json_decref(doc);
+}
+
+void far_look(struct far_task *t)
+{
+        BUF_CLEANUP struct buf path = {0};
+        if (t->call)
+                return;
+        t->dirty = false;
+        buf_printf(&path, "/v1/jobs/%llu.0", (unsigned long long)t->request);
+        const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
+        t->call = http_client_call(t->far->client, &spec, on_job, t);
+}
+
+/* ---- files */
+
+/* A stream's own file, by its end: where it belongs; NULL: it is none. */
+static const char *stream_of(const struct far_task *t, const char *name, bool *ret_append)
+{
+        char out[40], err[40];
+        snprintf(out, sizeof(out), ".drover_hop.%u.out", t->id.step);
+        snprintf(err, sizeof(err), ".drover_hop.%u.err", t->id.step);
+        *ret_append = !strcmp(name, out) ? t->out_append : t->err_append;
+        return !strcmp(name, out) ? t->out : !strcmp(name, err) ? t->err : NULL;
+}
+
+static int append(const char *from, const char *to)
+{
+        int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        int out = in < 0 ? -1 : open(to, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+        int r = out < 0 ? -errno : fs_copy(in, out, NULL);
+        if (in >= 0)
+                close(in);
+        if (out >= 0)
+                close(out);
+        if (r == 0)
+                unlink(from);
+        return r;
+}
+
+/* From its own file to where it belongs: the sandbox's stream, or the output's name. */
+static int put(const struct far_task *t, const char *from, const char *name, unsigned mode)
+{
+        BUF_CLEANUP struct buf to = {0}, dir = {0};
+        bool appending = false;
+        const char *stream = stream_of(t, name, &appending);
+        if (stream && *stream == '/')
+                buf_addz(&to, stream);
+        else if (far_path(&to, t->sandbox, stream ? stream : name) < 0)
+                return -EINVAL;
+        buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
+        int r = fs_mkdirs(buf_z(&dir), 0755);
+        if (r < 0)
+                return r;
+        if (stream && appending)
+                return append(from, buf_z(&to));
+        if (mode)
+                chmod(from, (mode & 0777) | 0600);
+        return rename(from, buf_z(&to)) < 0 ? -errno : 0;
+}
+
+/* Streams that the last place wrote where we see them. */
+static int put_shared(const struct far_task *t)
+{
+        static const char *const names[] = {"out", "err"};
+        int r = 0;
+        for (int i = 0; i < 2 && r == 0; i++) {
+                BUF_CLEANUP struct buf path = {0}, name = {0};
+                buf_printf(&name, ".drover_hop.%u.%s", t->id.step, names[i]);
+                buf_printf(&path, "%s/%s", t->sandbox, buf_z(&name));
+                if (access(buf_z(&path), F_OK) == 0)
+                        r = put(t, buf_z(&path), buf_z(&name), 0);
+        }
+        return r;
+}
+
+static void cannot_keep(struct far_task *t, const char *name, int error)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "cannot keep its output %s: %s", name, strerror(error));
+        far_fail(t, "output", error, buf_z(&b));
+}
+
+static void temporary(const struct far_task *t, struct buf *out)
+{
+        buf_printf(out, "%s/.drover_hop.%u.new", t->sandbox, t->id.step);
+}
+
+static void on_file(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_task *t = arg;
+        struct far_file *file = &t->files.v[t->files.at];
+        BUF_CLEANUP struct buf from = {0}, why = {0};
+        t->call = NULL;
+        close(t->fd);
+        t->fd = -1;
+        if (!status) {
+                far_away(t->far, err->text);
+                return;
+        }
+        if (status < 0) {
+                cannot_keep(t, file->name, EIO);
+                return;
+        }
+        if (status != 200) {
+                far_error(&why, status, body);
+                far_fail(t, "output", EREMOTEIO, buf_z(&why));
+                return;
+        }
+        temporary(t, &from);
+        int r = put(t, buf_z(&from), file->name, file->mode);
+        if (r < 0) {
+                cannot_keep(t, file->name, -r);
+                return;
+        }
+        t->files.at++;
+        far_fetch(t);
+}
+
+void far_fetch(struct far_task *t)
+{
+        BUF_CLEANUP struct buf to = {0}, path = {0};
+        if (t->files.at == t->files.n) {
+                struct run_event result = t->result;
+                int r = put_shared(t);
+                if (r < 0)
+                        cannot_keep(t, "stream", -r);
+                else
+                        far_over(t, &result, NULL);
+                return;
+        }
+        struct far_file *file = &t->files.v[t->files.at];
+        fs_mkdirs(t->sandbox, 0755);
+        temporary(t, &to);
+        t->fd = open(buf_z(&to), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (t->fd < 0) {
+                cannot_keep(t, file->name, errno);
+                return;
+        }
+        buf_printf(&path, "/v1/jobs/%llu.0/files/", (unsigned long long)t->request);
+        struct str rest = str_of(file->name), part;
+        for (bool first = true; str_cut(&rest, '/', &part); first = false) {
+                if (!first)
+                        buf_char(&path, '/');
+                http_client_escape(&path, part);
+        }
+        const struct http_call_spec spec = {
+                .method = "GET", .path = buf_z(&path), .fd = t->fd, .to_fd = true, .timeout_ms = 3600000};
+        t->call = http_client_call(t->far->client, &spec, on_file, t);
+}

@@ -1,0 +1,460 @@
+/* In touch with the far server, or not:
+ *
+ *   away --GET /v1/server--> up: whatever we have there is looked at --all of it--> READY is told
+ *    ^                                                                                  |
+ *    +---------- a call has no answer: RUN_AWAY is told, tasks are kept ----------------+
+ *
+ * While we are in touch one long poll of the far log says what happens to all tasks; room and paths are asked
+ * for now and then. Leases, actions and thanks go out one call after the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "run/drover_private.h"
+
+#define TICK_MS        1000
+#define FEED_MS        30000
+#define ROOM_MS        5000
+#define PATHS_MS       2000
+#define RETRY_FIRST_MS 250
+#define RETRY_MAX_MS   10000
+#define LEASE_MS       600000 /* when the agent has none */
+#define ACT_MAX        500
+/* One that has begun, or is about to, is not held: it would be stopped. */
+#define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
+
+static void ask_feed(struct far *f);
+
+void far_error(struct buf *out, int status, struct str body)
+{
+        json_t *doc = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+        const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
+        if (message)
+                buf_addz(out, message);
+        else
+                buf_printf(out, "the other server answered with status %d", status);
+        json_decref(doc);
+}
+
+static struct http_call *ask(struct far *f, const char *method, struct buf *path, struct str body,
+                             http_call_fn *fn)
+{
+        const struct http_call_spec spec = {
+                .method = method, .path = buf_z(path), .body = body, .timeout_ms = FEED_MS * 2};
+        return http_client_call(f->client, &spec, fn, f);
+}
+
+static struct http_call *get(struct far *f, const char *path, http_call_fn *fn)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_addz(&b, path);
+        return ask(f, "GET", &b, STR(""), fn);
+}
+
+/* ---- there, or not */
+
+void far_away(struct far *f, const char *why)
+{
+        if (!f->up)
+                return;
+        f->up = false;
+        log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=%s", f->queue, f->address,
+                 LOG_TEXT(str_of(why)));
+        http_call_cancel(f->feed);
+        http_call_cancel(f->room);
+        http_call_cancel(f->paths);
+        f->feed = f->room = f->paths = NULL;
+        f->capacity.known = false;
+        if (f->listed)
+                far_tell_runner(f, RUN_AWAY);
+        f->listed = false;
+        f->retry_ms = RETRY_FIRST_MS;
+        timer_start(f->hello, f->retry_ms);
+}
+
+static void list_all(struct far *f)
+{
+        if (!f->up || f->listed || f->unsettled)
+                return;
+        f->listed = true;
+        for (struct far_task *t = f->all; t; t = t->next)
+                far_tell(f, t, true);
+        far_tell_runner(f, RUN_READY);
+}
+
+void far_settled(struct far_task *t)
+{
+        if (!t->unsettled)
+                return;
+        t->unsettled = false;
+        t->far->unsettled--;
+        list_all(t->far);
+}
+
+static void again(struct far *f, const char *why)
+{
+        if (f->retry_ms >= RETRY_MAX_MS / 2 && f->retry_ms < RETRY_MAX_MS)
+                log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=%s", f->queue,
+                         f->address, LOG_TEXT(str_of(why)));
+        f->retry_ms = f->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : f->retry_ms * 2;
+        timer_start(f->hello, f->retry_ms);
+}
+
+static void there(struct far *f, const json_t *doc)
+{
+        log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->server,
+                 f->you);
+        f->up = true;
+        f->retry_ms = RETRY_FIRST_MS;
+        f->cursor = (uint64_t)json_integer_value(json_object_get(doc, "seq"));
+        f->paths_at = 0;
+        f->room_ms = f->paths_ms = 0;
+        f->unsettled = 0;
+        for (struct far_task *t = f->all; t; t = t->next) {
+                t->unsettled = t->state == FAR_KEPT || t->state == FAR_IN;
+                t->dirty = t->state == FAR_IN;
+                f->unsettled += t->unsettled;
+        }
+        ask_feed(f);
+        far_tick(f);
+        list_all(f);
+}
+
+static void on_hello(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        BUF_CLEANUP struct buf why = {0};
+        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        const char *uuid = json_string_value(json_object_get(doc, "uuid"));
+        const char *you = json_string_value(json_object_get(doc, "you"));
+        if (status && status != 200)
+                far_error(&why, status, body);
+        else
+                buf_addz(&why, status ? "it is no Drover server" : err->text);
+        if (uuid && you && strlen(uuid) < sizeof(f->server)) {
+                snprintf(f->server, sizeof(f->server), "%s", uuid);
+                snprintf(f->you, sizeof(f->you), "%s", you);
+                there(f, doc);
+        } else {
+                again(f, buf_z(&why));
+        }
+        json_decref(doc);
+}
+
+static void hello(void *arg)
+{
+        struct far *f = arg;
+        BUF_CLEANUP struct buf token = {0};
+        if (f->token_file && fs_read(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
+                MEM_CLEANUP char *z = str_dupz(str_trim(buf_view(&token)));
+                http_client_bearer(f->client, z);
+        }
+        get(f, "/v1/server", on_hello);
+}
+
+void far_link_open(struct far *f)
+{
+        f->retry_ms = RETRY_FIRST_MS;
+        f->hello = timer_new(f->loop, hello, f);
+        f->tick = timer_new(f->loop, far_tick, f);
+        timer_start(f->hello, 0);
+}
+
+/* ---- what happens there */
+
+static void happened(struct far *f, const json_t *e)
+{
+        static const char *const quiet[] = {"submitted", "accepted",      "matched", "filed",
+                                            "priority",  "results_taken", "purged",  "filled"};
+        uint64_t request = (uint64_t)json_integer_value(json_object_get(e, "request"));
+        const char *name = json_string_value(json_object_get(e, "event"));
+        struct far_task *t = idmap_get(f->requests, request);
+        if (!t || !name || t->state != FAR_IN)
+                return;
+        for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
+                if (!strcmp(name, quiet[i]))
+                        return;
+        t->lease_over |= !strcmp(name, "lease_ended");
+        t->dirty = true;
+        timer_start(f->later, 0);
+}
+
+static void on_feed(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL, *e;
+        json_t *next = json_object_get(doc, "next");
+        BUF_CLEANUP struct buf why = {0};
+        size_t i;
+        f->feed = NULL;
+        if (!json_is_integer(next)) { /* also when the log does not reach back so far: all is looked at */
+                if (status)
+                        far_error(&why, status, body);
+                far_away(f, status ? buf_z(&why) : err->text);
+        } else {
+                json_array_foreach(json_object_get(doc, "events"), i, e) happened(f, e);
+                f->cursor = (uint64_t)json_integer_value(next);
+                ask_feed(f);
+        }
+        json_decref(doc);
+}
+
+static void ask_feed(struct far *f)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->cursor, FEED_MS);
+        f->feed = ask(f, "GET", &path, STR(""), on_feed);
+}
+
+/* ---- room and paths */
+
+static uint64_t count_of(const json_t *doc, const char *name)
+{
+        json_int_t n = json_integer_value(json_object_get(doc, name));
+        return n > 0 ? (uint64_t)n : 0;
+}
+
+static void on_room(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        f->room = NULL;
+        if (doc)
+                f->capacity = (struct run_capacity){
+                        .known = true,
+                        .cpus_milli = count_of(doc, "cpus") * 1000,
+                        .memory_bytes = count_of(doc, "memory_mib") << 20,
+                        .idle_cpus_milli = count_of(doc, "free_cpus") * 1000,
+                        .idle_memory_bytes = count_of(doc, "free_memory_mib") << 20,
+                        .node_cpus_milli = count_of(doc, "largest_cpus") * 1000,
+                        .node_memory_bytes = count_of(doc, "largest_memory_mib") << 20,
+                        .nodes = count_of(doc, "queues"),
+                        .at_ms = count_of(doc, "at_ms"),
+                        .tasks_max = UINT32_MAX,
+                        .server = f->server,
+                };
+        json_decref(doc);
+        if (!status)
+                far_away(f, err->text);
+}
+
+static void on_paths(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL, *one;
+        size_t i;
+        f->paths = NULL;
+        json_array_foreach(json_object_get(doc, "paths"), i, one)
+        {
+                struct far_task *t = idmap_get(f->requests, count_of(one, "request"));
+                json_t *hops = json_object_get(one, "hops");
+                if (!t || !json_is_array(hops) || count_of(one, "member"))
+                        continue;
+                free(t->hops);
+                t->hops = json_dumps(hops, JSON_COMPACT);
+        }
+        if (json_is_integer(json_object_get(doc, "next")))
+                f->paths_at = count_of(doc, "next");
+        json_decref(doc);
+        if (!status)
+                far_away(f, err->text);
+}
+
+static void look_around(struct far *f, int64_t now)
+{
+        BUF_CLEANUP struct buf path = {0};
+        if (!f->room && now - f->room_ms >= ROOM_MS) {
+                f->room_ms = now;
+                f->room = get(f, "/v1/capacity", on_room);
+        }
+        if (f->paths || now - f->paths_ms < PATHS_MS || idmap_count(f->requests) == 0)
+                return;
+        f->paths_ms = now;
+        buf_printf(&path, "/v1/paths?after=%llu", (unsigned long long)f->paths_at);
+        f->paths = ask(f, "GET", &path, STR(""), on_paths);
+}
+
+/* ---- actions */
+
+void far_act(struct far_task *t, enum far_act what)
+{
+        struct buf *b = &t->far->acts[what];
+        buf_printf(b, "%s\"%llu.0\"", b->n ? "," : "", (unsigned long long)t->request);
+        timer_start(t->far->later, 0);
+}
+
+static void on_acted(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        (void)body;
+        f->act = NULL;
+        if (!status || status == 503) { /* once more, with what has come since */
+                struct buf *b = &f->acts[f->acting];
+                if (b->n)
+                        buf_char(&f->acting_ids, ',');
+                buf_str(&f->acting_ids, buf_view(b));
+                buf_reset(b);
+                buf_str(b, buf_view(&f->acting_ids));
+        }
+        buf_reset(&f->acting_ids);
+        if (!status)
+                far_away(f, err->text);
+        else
+                far_flush(f);
+}
+
+/* At most ACT_MAX of the ids. */
+static void take_ids(struct buf *from, struct buf *to)
+{
+        struct str rest = buf_view(from), one;
+        for (unsigned n = 0; n < ACT_MAX && rest.n && str_cut(&rest, ',', &one); n++)
+                buf_printf(to, "%s" STR_FMT, to->n ? "," : "", STR_ARG(one));
+        buf_consume(from, from->n - rest.n);
+}
+
+static void send_acts(struct far *f)
+{
+        static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
+        for (int i = 0; i < FAR_ACTS && !f->act; i++) {
+                BUF_CLEANUP struct buf body = {0}, path = {0};
+                if (!f->acts[i].n)
+                        continue;
+                f->acting = (enum far_act)i;
+                take_ids(&f->acts[i], &f->acting_ids);
+                buf_printf(
+                        &body,
+                        "{\"action\":\"%s\",\"reason\":\"by the server that it came from\",%s\"ids\":[%s]}",
+                        names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
+                buf_addz(&path, "/v1/actions");
+                f->act = ask(f, "POST", &path, buf_view(&body), on_acted);
+        }
+}
+
+/* ---- results that are here */
+
+void far_taken(struct far *f, uint64_t request)
+{
+        buf_printf(&f->taken, "%llu\n", (unsigned long long)request);
+        timer_start(f->later, 0);
+}
+
+static void on_taken(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        struct str rest = buf_view(&f->taken), one;
+        (void)body;
+        f->take = NULL;
+        if (!status) {
+                far_away(f, err->text);
+                return;
+        }
+        str_cut(&rest, '\n', &one);
+        buf_consume(&f->taken, f->taken.n - rest.n);
+        far_flush(f);
+}
+
+static void send_taken(struct far *f)
+{
+        struct str rest = buf_view(&f->taken), one;
+        BUF_CLEANUP struct buf path = {0};
+        if (f->take || !rest.n || !str_cut(&rest, '\n', &one))
+                return;
+        buf_printf(&path, "/v1/requests/" STR_FMT "/taken", STR_ARG(one));
+        f->take = ask(f, "POST", &path, STR("{\"members\":\"0\"}"), on_taken);
+}
+
+/* ---- leases */
+
+int64_t far_lease_ms(const struct far *f)
+{
+        int64_t left = f->lease_until_ms - clock_boot_ms();
+        if (f->lease_until_ms == 0)
+                return LEASE_MS;
+        left -= left / 10 < 10000 ? left / 10 : 10000; /* the far end is the earlier one */
+        return left < 1000 ? 1000 : left;
+}
+
+static void on_renewed(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        struct far_task *t = idmap_get(f->requests, f->renewing);
+        (void)body;
+        f->renew = NULL;
+        if (!status) {
+                far_away(f, err->text);
+                return;
+        }
+        if (t && status / 100 == 2)
+                t->renewed_ms = f->renewing_ms;
+        if (t && (status == 409 || status == 404)) { /* it is over */
+                t->lease_over = true;
+                t->dirty = true;
+                t->lease_serial = UINT64_MAX;
+                timer_start(f->later, 0);
+        }
+        far_flush(f);
+}
+
+/* Each task once for each time that the agent's lease was renewed. */
+static void send_renewal(struct far *f)
+{
+        int64_t now = clock_boot_ms();
+        if (f->lease_until_ms == 0 && now - f->lease_ms >= LEASE_MS / 3) {
+                f->lease_ms = now;
+                f->lease_serial++;
+        }
+        for (struct far_task *t = f->all; t && !f->renew; t = t->next) {
+                BUF_CLEANUP struct buf path = {0}, body = {0};
+                if (!t->request || t->lease_serial >= f->lease_serial || t->lease_over)
+                        continue;
+                t->lease_serial = f->lease_serial;
+                f->renewing = t->request;
+                f->renewing_ms = now;
+                buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)t->request);
+                buf_printf(&body, "{\"lease_ms\":%lld}", (long long)far_lease_ms(f));
+                f->renew = ask(f, "PUT", &path, buf_view(&body), on_renewed);
+        }
+}
+
+void far_flush(struct far *f)
+{
+        if (!f->up)
+                return;
+        send_acts(f);
+        send_taken(f);
+        send_renewal(f);
+}
+
+/* Nobody could tell the far server: by its own clock the lease is over there. */
+static void give_up_killed(struct far *f, int64_t now)
+{
+        for (struct far_task *t = f->all, *next; t; t = next) {
+                next = t->next;
+                if (t->state != FAR_OVER && t->killing && !f->up && now - t->renewed_ms > f->lease_given_ms)
+                        far_over(t,
+                                 &(struct run_event){.state = RUN_ENDED,
+                                                     .why = t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED,
+                                                     .signaled = true,
+                                                     .exit_code = 15},
+                                 NULL);
+        }
+}
+
+void far_tick(void *arg)
+{
+        struct far *f = arg;
+        int64_t now = clock_boot_ms();
+        timer_start(f->tick, TICK_MS);
+        if (f->lease_until_ms && now >= f->lease_until_ms)
+                far_lease_ended(f);
+        give_up_killed(f, now);
+        if (!f->up)
+                return;
+        look_around(f, now);
+        far_flush(f);
+        far_work(f);
+}

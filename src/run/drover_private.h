@@ -1,0 +1,144 @@
+/* drover_private: what the files of the drover runner share.
+ *
+ * A task is one request of one job at the other server (the far one), submitted under a uuid made from the
+ * origin's server, job and fence, so that whatever is submitted twice is one request. Its life here:
+ *
+ *   FRESH --inputs are there, its file is written--> KEPT --submitted--> IN --it has ended--> FETCHING -->
+ * OVER
+ *     \______________________________________________\______________________________________________________/
+ *
+ * The file (DIR/hop.QUEUE/UUID) holds the submission as it is sent, and what is needed to bring the results
+ * home: after a restart it is submitted once more, which gives the number of the request that is there.
+ * Until it is written the agent's restart finds nothing, and nothing was submitted.
+ *
+ *   drover.c         the verbs, the table of tasks, the folder
+ *   drover_submit.c  files up, the submission
+ *   drover_link.c    is the far server there; its events, room and paths; leases and actions
+ *   drover_job.c     what became of a job; files down
+ */
+#pragma once
+#include "base/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "ev/http_client.h"
+#include "run/runner.h"
+
+#define FAR_UUID 37
+
+enum far_state { FAR_FRESH, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
+enum far_act { FAR_REMOVE, FAR_SUSPEND, FAR_RESUME, FAR_HOLD, FAR_RELEASE, FAR_ACTS };
+
+struct far_file { /* up: from a path here; down: to one */
+        char *path, *name;
+        char sha256[65];
+        uint64_t size, offset;
+        unsigned mode;
+};
+struct far_files {
+        struct far_file *v;
+        size_t n, cap, at;
+};
+
+struct far_task {
+        struct far *far;
+        struct far_task *next, **link;
+        struct run_id id;
+        enum far_state state;
+        char uuid[FAR_UUID];
+        char *sandbox, *out, *err; /* streams' files, beneath the sandbox; NULL: none */
+        bool out_append, err_append;
+        char *submission; /* the document; of FRESH: without what is sent up */
+        char *head;       /* the same of a KEPT one, for if files must go up again; or NULL */
+        uint64_t request; /* at the far server; 0: not known */
+        struct http_call *call;
+        struct far_files files; /* on their way up, or down */
+        char *upload;           /* under way, its id */
+        int fd;                 /* of the file under way; -1 */
+        bool again;             /* files were sent twice: the far server had lost them */
+        bool unsettled;         /* since we are in touch its state was not looked at */
+        bool dirty;             /* something happened: look */
+        bool begun, killing, lease_ended, suspended, lease_over;
+        bool held;                         /* suspended before it began: held there */
+        bool waits;                        /* held by the agent: likewise */
+        uint64_t started_ms, cursor;       /* cursor: of the feed when it was submitted */
+        int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
+        uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
+        struct run_event result;
+        char *text;
+        char *hops; /* JSON, or NULL */
+};
+
+struct far {
+        struct runner base;
+        struct loop *loop;
+        run_events_fn *events;
+        void *arg;
+        char *queue, *dir, *address, *token_file, *domain;
+        bool shared; /* its places see our files */
+        int fd;      /* of dir */
+        struct http_client *client;
+        struct tls_context *tls;
+        struct map *tasks;      /* by id */
+        struct idmap *requests; /* by the far number */
+        struct far_task *all, **last;
+        size_t busy;       /* FRESH and FETCHING ones that are being worked at */
+        struct map *known; /* checksums of objects that the far server has of us */
+        struct timer *later, *tick, *hello;
+        struct run_event *told;
+        size_t told_count, told_cap;
+        bool up;      /* we are in touch */
+        bool listed;  /* READY was told */
+        bool refused; /* it does not take us for anybody */
+        int64_t retry_ms;
+        size_t unsettled;
+        char server[FAR_UUID], you[256];
+        uint64_t cursor, paths_at;
+        struct http_call *feed, *room, *paths, *act;
+        struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
+        enum far_act acting;
+        struct buf acting_ids;
+        struct buf taken; /* far numbers, a line each: results that we have */
+        struct http_call *take;
+        struct http_call *renew;
+        uint64_t renewing, lease_serial;
+        int64_t lease_until_ms, lease_ms, lease_given_ms, renewing_ms, room_ms, paths_ms;
+        struct run_capacity capacity;
+        unsigned quotes; /* open */
+        struct far_quote *quoting;
+};
+
+/* drover.c */
+void far_tell(struct far *f, const struct far_task *t, bool known);
+void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
+void far_tell_runner(struct far *f, enum run_state state);
+void far_over(struct far_task *t, const struct run_event *result, const char *text); /* the result is final */
+void far_fail(struct far_task *t, const char *what, int error, const char *text);
+struct far_task *far_task_new(struct far *f, struct run_id id);
+void far_lease_ended(struct far *f);                              /* the agent's: everything is ended */
+void far_work(struct far *f);                                     /* lets tasks that wait for a turn go on */
+int far_path(struct buf *out, const char *dir, const char *name); /* dir/name */
+
+/* drover_submit.c */
+void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
+void far_send_files(struct far_task *t);
+void far_submit(struct far_task *t);                                    /* KEPT: once, or once more */
+bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
+void far_files_deinit(struct far_files *files);
+void far_quote(struct far *f, const struct run_spec *spec);
+void far_quotes_drop(struct far *f);
+
+/* drover_link.c */
+void far_link_open(struct far *f);
+void far_away(struct far *f, const char *why); /* a call had no answer */
+void far_settled(struct far_task *t);
+void far_act(struct far_task *t, enum far_act what);
+void far_taken(struct far *f, uint64_t request);
+void far_flush(struct far *f);
+void far_tick(void *far);
+int64_t far_lease_ms(const struct far *f); /* what a request is given */
+/* The sentence of an answer that is a refusal. */
+void far_error(struct buf *out, int status, struct str body);
+
+/* drover_job.c */
+void far_look(struct far_task *t);
+void far_fetch(struct far_task *t);
