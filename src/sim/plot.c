@@ -9,6 +9,7 @@
 #define RIGHT        170 /* the legend's room */
 #define PANEL_TOP    34
 #define PANEL_BOTTOM 52
+#define VALUE_TICKS  5
 
 /* Okabe and Ito's colours, which colour-blind readers tell apart; grey last. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -30,6 +31,14 @@ static bool usable(double v, bool log)
 static double value_on(const struct axis *a, double v)
 {
         return ((a->log ? log10(v) : v) - a->from) / (a->to - a->from) * a->length + a->at;
+}
+
+/* The distance between ticks: 1, 2 or 5 times a power of ten, about `wanted` of them. */
+static double tick_step(double range, double wanted)
+{
+        double raw = range / wanted, power = pow(10, floor(log10(raw))), n = raw / power;
+
+        return power * (n <= 1 ? 1 : n <= 2 ? 2 : n <= 5 ? 5 : 10);
 }
 
 static void axis_fit(struct axis *a, const struct sim_plot_panel *p, bool x)
@@ -58,14 +67,11 @@ static void axis_fit(struct axis *a, const struct sim_plot_panel *p, bool x)
         }
         if (a->to - a->from < 1e-12)
                 a->to = a->from + 1;
-}
+        if (!x && !a->log) { /* up to a line of the grid, so that nothing is drawn along the edge */
+                double step = tick_step(a->to - a->from, VALUE_TICKS);
 
-/* The distance between ticks: 1, 2 or 5 times a power of ten, about `wanted` of them. */
-static double tick_step(double range, double wanted)
-{
-        double raw = range / wanted, power = pow(10, floor(log10(raw))), n = raw / power;
-
-        return power * (n <= 1 ? 1 : n <= 2 ? 2 : n <= 5 ? 5 : 10);
+                a->to = ceil(a->to / step + 0.05) * step;
+        }
 }
 
 static void add_text(struct buf *out, const char *text)
@@ -127,7 +133,7 @@ static void add_tick(struct buf *out, const struct axis *x, const struct axis *y
 static void add_ticks(struct buf *out, const struct axis *x, const struct axis *y, bool vertical)
 {
         const struct axis *a = vertical ? y : x;
-        double step = a->log ? 1 : tick_step(a->to - a->from, vertical ? 5 : 8);
+        double step = a->log ? 1 : tick_step(a->to - a->from, vertical ? VALUE_TICKS : 8);
 
         for (double v = ceil(a->from / step - 1e-9) * step; v <= a->to + step * 1e-9; v += step)
                 add_tick(out, x, y, vertical, fabs(v) < step * 1e-9 ? 0 : v);

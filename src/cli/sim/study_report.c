@@ -251,7 +251,24 @@ static double time_unit_ms(const struct study *s, const char **ret_label)
         return longest > 3 * 86400 ? 86400e3 : longest > 7200 ? 3600e3 : 60e3;
 }
 
-static void add_curves(struct curves *c, const struct study *s, size_t i, double unit_ms)
+/* That in which most was moved is a number under a thousand. */
+static double bytes_unit(const struct study *s, const char **ret_label)
+{
+        static const char *const names[] = {"MB", "GB", "TB", "PB"};
+        double most = 0, unit = 1e6;
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->result_count; i++)
+                for (size_t k = 0; k < s->results[i].m.sample_count; k++)
+                        if ((double)s->results[i].m.samples[k].moved_bytes > most)
+                                most = (double)s->results[i].m.samples[k].moved_bytes;
+        for (; n < 3 && most >= unit * 1000; n++)
+                unit *= 1000;
+        *ret_label = names[n];
+        return unit;
+}
+
+static void add_curves(struct curves *c, const struct study *s, size_t i, double unit_ms, double unit_bytes)
 {
         const struct sim_measures *m = &s->results[i].m;
         double *x = column(c, m->sample_count), *waiting = column(c, m->sample_count),
@@ -260,7 +277,7 @@ static void add_curves(struct curves *c, const struct study *s, size_t i, double
         for (size_t k = 0; k < m->sample_count; k++) {
                 x[k] = (double)m->samples[k].at_ms / unit_ms;
                 waiting[k] = (double)m->samples[k].waiting;
-                moved[k] = (double)m->samples[k].moved_bytes / 1e9;
+                moved[k] = (double)m->samples[k].moved_bytes / unit_bytes;
         }
         c->waiting[i] = (struct sim_plot_series){s->results[i].policy, x, waiting, m->sample_count};
         c->moved[i] = (struct sim_plot_series){s->results[i].policy, x, moved, m->sample_count};
@@ -270,16 +287,16 @@ int study_plot(const struct study *s, const char *file)
 {
         struct curves c = {.count = 0};
         struct buf out BUF_CLEANUP = {0}, title BUF_CLEANUP = {0};
-        const char *label;
-        double unit_ms = time_unit_ms(s, &label);
+        const char *label, *bytes;
+        double unit_ms = time_unit_ms(s, &label), unit_bytes = bytes_unit(s, &bytes);
         struct sim_plot_panel panels[] = {
                 {"Jobs that wait", label, "jobs", c.waiting, s->result_count, false, false, false},
-                {"Bytes moved so far", label, "GB", c.moved, s->result_count, false, false, false}};
+                {"Bytes moved so far", label, bytes, c.moved, s->result_count, false, false, false}};
         struct err err;
         int code = CLI_OK;
 
         for (size_t i = 0; i < s->result_count; i++)
-                add_curves(&c, s, i, unit_ms);
+                add_curves(&c, s, i, unit_ms, unit_bytes);
         buf_str(&title, buf_view(&s->title));
         sim_plot_svg(&out, buf_z(&title), panels, sizeof(panels) / sizeof(panels[0]));
         if (fs_write(AT_FDCWD, file, buf_view(&out), 0644, false, &err))
