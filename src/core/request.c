@@ -8,6 +8,7 @@
 
 #include "base/match_macro.h"
 #include "base/mem.h"
+#include "base/pack.h"
 
 struct request *request_find(const struct core *c, uint64_t id)
 {
@@ -458,11 +459,71 @@ static int64_t member_priority(struct core *c, const struct request *r, const st
         return priority;
 }
 
+/* Members whose late attributes that matter come to the same text are in one bucket: what an earlier one was
+ * found to be in. Which of them matter is seen from the classes that were made. */
+struct alike {
+        struct map *buckets; /* by the texts */
+        bool *matters;       /* of each late attribute of the template */
+        bool none;           /* it depends on the member's number, or on what it reads: no two are alike */
+        struct buf key, text;
+};
+
+static void alike_begin(struct core *c, const struct part *p, bool late_priority, struct alike *a)
+{
+        *a = (struct alike){.buckets = map_new(),
+                            .matters = mem_zalloc(p->template->late_count + 1),
+                            .none = label_differs(c, p)};
+        for (size_t i = 0; i < p->template->late_count; i++)
+                a->matters[i] = late_priority; /* it may look at any of them */
+}
+
+static void alike_end(struct alike *a)
+{
+        map_free(a->buckets);
+        free(a->matters);
+        buf_deinit(&a->key);
+        buf_deinit(&a->text);
+}
+
+/* The bucket of members like this one; NULL: there was none yet, or that is not known. */
+static struct bucket *alike_find(const struct request *r, const struct part *p, uint32_t member,
+                                 struct alike *a)
+{
+        buf_reset(&a->key);
+        for (size_t i = 0; !a->none && i < p->template->late_count; i++) {
+                if (!a->matters[i])
+                        continue;
+                buf_reset(&a->text);
+                if (part_expand(r, p, member, p->template->late[i].text, &a->text, NULL) != 0)
+                        return NULL;
+                pack_str(&a->key, buf_view(&a->text));
+        }
+        return a->none ? NULL : map_get(a->buckets, buf_view(&a->key));
+}
+
+/* The member that alike_find was asked about is in this bucket. */
+static void alike_learn(struct core *c, const struct part *p, struct bucket *b, struct alike *a)
+{
+        bool more = false;
+
+        a->none |= ad_find(b->class->ad, c->attr.ProcId) != NULL;
+        for (size_t i = 0; i < p->template->late_count; i++)
+                if (!a->matters[i] && ad_find(b->class->ad, p->template->late[i].name))
+                        a->matters[i] = more = true;
+        if (!more) {
+                map_put(a->buckets, buf_view(&a->key), b);
+                return;
+        }
+        map_free(a->buckets);
+        a->buckets = map_new();
+}
+
 static void split_part(struct core *c, struct request *r, uint32_t index)
 {
         struct part *p = &r->parts[index];
         size_t from = r->bucket_count;
         bool late_priority = false;
+        struct alike alike;
 
         p->template->late_class = class_is_per_member(c, p->template) || label_differs(c, p);
         for (size_t i = 0; i < p->template->late_count; i++)
@@ -478,13 +539,19 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                         set_add_range(&b->members, p->first, (uint64_t)p->first + p->count);
                 return;
         }
+        alike_begin(c, p, late_priority, &alike);
         for (uint32_t m = p->first; m < p->first + p->count; m++) {
+                struct bucket *b = alike_find(r, p, m, &alike);
+
+                if (b) {
+                        set_add(&b->members, m);
+                        continue;
+                }
                 /* Too many already: the submit is about to be refused. */
                 if (c->submitting && r->bucket_count > c->config.classes_max)
-                        return;
+                        break;
                 struct class *k = class_get(c, r, p, m);
                 int64_t priority = member_priority(c, r, p, m);
-                struct bucket *b = NULL;
 
                 for (size_t i = from; i < r->bucket_count && !b; i++)
                         if (r->buckets[i]->class == k && r->buckets[i]->priority == priority)
@@ -494,7 +561,9 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 else
                         b = add_bucket(c, r, k, index, priority);
                 set_add(&b->members, m);
+                alike_learn(c, p, b, &alike);
         }
+        alike_end(&alike);
 }
 
 void request_split(struct core *c, struct request *r)

@@ -341,6 +341,39 @@ static void test_parked_offers_are_shared_too(void **state)
         sound(c);
 }
 
+/* Members are in classes by what matters of their own, however they come; and what does not matter splits
+ * none. */
+static void test_members_in_classes(void **state)
+{
+        const char *const attributes[] = {"~RequestMemory",
+                                          "$(f)",
+                                          "~Arguments",
+                                          "\"$(Process) $(f)\"",
+                                          "Requirements",
+                                          "TARGET.A == B",
+                                          "~B",
+                                          "$INT(f) / 20",
+                                          NULL};
+        const char *const by_number[] = {"~RequestMemory", "$(f)", "Requirements", "TARGET.A == ProcId",
+                                         NULL};
+        const char *const by_priority[] = {"~JobPrio", "X", "~X", "$(f)", NULL};
+        const char *const rows = "10\n20\n10\n30\n20\n10\n";
+        struct core *c = *state;
+        struct request *r = submit(c, rows, 6, attributes);
+
+        assert_int_equal(r->bucket_count, 3);
+        for (uint32_t m = 0; m < 6; m++) {
+                static const int64_t memory[] = {10, 20, 10, 30, 20, 10};
+
+                assert_int_equal(request_bucket(c, r, m)->class->memory_mib, memory[m]);
+        }
+        assert_int_equal(submit(c, rows, 6, by_number)->bucket_count, 6);
+        r = submit(c, rows, 6, by_priority);
+        assert_int_equal(r->bucket_count, 3);
+        assert_int_equal(request_bucket(c, r, 4)->priority, 20);
+        sound(c);
+}
+
 /* No account has any number of sorts of waiting jobs; more of a sort that is there, it may have, and what has
  * started is no longer in the way. */
 static void test_an_account_has_so_many_classes(void **state)
@@ -382,6 +415,7 @@ int main(void)
                 STORY(test_nice_users_are_last),
                 STORY(test_parked_offers_are_shared_too),
                 STORY(test_an_account_has_so_many_classes),
+                STORY(test_members_in_classes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
