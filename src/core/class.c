@@ -3,8 +3,8 @@
  * A class is keyed by the text of the significant attributes: Requirements, Rank and the request_*; what
  * those two refer to in the job's own ad; and what agents' expressions refer to in jobs' ads, as far as it is
  * not different for every job. Of the latter a new name makes all classes anew (core_rekey), which is rare:
- * agents of one site have the same expressions. Members of one part are in one class unless a late attribute
- * is significant.
+ * agents of one site have the same expressions. It is done in slices, and nothing is matched until it is
+ * done. Members of one part are in one class unless a late attribute is significant.
  */
 #include <assert.h>
 
@@ -329,9 +329,33 @@ struct bucket *class_first_bucket(const struct class *k)
         return container_of(heap_first(&k->buckets), struct bucket, node);
 }
 
+/* Some fifteen microseconds for each part, and a twentieth of it for each member that is looked at by itself.
+ */
+static uint32_t rekey_costs(const struct request *r)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < r->part_count; i++)
+                n += r->parts[i].template->late_class ? 1 + r->parts[i].count / 20 : 1;
+        return n;
+}
+
+bool core_rekey_slice(struct core *c)
+{
+        for (uint32_t spent = 0; c->rekey_next && spent < c->config.rekey_slice;) {
+                struct request *r = c->rekey_next;
+
+                c->rekey_next = r->next;
+                if (request_ended(r))
+                        continue;
+                spent += rekey_costs(r);
+                request_split(c, r);
+        }
+        return c->rekey_next;
+}
+
 void core_rekey(struct core *c)
 {
-        for (struct request *r = c->first; r; r = r->next)
-                if (!request_ended(r))
-                        request_split(c, r);
+        c->rekey_next = c->first;
+        core_rekey_slice(c);
 }

@@ -34,6 +34,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.keep_finished = 10000;
         if (!c->config.classes_max)
                 c->config.classes_max = 1000;
+        if (!c->config.rekey_slice)
+                c->config.rekey_slice = 300;
         if (!c->config.account_classes_max)
                 c->config.account_classes_max = 20000;
         if (!c->config.better_wait_ms)

@@ -263,6 +263,8 @@ bool core_match(struct core *c)
 {
         uint64_t until;
 
+        if (core_rekey_slice(c))
+                return true;
         gang_settle(c);
         until = c->looks + LOOKS_MAX;
         order_refresh(c);

@@ -269,6 +269,8 @@ void request_free(struct core *c, struct request *r)
         free(r->spooled_names);
         uuid_take(c, r);
         idmap_take(c->requests, r->id);
+        if (c->rekey_next == r)
+                c->rekey_next = r->next;
         if (r->next)
                 r->next->prev = r->prev;
         else

@@ -284,6 +284,8 @@ struct core {
         struct idmap *uuids; /* a hash of the uuid → request */
         struct map *owners;  /* of requests: one string each */
         struct request *first, *last;
+        struct request
+                *rekey_next; /* that is to be put into classes again, and those behind it; NULL: none */
         uint64_t last_id;
         uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;
@@ -402,7 +404,9 @@ struct bucket *class_first_bucket(const struct class *k);  /* of one that has id
 void class_look_again(struct core *c, struct class *k); /* NULL, and one without idle members, are fine */
 void queue_look_again(struct core *c, struct queue *q);
 void class_look_no_more(struct core *c, struct class *k);
+/* Puts all jobs into their classes again: some now, the others in slices before anything is matched. */
 void core_rekey(struct core *c);
+bool core_rekey_slice(struct core *c); /* true: there are more */
 
 /* agent.c */
 struct core_agent *agent_get(struct core *c, struct str name); /* makes it */

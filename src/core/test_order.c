@@ -374,6 +374,31 @@ static void test_members_in_classes(void **state)
         sound(c);
 }
 
+/* A name that an offer brings in makes all classes anew, in slices; nothing is given by what was before. */
+static void test_classes_are_made_again_in_slices(void **state)
+{
+        struct core *c = *state;
+        const char *given_to;
+        unsigned turns = 1;
+
+        c->config.rekey_slice = 4;
+        for (int i = 0; i < 40; i++)
+                submit_lines(c, "ann@local", 1,
+                             i % 2 ? "RequestMemory = 1\nColour = 1" : "RequestMemory = 1\nColour = 2");
+        assert_int_equal(map_count(c->classes), 1);
+        offer_cpus(c, "n1", 100, "Requirements = TARGET.Colour == 2");
+        assert_string_equal(assigned(), "");
+        for (; core_match(c); turns++)
+                sound(c);
+        assert_in_range(turns, 8, 12);
+        assert_int_equal(map_count(c->classes), 2);
+        given_to = assigned();
+        assert_non_null(strstr(given_to, "n1/q 1 0\n"));
+        assert_non_null(strstr(given_to, "n1/q 39 0\n"));
+        assert_null(strstr(given_to, "n1/q 2 0\n"));
+        sound(c);
+}
+
 /* No account has any number of sorts of waiting jobs; more of a sort that is there, it may have, and what has
  * started is no longer in the way. */
 static void test_an_account_has_so_many_classes(void **state)
@@ -416,6 +441,7 @@ int main(void)
                 STORY(test_parked_offers_are_shared_too),
                 STORY(test_an_account_has_so_many_classes),
                 STORY(test_members_in_classes),
+                STORY(test_classes_are_made_again_in_slices),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,8 @@ int64_t core_tick(struct core *c)
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))
                 wait = 0;
+        if (core_rekey_slice(c))
+                wait = 0;
         if (inputs_fill_slice(c))
                 wait = 0;
         if (c->leaks_wanted)

@@ -172,7 +172,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                                          .share = {.half_life_ms = 5000},
                                                          .reserve_after_ms = 400,
                                                          .set_wait_ms = 1000,
-                                                         .check_choices = true},
+                                                         .check_choices = true,
+                                                         .rekey_slice = 2},
                                                 .start_ms = 1000000,
                                                 .strict = true};
         struct game g = {.trace = o->trace};
