@@ -164,7 +164,8 @@ static int release_jobs(struct cli *cli, const struct flags *f)
 static const struct flag_row remove_rows[] = {
         ROWS,
         {"held", 4, FLAG_PLAIN, FLAG_ACTS, NULL, "Only jobs that are held."},
-        {"forcex", 1, FLAG_PLAIN, FLAG_SO, NULL, "A removed job does not linger."},
+        {"forcex", 1, FLAG_PLAIN, FLAG_SO, NULL,
+         "A job that lingers because of leave_in_queue leaves when it is removed anyway."},
         {"transfer", 2, FLAG_PLAIN, FLAG_REFUSED, NULL, "outputs of a removed job are not brought back."},
         {0},
 };

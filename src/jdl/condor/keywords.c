@@ -218,7 +218,7 @@ const struct keyword keywords[] = {
 
         /* not acted on */
         {"deferral_prep_time", "DeferralPrepTime", IGNORED, OTHER, NULL, NULL,
-         "No place is taken ahead of deferral_time; give the way of the inputs some deferral_window."},
+         "No place is kept idle ahead of deferral_time: the program starts then, or when its inputs have come."},
         {"stream_input", NULL, IGNORED, OTHER, NULL, OFF, "Input is read where the job runs."},
         {"stream_output", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
         {"stream_error", NULL, IGNORED, OTHER, NULL, OFF, "Output is brought when the job ends."},
@@ -292,7 +292,7 @@ const struct keyword keywords[] = {
         {"remove_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"hold_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"kill_sig_timeout", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},
-        {"cron_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs start when there is a place; submit from cron(8)."},
+        {"cron_*", NULL, REFUSED, OTHER, NULL, NULL, "Jobs don't come again by the clock, for which the server has no time zone; submit from cron(8), or give deferral_time."},
         {"mount_under_scratch", NULL, REFUSED, OTHER, NULL, NULL, "Nothing is mounted."},
         {"primary_unix_group", NULL, REFUSED, OTHER, NULL, NULL, "The agent's configuration maps owners to users."},
         {"vm_*", NULL, REFUSED, OTHER, NULL, NULL, "Virtual machines are not started."},
