@@ -143,6 +143,7 @@ static void redirect(struct buf *out, const char *sign, const char *path)
 
 static void environment(const struct run_spec *s, struct buf *out)
 {
+        buf_addz(out, "unset LC_ALL\n"); /* of the submit command, whose words are read here */
         for (char *const *e = s->envp; e && *e; e++) {
                 const char *eq = strchr(*e, '=');
                 bool name = eq && eq > *e;

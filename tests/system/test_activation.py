@@ -41,6 +41,7 @@ def place(request, instance):
     config = agents.batch_queues(system) if system else "queues:\n  - name: here\n    cpus: 8\n"
     instance.config = config + (f"conda_root: {instance.base}/conda\n"
                                 f"environment: {{MODULEPATH: '{instance.base}/modulefiles', LEVEL: queue}}\n")
+    instance.env["CANARY"] = "of the daemons"
     instance.server()
     instance.agent = agents.start(instance, instance.config)
     agents.offering(instance)
@@ -101,3 +102,19 @@ def test_an_environment_that_no_place_has_is_not_tried(place):
     request = place.submit(sh("true", conda_env="no-such"))
     assert "CondaEnvs" in place.cli("why", f"{request}.0").out
     place.cli("rm", str(request))
+
+
+def test_the_environment_is_the_jobs(place):
+    """What getenv took at the submit, what the file says, and what agent and batch system give; nothing of the daemons' own."""
+    place.env["CAPTURED"] = "it's \"two\" words $HOME"
+    request = place.submit("executable = /usr/bin/env\ngetenv = CAPTURED\nenvironment = \"OWN=1 LEVEL=job\"\noutput = out\nqueue\n")
+    place.wait(request, seconds=90)
+    got = dict(line.split("=", 1) for line in place.read("out").splitlines())
+    assert got.pop("CAPTURED") == "it's \"two\" words $HOME"
+    assert (got.pop("OWN"), got.pop("LEVEL")) == ("1", "job")
+    if "SLURM_JOB_ID" in got:
+        del got["HOSTNAME"], got["ENVIRONMENT"]  # Slurm's
+    given = ("DROVER_", "_CONDOR_", "SLURM", "OMP_NUM_THREADS", "TMPDIR", "HOME", "USER", "LOGNAME", "PATH", "PWD", "OLDPWD",
+             "SHLVL", "_", "SHELL", "MODULEPATH", "CUDA_VISIBLE_DEVICES")
+    assert not [name for name in got if not name.startswith(given)], got
+    assert "CANARY" not in got

@@ -25,6 +25,7 @@ static void free_words(struct galaxy_words *w)
 void galaxy_queue_deinit(struct galaxy_queue *q)
 {
         free_words(&q->native);
+        free_words(&q->mounts);
 }
 
 void galaxy_deinit(struct galaxy_conf *c)

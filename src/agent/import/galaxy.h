@@ -85,6 +85,8 @@ struct galaxy_queue {
         const char *runner;            /* as in the agent's file; NULL: no agent has such a queue */
         const char *why_not;           /* then */
         struct galaxy_words native;    /* settings of the batch system */
+        const char *engine, *network;  /* of containers; NULL: not said */
+        struct galaxy_words mounts;    /* their names */
         uint64_t walltime_s, jobs_max; /* 0: not said */
 };
 /* Reads the place's params; what it can't say becomes notes. */

@@ -136,7 +136,7 @@ static void set_setting(struct galaxy_queue *q, const char *name, struct str val
         galaxy_add_word(&q->native, str_of(name), value, line);
 }
 
-/* Grid Engine's further resources are one setting, parted by commas. */
+/* Further resources are one setting, parted by commas. */
 static void add_resource(struct galaxy_queue *q, struct str item, unsigned line)
 {
         struct galaxy_word *w = (struct galaxy_word *)galaxy_word(&q->native, "resources");
@@ -168,10 +168,10 @@ static void one_resource(struct galaxy_conf *c, struct galaxy_queue *q, struct s
                         ask(c, q, name, r->word, value, line);
                 return;
         }
-        if (system_of(q) == GRIDENGINE)
-                add_resource(q, item, line);
-        else if (system_of(q) == PBS && (str_eqz(name, "nodes") || str_eqz(name, "select")))
+        if (system_of(q) == PBS && (str_eqz(name, "nodes") || str_eqz(name, "select")))
                 ask(c, q, name, "request_cpus", value, line);
+        else if (system_of(q) & (GRIDENGINE | PBS))
+                add_resource(q, item, line);
         else
                 galaxy_note(c, line, "%s: the resource " STR_FMT " has no equivalent", q->place->id,
                             STR_ARG(item));

@@ -144,11 +144,32 @@ static void container_image(struct galaxy_conf *c, struct galaxy_queue *q, const
 
 static void container_enabled(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
 {
-        if (!str_ieqz(str_of(w->value), "false"))
-                galaxy_note(c, w->line,
-                            "%s: %s: agents use the container engine they find, for jobs that name a "
-                            "container_image",
-                            q->place->id, w->name);
+        (void)c;
+        if (!str_ieqz(str_of(w->value), "false") && !q->engine)
+                q->engine = str_starts(str_of(w->name), STR("docker")) ? "docker" : "singularity";
+}
+
+static void container_network(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        (void)c;
+        q->network = w->value;
+}
+
+/* "$defaults,/data:ro": the job's own folder is there anyway. */
+static void container_volumes(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        struct str rest = str_of(w->value), one;
+
+        while (str_cut(&rest, ',', &one)) {
+                one = str_trim(one);
+                if (str_ends(one, STR(":rw")))
+                        one = str_head(one, one.n - 3);
+                if (str_starts(one, STR("/")) && str_find(one, '$') < 0)
+                        galaxy_add_word(&q->mounts, one, STR_NONE, w->line);
+                else if (one.n && !str_eqz(one, "$defaults"))
+                        galaxy_note(c, w->line, "%s: the volume " STR_FMT " has no equivalent", q->place->id,
+                                    STR_ARG(one));
+        }
 }
 
 static void resubmit(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
@@ -233,6 +254,9 @@ static const struct rule {
         {"universe", as_submit_keyword},
         {"docker_enabled", container_enabled},
         {"singularity_enabled", container_enabled},
+        {"docker_volumes", container_volumes},
+        {"singularity_volumes", container_volumes},
+        {"docker_net", container_network},
         {"docker_default_container_id", container_image},
         {"docker_container_id_override", container_image},
         {"singularity_default_container_id", container_image},

@@ -238,6 +238,22 @@ static void write_scripts(struct galaxy_conf *c, const struct galaxy_queue *q, s
         free(modules.v);
 }
 
+static void write_container(const struct galaxy_queue *q, struct buf *out)
+{
+        if (!q->engine || !can_say("container"))
+                return;
+        buf_printf(out, "    container:\n      engine: %s\n", q->engine);
+        if (q->network && *q->network) {
+                buf_addz(out, "      network: ");
+                word(out, str_of(q->network));
+                buf_char(out, '\n');
+        }
+        if (q->mounts.n) {
+                buf_addz(out, "  ");
+                write_list("mounts", &q->mounts, out);
+        }
+}
+
 static void write_queue(struct galaxy_conf *c, const struct galaxy_queue *q, struct buf *out)
 {
         const struct galaxy_place *p = q->place;
@@ -256,6 +272,7 @@ static void write_queue(struct galaxy_conf *c, const struct galaxy_queue *q, str
         }
         write_scripts(c, q, out);
         write_map(c, q, "environment", &p->environment, out);
+        write_container(q, out);
         write_map(c, q, q->runner, &q->native, out);
 }
 
