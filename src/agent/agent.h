@@ -95,6 +95,7 @@ struct attempt {
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
+        uint64_t told_where;    /* hash of what the server was told of where it is */
         struct stage *stage;    /* what the worker does for it, or NULL */
         bool wanted;            /* its inputs were asked for */
         unsigned waits;         /* fetches that it waits for */
@@ -229,6 +230,9 @@ int expand_input(const struct attempt *at, const Drover__Step *step, struct buf 
 int expand_submit(struct attempt *at, struct err *err);
 /* A stream's file beneath the sandbox (".drover_out.0"), NULL for none; *ret_index is its number. */
 int expand_stream(const struct attempt *at, const char *text, struct buf *ret_path, struct err *err);
+
+/* whereabouts.c */
+void whereabouts_tell(struct agent *a); /* every second */
 
 /* sandbox.c */
 void sandbox_name(const struct attempt *at, char room[64]);

@@ -51,6 +51,7 @@ static void on_tick(void *arg)
         limits_sample(a);
         offers_tick(a);
         stores_tick(a);
+        whereabouts_tell(a);
         a->ticks_away = a->backends[0]->ready ? 0 : a->ticks_away + 1;
         if (a->users_path && a->ticks_away == TICKS_AWAY) {
                 log_error("msg=\"no shepherd answers, and only root can start one\"");

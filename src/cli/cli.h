@@ -58,6 +58,7 @@ int cmd_help(struct cli *cli, const struct options *o);
 int cmd_history(struct cli *cli, const struct options *o);
 int cmd_hold(struct cli *cli, const struct options *o);
 int cmd_log(struct cli *cli, const struct options *o);
+int cmd_path(struct cli *cli, const struct options *o);
 int cmd_prio(struct cli *cli, const struct options *o);
 int cmd_program(struct cli *cli, const struct options *o); /* server, agent */
 int cmd_queue(struct cli *cli, const struct options *o);

@@ -49,6 +49,11 @@ static const struct option_row queue_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row path_options[] = {
+        {"ad", 0, OPTION_FLAG, NULL, "As nested ClassAds: each hop's Next is the one behind it."},
+        JSON_ROW,
+        {0},
+};
 static const struct option_row show_options[] = {
         {"ad", 0, OPTION_FLAG, NULL, "Only the ClassAd, a line for each attribute."},
         JSON_ROW,
@@ -303,6 +308,16 @@ const struct command commands[] = {
          "where "
          "the total is least, unless its Rank says otherwise.",
          NULL, json_only, 1, 1, "jobs", false, cmd_why},
+        {"path", LOOKING, "show where a job is, hop by hop", "[OPTIONS] ID",
+         "Shows the way of a job: each server that has it, with the state there and for how long, the place "
+         "that it "
+         "was given to, and what that place calls it: the number of a process, a batch job, or the job at "
+         "the "
+         "next server. The first line is the state in one word: that of the furthest hop, or "
+         "\"unreachable\". "
+         "Then what went wrong, hop by hop. See drover-runner-drover(7).",
+         "drover path 7.42\ndrover path --ad 7.42\n  as nested ClassAds", path_options, 1, 1, "jobs", false,
+         cmd_path},
         {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",
          "Lists the pools of units that running jobs draw on: those of the server's settings and those that "
          "jobs "

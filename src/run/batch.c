@@ -405,6 +405,26 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
                           LOG_TEXT(str_of(err.text)));
 }
 
+int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
+{
+        struct batch *b = self(r);
+        const struct task *t = find(b, id);
+        BUF_CLEANUP struct buf native = {0};
+        if (!t)
+                return -ENOENT;
+        *ret = (struct run_where){.word = t->state == TASK_OVER  ? "over"
+                                          : t->stopped           ? "suspended"
+                                          : t->held              ? "held"
+                                          : t->begun             ? "running"
+                                          : t->s && t->s->native ? "waiting"
+                                                                 : "submitting"};
+        if (t->s && t->s->native) {
+                native_key(b, t, &native);
+                snprintf(ret->native, sizeof(ret->native), "%s", buf_z(&native));
+        }
+        return 0;
+}
+
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         *ret = self(r)->capacity;

@@ -198,6 +198,22 @@ static void set_links(struct command *c, const Drover__Links *l)
                                            l->links[i]->bytes_per_s, l->links[i]->bytes_per_s_out};
 }
 
+static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
+{
+        c->wheres = arena_alloc(&c->arena, (m->n_attempts + 1) * sizeof(*c->wheres));
+        for (size_t i = 0; i < m->n_attempts; i++) {
+                const Drover__Whereabout *w = m->attempts[i];
+
+                c->wheres[c->where_count++] = (struct whereabout){.request = w->request,
+                                                                  .member = w->member,
+                                                                  .fence = w->fence,
+                                                                  .runner = command_text(c, w->runner),
+                                                                  .native = command_text(c, w->native),
+                                                                  .word = command_text(c, w->word),
+                                                                  .hops = bytes(c, w->hops)};
+        }
+}
+
 static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
 {
         int r;
@@ -251,6 +267,10 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->number[COMMAND_REQUEST] = m->credential_get->request;
                 c->number[COMMAND_PART] = m->credential_get->part;
                 c->text[COMMAND_CREDENTIAL] = command_text(c, m->credential_get->name);
+                return 0;
+        case DROVER__TO_SERVER__KIND_WHEREABOUTS:
+                c->kind = COMMAND_WHEREABOUTS;
+                set_whereabouts(c, m->whereabouts);
                 return 0;
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;

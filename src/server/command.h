@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "server/server.h"
+#include "server/whereabouts.h"
 #include "wire/drover.pb-c.h"
 
 #define COMMAND_MEMBERS_MAX  2000000u
@@ -28,6 +29,7 @@ enum command_kind {
         COMMAND_USER_LOG_WRITTEN,
         COMMAND_CACHE_DELTA,
         COMMAND_LINKS,
+        COMMAND_WHEREABOUTS,
         COMMAND_CREDENTIAL_GET,
 };
 
@@ -53,6 +55,8 @@ struct command {
         size_t gone_count;
         struct core_link *links;
         size_t link_count;
+        struct whereabout *wheres;
+        size_t where_count;
         uint64_t number[4];
         bool flag;
         unsigned char sha256[32];

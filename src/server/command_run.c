@@ -239,6 +239,10 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
                 break;
         case COMMAND_CREDENTIAL_GET: grants_get(s, c, a); break;
         case COMMAND_LINKS: core_links(s->core, a->name, c->links, c->link_count); break;
+        case COMMAND_WHEREABOUTS:
+                for (size_t i = 0; i < c->where_count; i++)
+                        whereabouts_take(s, c->agent, &c->wheres[i]);
+                break;
         case COMMAND_USER_LOG_WRITTEN:
                 userlog_written(s, a, c->number[COMMAND_SERIAL],
                                 &(struct userlog_answer){.error = c->text[COMMAND_REASON],

@@ -22,6 +22,7 @@
 #include "server/turn.h"
 #include "server/userlog.h"
 #include "server/waits.h"
+#include "server/whereabouts.h"
 
 #define LEASE_MS     300000 /* the core's default */
 #define RENEW_MAX_MS 30000
@@ -173,6 +174,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
                 return r;
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
+        s->whereabouts = whereabouts_new();
         return 0;
 }
 
@@ -190,6 +192,7 @@ void server_close(struct server *s)
         if (s->mail)
                 mailbox_free(s->mail, drop);
         waits_free(s->waits);
+        whereabouts_free(s->whereabouts);
         userlog_free(s->userlog);
         notices_free(s->notices);
         prune_free(s->prune);

@@ -37,6 +37,7 @@ struct snapshots;
 struct turn;
 struct userlog;
 struct waits;
+struct whereabouts;
 
 struct server {
         struct config config;
@@ -55,6 +56,7 @@ struct server {
         struct turn *turn;
         struct agents *agents;
         struct waits *waits;
+        struct whereabouts *whereabouts;
         struct userlog *userlog;
         struct notices *notices;
         struct prune *prune;

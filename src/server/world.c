@@ -10,6 +10,7 @@
 #include "server/turn.h"
 #include "server/userlog.h"
 #include "server/waits.h"
+#include "server/whereabouts.h"
 
 struct str world_record_name(char room[WORLD_NAME_MAX], uint64_t request)
 {
@@ -28,6 +29,7 @@ static void on_event(void *arg, const struct event *e)
                                                                                 : turn_batch(s->turn),
                           buf_view(&record));
         waits_changed(s, e->request);
+        whereabouts_event(s, e);
         userlog_event(s, e);
         notices_event(s, e);
 }

@@ -96,6 +96,12 @@ def far_jobs(one, *states):
     return [r["id"] for r in rows if not states or one.job(f"{r['id']}.0")["state"] in states]
 
 
+def whole_path(one, job, hops):
+    """The path, when it has so many hops and the last one is known to its batch system."""
+    path = one.api("GET", f"/v1/jobs/{job}/path")
+    return path if len(path["hops"]) == hops and path["hops"][-1].get("native") else None
+
+
 def test_many_jobs_and_their_way_home(two):
     """What was handed on has its results fetched, and nothing is held for us any more."""
     request = two.submit(sh("echo $DROVER_MEMBER; exit $(($DROVER_MEMBER % 3))", output="out.$(Process)",
@@ -114,9 +120,12 @@ def test_control_is_carried_down(two):
     request = two.submit(beating(two))
     first = wait_until(lambda: pids(two), 30)[0]
     two.wait_state(f"{request}.0", "running", seconds=30)
+    path = two.api("GET", f"/v1/jobs/{request}.0/path")
     two.cli("suspend", f"{request}.0")
     wait_until(lambda: stopped(two), 30)
     assert far_jobs(two.far, "suspended")
+    hops = wait_until(lambda: [h for h in two.json("path", f"{request}.0")["hops"][1:] if h["state"] == "suspended"], 20)
+    assert hops[0]["server"] == two.far.server_info()["uuid"] and path["hops"][0]["agent"] == "n1"
     two.cli("resume", f"{request}.0")
     wait_until(lambda: not stopped(two), 30)
     two.cli("hold", f"{request}.0")
@@ -245,6 +254,14 @@ def test_three_hops_to_slurm(request, build, instance, alpha):
     long = one.submit(beating(one))
     pid = wait_until(lambda: pids(one), 40)[0]
     one.wait_state(f"{long}.0", "running", seconds=40)
+    path = wait_until(lambda: whole_path(one, f"{long}.0", 2), 30)
+    assert path["summary"] == "running" and [h["state"] for h in path["hops"]] == ["running", "running"]
+    assert path["hops"][0]["runner"] == "drover" and path["hops"][0]["native"] == path["hops"][1]["job"]
+    assert path["hops"][1]["runner"] == "slurm" and path["hops"][1]["native"].isdigit()
+    text = one.cli("path", f"{long}.0")
+    assert text.startswith("running\n") and len(text.splitlines()) == 4 and path["hops"][1]["native"] in text
+    ad = one.cli("path", "--ad", f"{long}.0")
+    assert 'Next = [' in ad
     one.cli("suspend", f"{long}.0")
     wait_until(lambda: stopped(one), 40)
     one.cli("resume", f"{long}.0")

@@ -123,6 +123,8 @@ def test_every_operation(instance):
     assert job["state"] == "idle" and job["ad"]["Cmd"] == "/bin/true"
     assert call("GET", f"/v1/jobs/{number}.4/log")["events"][0]["event"] == "submitted"
     assert call("GET", f"/v1/jobs/{number}.4/why")["text"]
+    assert call("GET", f"/v1/jobs/{number}.4/path")["hops"][0]["state"] == "idle"
+    assert [p["request"] for p in call("GET", "/v1/paths?after=0")["paths"]] == []
     assert len(call("GET", f"/v1/jobs/{number}.4/priority")["components"]) == 5
     assert call("GET", "/v1/accounts")["accounts"][0]["waiting"] == 5
     assert call("GET", f"/v1/jobs/{number}.4/files")["files"] == []

@@ -1,0 +1,288 @@
+#include "server/whereabouts.h"
+
+#include <stdio.h>
+
+#include "base/json_read.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "server/agents.h"
+
+#define EACH_MAX 10000u /* members of one event that are looked at one by one */
+
+struct entry {
+        struct entry *next, *prev; /* by version, oldest first */
+        uint64_t request, version;
+        uint32_t member, fence;
+        char *runner, *native, *word, *hops; /* hops: without the brackets; NULL: none */
+        char *last;                          /* the state at the last hop, if there are some */
+};
+struct whereabouts {
+        struct map *entries;
+        struct entry *first, *last;
+        uint64_t version;
+};
+
+struct key {
+        char room[12];
+};
+
+static struct key key_of(uint64_t request, uint32_t member)
+{
+        struct key k;
+        memcpy(k.room, &request, 8);
+        memcpy(k.room + 8, &member, 4);
+        return k;
+}
+
+struct whereabouts *whereabouts_new(void)
+{
+        struct whereabouts *w = mem_new(struct whereabouts);
+        w->entries = map_new();
+        return w;
+}
+
+static void unlink_entry(struct whereabouts *w, struct entry *e)
+{
+        if (e->next)
+                e->next->prev = e->prev;
+        else
+                w->last = e->prev;
+        if (e->prev)
+                e->prev->next = e->next;
+        else
+                w->first = e->next;
+}
+
+static void clear(struct entry *e)
+{
+        free(e->runner);
+        free(e->native);
+        free(e->word);
+        free(e->hops);
+        free(e->last);
+        e->runner = e->native = e->word = e->hops = e->last = NULL;
+}
+
+static void drop(struct whereabouts *w, struct entry *e)
+{
+        struct key k = key_of(e->request, e->member);
+        map_take(w->entries, str_make(k.room, sizeof(k.room)));
+        unlink_entry(w, e);
+        clear(e);
+        free(e);
+}
+
+void whereabouts_free(struct whereabouts *w)
+{
+        if (!w)
+                return;
+        while (w->first)
+                drop(w, w->first);
+        map_free(w->entries);
+        free(w);
+}
+
+static struct entry *find(struct whereabouts *w, uint64_t request, uint32_t member)
+{
+        struct key k = key_of(request, member);
+        return map_get(w->entries, str_make(k.room, sizeof(k.room)));
+}
+
+/* It is the newest now. */
+static struct entry *touch(struct whereabouts *w, uint64_t request, uint32_t member)
+{
+        struct entry *e = find(w, request, member);
+        if (e) {
+                unlink_entry(w, e);
+        } else {
+                struct key k = key_of(request, member);
+                e = mem_new(struct entry);
+                e->request = request;
+                e->member = member;
+                map_put(w->entries, str_make(k.room, sizeof(k.room)), e);
+        }
+        e->version = ++w->version;
+        e->next = NULL;
+        e->prev = w->last;
+        if (w->last)
+                w->last->next = e;
+        else
+                w->first = e;
+        w->last = e;
+        return e;
+}
+
+/* ---- from agents */
+
+/* A list of hops is kept as this server writes it, not as it came. */
+static void take_hops(struct entry *e, struct str text)
+{
+        json_t *list = text.n && text.n <= WHEREABOUTS_HOPS_MAX ? json_loadb(text.p, text.n, 0, NULL) : NULL;
+        const json_t *last = json_array_get(list, json_array_size(list) - 1);
+        const char *state = json_string_value(json_object_get(last, "state"));
+        if (json_is_array(list) && json_array_size(list) && state) {
+                char *dump = json_dumps(list, JSON_COMPACT);
+                size_t n = strlen(dump);
+                dump[n - 1] = 0;
+                e->hops = mem_dupz(dump + 1);
+                e->last = mem_dupz(state);
+                free(dump);
+        }
+        json_decref(list);
+}
+
+void whereabouts_take(struct server *s, struct str agent, const struct whereabout *what)
+{
+        struct core_job job;
+        if (core_job_get(s->core, what->request, what->member, &job) != 0 || !job.agent ||
+            !str_eqz(agent, job.agent) || job.fence != what->fence)
+                return;
+        struct entry *e = touch(s->whereabouts, what->request, what->member);
+        clear(e);
+        e->fence = what->fence;
+        e->runner = str_dupz(str_head(what->runner, 64));
+        e->native = str_dupz(str_head(what->native, 64));
+        e->word = str_dupz(str_head(what->word, 64));
+        take_hops(e, what->hops);
+}
+
+/* ---- from the core */
+
+static bool ends(const struct event *e)
+{
+        return e->type == EVENT_REMOVED ||
+               (e->type == EVENT_EXITED && (e->next == JOB_COMPLETED || e->next == JOB_REMOVED));
+}
+
+static bool frees(const struct event *e)
+{
+        return e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED;
+}
+
+static bool moves(const struct event *e)
+{
+        return e->type == EVENT_MATCHED || e->type == EVENT_ACCEPTED || e->type == EVENT_STARTED ||
+               e->type == EVENT_HELD || e->type == EVENT_RELEASED || e->type == EVENT_VACATING ||
+               e->type == EVENT_SUSPENDED || e->type == EVENT_RESUMED || frees(e);
+}
+
+static void drop_request(struct whereabouts *w, uint64_t request, const struct set *members)
+{
+        for (struct entry *e = w->first, *next; e; e = next) {
+                next = e->next;
+                if (e->request == request && (!members || set_has(members, e->member)))
+                        drop(w, e);
+        }
+}
+
+void whereabouts_event(struct server *s, const struct event *e)
+{
+        struct whereabouts *w = s->whereabouts;
+        struct core_hop hop = {0};
+        bool from_elsewhere =
+                core_request_hop(s->core, e->request, &hop) == 0 && hop.origin && e->type != EVENT_FILED;
+        if (!from_elsewhere && !w->first)
+                return;
+        if (e->type == EVENT_PURGED || (ends(e) && set_count(&e->members) > EACH_MAX)) {
+                drop_request(w, e->request, e->type == EVENT_PURGED ? NULL : &e->members);
+                return;
+        }
+        if (set_count(&e->members) > EACH_MAX || (!from_elsewhere && !ends(e) && !frees(e)))
+                return;
+        SET_FOREACH (&e->members, m) {
+                struct entry *x = find(w, e->request, (uint32_t)m);
+                if (x && (ends(e) || (frees(e) && !from_elsewhere))) {
+                        drop(w, x);
+                } else if (from_elsewhere && moves(e) && !ends(e)) {
+                        x = touch(w, e->request, (uint32_t)m);
+                        if (frees(e))
+                                clear(x);
+                }
+        }
+}
+
+/* ---- looking */
+
+static bool is_away(struct server *s, const struct core_job *job)
+{
+        const struct agent *a = job->agent ? agents_find(s, str_of(job->agent)) : NULL;
+        return job->agent && (!a || a->session == 0);
+}
+
+/* One word for the whole path: the state here when nobody has it, else that of the furthest who has. */
+static const char *summary(struct server *s, const struct core_job *job, const struct entry *e)
+{
+        if (job->state == JOB_VACATING || !job->agent)
+                return job_state_name(job->state);
+        if (is_away(s, job))
+                return "unreachable";
+        return e && e->last && job->state != JOB_SUSPENDED ? e->last : job_state_name(job->state);
+}
+
+static void write_hop(struct server *s, struct json *j, const struct core_job *job, struct str owner,
+                      const struct entry *e)
+{
+        char id[48];
+        snprintf(id, sizeof(id), "%llu.%u", (unsigned long long)job->request, job->member);
+        json_open(j, '{');
+        json_kstrz(j, "server", s->uuid);
+        json_kstrz(j, "domain", s->config.domain);
+        json_kstrz(j, "job", id);
+        json_kstr(j, "owner", owner);
+        json_kstrz(j, "state", is_away(s, job) ? "unreachable" : job_state_name(job->state));
+        json_kint(j, "since_ms", job->entered_ms ? job->entered_ms : job->submitted_ms);
+        if (job->agent) {
+                json_kstrz(j, "agent", job->agent);
+                json_kstrz(j, "queue", job->queue);
+        }
+        if (e && e->runner) {
+                json_kstrz(j, "runner", e->runner);
+                json_kstrz(j, "native", e->native);
+                if (*e->word)
+                        json_kstrz(j, "word", e->word);
+        }
+        if (job->state == JOB_HELD && job->hold_reason.n)
+                json_kstr(j, "error", job->hold_reason);
+        json_close(j, '}');
+}
+
+bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member)
+{
+        const struct entry *e = find(s->whereabouts, request, member);
+        struct core_request r;
+        struct core_job job;
+        if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
+                return false;
+        if (e && (!job.agent || e->fence != job.fence))
+                e = NULL;
+        json_kint(j, "request", (int64_t)request);
+        json_kint(j, "member", member);
+        json_kstrz(j, "summary", summary(s, &job, e));
+        json_key(j, "hops");
+        json_open(j, '[');
+        write_hop(s, j, &job, r.owner, e);
+        if (e && e->hops)
+                json_raw(j, str_of(e->hops));
+        json_close(j, ']');
+        return true;
+}
+
+uint64_t whereabouts_changed(struct server *s, uint64_t after,
+                             bool (*fn)(void *arg, uint64_t request, uint32_t member), void *arg)
+{
+        struct whereabouts *w = s->whereabouts;
+        const struct entry *e = w->last;
+        uint64_t upto = after < w->version ? after : w->version;
+        while (e && e->prev && e->prev->version > after)
+                e = e->prev;
+        for (; e; e = e->next) {
+                struct core_hop hop;
+                if (e->version <= after)
+                        continue;
+                if (core_request_hop(s->core, e->request, &hop) == 0 && hop.origin &&
+                    !fn(arg, e->request, e->member))
+                        return upto;
+                upto = e->version;
+        }
+        return w->version;
+}
