@@ -55,7 +55,7 @@ static void emit_gone(struct core *c, struct request *r, struct set *gone)
         set_deinit(gone);
 }
 
-/* Looks at those of `members` that are left, from `from` on. Returns where to go on, SET_END when done. */
+/* Looks at members, which are left, from `from` on. Returns where to go on, SET_END when done. */
 static uint64_t look_at(struct core *c, struct request *r, const struct set *members, uint64_t from,
                         unsigned *budget)
 {
@@ -63,8 +63,6 @@ static uint64_t look_at(struct core *c, struct request *r, const struct set *mem
         uint64_t m;
 
         for (m = set_next(members, from); m != SET_END && *budget; m = set_next(members, m + 1)) {
-                if (!set_has(&r->left, (uint32_t)m))
-                        continue;
                 --*budget;
                 if (!wants_to_stay(c, r, (uint32_t)m))
                         set_add(&gone, (uint32_t)m);
@@ -76,9 +74,15 @@ static uint64_t look_at(struct core *c, struct request *r, const struct set *mem
 void leave_look(struct core *c, const struct event *e)
 {
         unsigned budget = LOOK_SLICE; /* the rest is for leave_tick */
+        struct request *r = e->stays ? request_find(c, e->request) : NULL;
+        struct set mine = {0};
 
-        if (e->stays)
-                look_at(c, request_find(c, e->request), &e->members, 0, &budget);
+        if (!r || set_count(&r->left) == 0)
+                return;
+        set_copy(&mine, &r->left); /* few, beside a million that were removed */
+        set_keep_all(&mine, &e->members);
+        look_at(c, r, &mine, 0, &budget);
+        set_deinit(&mine);
 }
 
 uint64_t leave_remove(struct core *c, struct request *r, const struct set *members)
