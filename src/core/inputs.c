@@ -170,9 +170,11 @@ static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
         return own;
 }
 
-static void fill_row(struct core *c, struct inputs *in, struct reading *x)
+/* Returns how many rows of ordinary files would have taken as long. */
+static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
 {
         size_t at = (size_t)in->filled * in->width, end = at + in->width;
+        uint32_t holders = 0;
         struct input f;
         bool file;
 
@@ -182,7 +184,7 @@ static void fill_row(struct core *c, struct inputs *in, struct reading *x)
 
                 if (!file || is_shared(in, f.id))
                         continue;
-                near_wanted(c, in, in->part->first + in->filled, f.id);
+                holders += near_wanted(c, in, in->part->first + in->filled, f.id);
                 head = &in->heads[inputs_head(in, f.id)];
                 in->ids[at] = f.id;
                 in->sizes[at] = (float)f.bytes;
@@ -191,6 +193,7 @@ static void fill_row(struct core *c, struct inputs *in, struct reading *x)
                 *head = (uint32_t)at++;
         }
         in->filled++;
+        return 1 + holders / 32;
 }
 
 /* True: there are more rows. */
@@ -198,8 +201,8 @@ static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
 {
         struct reading x = {0};
 
-        for (; budget && in->filled < in->part->count; budget--)
-                fill_row(c, in, &x);
+        for (uint32_t spent = 0; spent < budget && in->filled < in->part->count;)
+                spent += fill_row(c, in, &x);
         reading_close(&x);
         eval_reset(&c->eval);
         if (in->filled < in->part->count)

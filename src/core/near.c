@@ -156,7 +156,7 @@ static bool wants_already(const struct inputs *in, uint64_t file)
         return false;
 }
 
-void near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t file)
+uint32_t near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t file)
 {
         const struct file *f = c->files ? idmap_get(c->files, file) : NULL;
 
@@ -168,6 +168,7 @@ void near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t fi
                 if (n)
                         set_add(&n->members, member);
         }
+        return f ? f->count : 0;
 }
 
 static void came(struct core *c, struct inputs *in, struct core_agent *a, uint64_t file)

@@ -11,8 +11,8 @@
 
 struct near;
 
-/* The member wants this file; called before the file is in its row. */
-void near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t file);
+/* The member wants this file; called before the file is in its row. Returns how many agents hold it. */
+uint32_t near_wanted(struct core *c, struct inputs *in, uint32_t member, uint64_t file);
 /* Nobody asks for these inputs any more. They are freed here, or in slices when they are many. */
 void near_leave(struct core *c, struct inputs *in);
 bool near_leave_slice(struct core *c); /* true: there are more */
