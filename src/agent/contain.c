@@ -171,7 +171,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         r = make_folder(at, spec, c, &file, err);
         if (r < 0)
                 return r;
-        bool inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
+        bool local = queue_is_local(at->q), inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
         buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
         container_name(at->a->instance, step_id(at), name);
         if (at->devices)
@@ -193,22 +193,22 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
                 .env_file = file.n ? buf_z(&c->env_file) : NULL,
                 .uid = geteuid(),
                 .gid = getegid(),
-                .memory_bytes = spec->memory_bytes,
-                .cpus_milli = spec->cpus_milli,
-                .pids = at->a->config.pids_max,
-                .files = hard_limit(RLIMIT_NOFILE, 1048576),
-                .processes = hard_limit(RLIMIT_NPROC, 32768),
+                .memory_bytes = local ? spec->memory_bytes : 0, /* there the batch system's limits hold */
+                .cpus_milli = local ? spec->cpus_milli : 0,
+                .pids = local ? at->a->config.pids_max : 0,
+                .files = local ? hard_limit(RLIMIT_NOFILE, 1048576) : 0,
+                .processes = local ? hard_limit(RLIMIT_NPROC, 32768) : 0,
                 .gpus = gpus.n ? buf_z(&gpus) : NULL,
-                .self_removing = !queue_is_local(at->q),
+                .self_removing = !local,
         };
         r = container_start(s, h, &job, &c->argv, err);
         if (r < 0)
                 return r;
         engine_environment(at, spec, c, &engine_env);
-        if (!queue_is_local(at->q))
+        if (!local)
                 container_remove(s, h->engine, name, &c->after);
         buf_reset(&c->program);
-        if (strchr(c->argv.v[0], '/') || !queue_is_local(at->q) ||
+        if (strchr(c->argv.v[0], '/') || !local ||
             !machine_find_program(c->argv.v[0], &c->program))
                 buf_addz(&c->program, c->argv.v[0]);
         spec->path = buf_z(&c->program);

@@ -261,8 +261,7 @@ int containers_queue(struct queue *q, struct err *err)
         e->lines = lines;
         e->remote = remote;
         e->trying = e->settings.engine;
-        e->host = (struct container_host){
-                .engine = e->settings.engine, .in_place = true, .rootless = geteuid() != 0};
+        e->host = (struct container_host){.engine = e->settings.engine, .rootless = geteuid() != 0};
         e->works = remote;
         e->timer = timer_new(a->loop, on_timer, e);
         if (!remote)

@@ -190,8 +190,10 @@ static void user(const struct container_host *h, const struct container_job *j, 
 static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
 {
         add(out, "--log-driver=none");
-        addf(out, "--ulimit=nofile=%1$llu:%1$llu", (unsigned long long)j->files);
-        addf(out, "--ulimit=nproc=%1$llu:%1$llu", (unsigned long long)j->processes);
+        if (j->files)
+                addf(out, "--ulimit=nofile=%1$llu:%1$llu", (unsigned long long)j->files);
+        if (j->processes)
+                addf(out, "--ulimit=nproc=%1$llu:%1$llu", (unsigned long long)j->processes);
         if (h->in_place)
                 add(out, "--cgroups=disabled");
         if (j->gpus) {

@@ -1,12 +1,26 @@
-"""Podman with a store of its own and one image, made of busybox without a network; an agent of a test that is given
-`env` uses it. Nothing is fetched: registries are blocked."""
+"""Podman and docker with a store of their own and one image, made of busybox without a network; an agent of a test that
+is given `env` uses it. Nothing is fetched: registries are blocked, or not there."""
 import os
 import shutil
 import subprocess
 
-from drover import Failed
+from drover import Failed, wait_until
 
 IMAGE = "localhost/tiny:1"
+
+
+def busybox_tree(folder):
+    """A packed root folder with busybox and nothing else."""
+    tree = os.path.join(folder, "tree")
+    for d in ("bin", "tmp", "proc", "sys", "dev", "etc"):
+        os.makedirs(os.path.join(tree, d))
+    shutil.copy("/bin/busybox", os.path.join(tree, "bin"))
+    for tool in ("sh", "cat", "echo", "env", "id", "ls", "sleep", "dd", "true", "pwd", "kill", "printf", "touch"):
+        os.symlink("busybox", os.path.join(tree, "bin", tool))
+    with open(os.path.join(tree, "etc", "passwd"), "w", encoding="utf-8") as f:
+        f.write("root:x:0:0:root:/:/bin/sh\n")
+    subprocess.run(["tar", "-C", tree, "-cf", tree + ".tar", "."], check=True)
+    return tree + ".tar"
 
 
 class Podman:
@@ -30,6 +44,7 @@ class Podman:
         runtime = "runc" if os.path.exists(hybrid) and open(hybrid, encoding="utf-8").read().strip() else "crun"
         if not shutil.which(runtime):
             runtime = "crun" if runtime == "runc" else "runc"
+        self.runtime = runtime
         return (f'[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "{runtime}"\n'
                 f'tmp_dir = "{self.folder}/tmp"\n')
 
@@ -46,19 +61,7 @@ class Podman:
         return p.stdout
 
     def make_image(self, name=IMAGE):
-        """Of busybox alone."""
-        tree = os.path.join(self.folder, "tree")
-        if not os.path.isdir(tree):
-            for d in ("bin", "tmp", "proc", "sys", "dev", "etc"):
-                os.makedirs(os.path.join(tree, d))
-            shutil.copy("/bin/busybox", os.path.join(tree, "bin"))
-            for tool in ("sh", "cat", "echo", "env", "id", "ls", "sleep", "dd", "true", "pwd", "kill", "printf", "tr",
-                         "touch", "sed"):
-                os.symlink("busybox", os.path.join(tree, "bin", tool))
-            with open(os.path.join(tree, "etc", "passwd"), "w", encoding="utf-8") as f:
-                f.write("root:x:0:0:root:/:/bin/sh\n")
-            subprocess.run(["tar", "-C", tree, "-cf", tree + ".tar", "."], check=True)
-        self("import", "--signature-policy", self.policy, tree + ".tar", name)
+        self("import", "--signature-policy", self.policy, busybox_tree(self.folder), name)
 
     def names(self):
         """Containers, running or not."""
@@ -69,3 +72,41 @@ class Podman:
             self("rm", "--force", "--all", "--time", "0")
         for path in ("store/overlay", "store"):
             subprocess.run(["umount", os.path.join(self.folder, path)], stderr=subprocess.DEVNULL, check=False)
+
+
+class Docker:
+    """A daemon of its own on a unix socket, which touches no network of the machine."""
+
+    def __init__(self, folder):
+        self.folder = os.path.join(folder, "dk")
+        os.makedirs(self.folder)
+        self.env = {"DOCKER_HOST": f"unix://{self.folder}/d.sock", "DOCKER_CONFIG": self.folder}
+        with open(os.path.join(self.folder, "daemon.json"), "w", encoding="utf-8") as f:
+            f.write("{}")
+        with open(os.path.join(self.folder, "log"), "wb") as log:
+            self.process = subprocess.Popen(
+                ["dockerd", "--config-file", f"{self.folder}/daemon.json", "--host", self.env["DOCKER_HOST"],
+                 "--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec", "--pidfile",
+                 f"{self.folder}/pid", "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
+                 "--ip-masq=false", "--userland-proxy=false", "--default-ulimit", "nofile=1024:4096",
+                 "--shutdown-timeout", "5", "--group", "root"], stdout=log, stderr=log, start_new_session=True)
+        wait_until(lambda: self("version", code=None).returncode == 0, 40)
+
+    def __call__(self, *args, code=0):
+        p = subprocess.run(["docker", *args], env={**os.environ, **self.env}, capture_output=True, text=True, check=False)
+        if code is not None and p.returncode != code:
+            raise Failed(f"docker {' '.join(args)}: {p.returncode}\n{p.stdout}{p.stderr}")
+        return p
+
+    def make_image(self, name=IMAGE):
+        self("import", busybox_tree(self.folder), name)
+
+    def names(self):
+        return self("ps", "--all", "--format", "{{.Names}}").stdout.split()
+
+    def stop(self):
+        for name in self.names():
+            self("rm", "--force", name)
+        self.process.terminate()
+        self.process.wait(20)
+        subprocess.run(["umount", f"{self.folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)

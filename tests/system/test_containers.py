@@ -1,4 +1,4 @@
-"""Jobs in containers, with a real podman."""
+"""Jobs in containers, with a real podman and a real docker."""
 import os
 import shutil
 import signal
@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 import agents
-from containers import IMAGE, Podman
+from containers import IMAGE, Docker, Podman
 from drover import Instance, alive, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
@@ -242,3 +242,39 @@ def test_images_count_as_held(place, podman):
     assert held("localhost/other:2") == 0
     place.run(job("true", image="localhost/other:2"))
     wait_until(lambda: held("localhost/other:2") > 1000000)
+
+
+def test_docker(instance, request):
+    """The same through a daemon, whose containers are no children of ours."""
+    folder = tempfile.mkdtemp(prefix="dk-", dir=request.config.drover_tmp)
+    docker = Docker(folder)
+    try:
+        docker.make_image()
+        config = QUEUE.replace("engine: podman", "engine: docker")
+        start(instance, docker, config)
+        ends = instance.submit(job("id -u; ls /sys/class/net; echo made >new; exit 3", output="out"))
+        killed = instance.submit(job("kill -SEGV $$"))
+        held = {instance.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1")): "more than its memory of 32 MiB",
+                instance.submit(job("true").replace("/bin/sh", "/no/such/program")): "/no/such/program",
+                instance.submit(job("true", image="localhost/nosuch:1")): "docker cannot fetch the image"}
+        instance.wait(ends, killed, code=None)
+        assert instance.history(ends)[0]["exit_code"] == 3 and instance.history(killed)[0]["exit_signal"] == signal.SIGSEGV
+        assert instance.read("out").split() == [str(os.getuid()), "lo"] and instance.read("new") == "made\n"
+        for number, words in held.items():
+            instance.wait_state(f"{number}.0", "held", seconds=40)
+            assert words in instance.job(f"{number}.0")["hold_reason"]
+        lasting = instance.submit(job(f"trap '' TERM; sleep 603.{os.getpid()}; sleep 9"))
+        sleeps = "sleep\0" + f"603.{os.getpid()}"
+        wait_until(lambda: inside(instance, sleeps), 30)
+        act(instance, "suspend", lasting)
+        wait_until(lambda: states(instance, sleeps) == {b"T"}, 10)
+        instance.agent.kill()
+        for pid in instance.pids("drover-shepherd"):
+            os.kill(pid, signal.SIGKILL)
+        instance.cli("rm", str(lasting))
+        instance.agent = agents.start(instance, config)
+        wait_until(lambda: not inside(instance, sleeps), 30)
+        wait_until(lambda: docker.names() == [], 20)
+    finally:
+        docker.stop()
+        shutil.rmtree(folder, ignore_errors=True)

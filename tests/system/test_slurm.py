@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import signal
+import tempfile
 import time
 
 import pytest
 
 import agents
+from containers import IMAGE, Podman
 from drover import sh, wait_until
 
 pytest_plugins = ["batch_systems"]
@@ -157,3 +159,37 @@ def test_mistakes_are_said_at_the_start(instance):
     agent = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {partitions: x}\n")
     assert agent.process.wait(20) == 1
     assert "slurm has no setting 'partitions'" in agent.output()
+
+
+def test_containers_on_the_nodes(instance, alpha, request):
+    """The script runs podman with the queue's words, and what is left at the end it removes."""
+    folder = tempfile.mkdtemp(prefix="pod-", dir=request.config.drover_tmp)
+    podman = Podman(folder)
+    try:
+        podman.make_image()
+        # the nodes know nothing of the environment of the test
+        options = ", ".join([f"--root={folder}/pod/store", f"--runroot={folder}/pod/run", "--storage-driver=overlay",
+                             f"--tmpdir={folder}/pod/tmp", "--cgroup-manager=cgroupfs", f"--runtime={podman.runtime}",
+                             "--events-backend=file"])
+        container = (f"    container: {{engine: podman, network: none, options: [{options}], "
+                     "run_options: [--ulimit=nofile=4096:4096, --ulimit=nproc=4096:4096]}\n")
+        instance.server()
+        instance.agent = agents.start(instance, agents.batch_queues(alpha, more=container))
+        agents.offering(instance, "alpha")
+        image = {"universe": "container", "container_image": f"docker://{IMAGE}"}
+        ends = instance.submit(sh("ls /; ls /sys/class/net; echo $GREETING; exit 3", output="out",
+                                  environment="\"GREETING='it''s me'\"", **image))
+        instance.wait(ends, code=None, seconds=60)
+        assert instance.history(ends)[0]["exit_code"] == 3
+        out = instance.read("out").splitlines()
+        assert "usr" not in out and out[-2:] == ["lo", "it's me"]
+        missing = instance.submit(sh("true", universe="container", container_image="docker://localhost:1/nosuch:1"))
+        instance.wait_state(f"{missing}.0", "held", seconds=60)
+        assert "localhost:1/nosuch:1" in instance.job(f"{missing}.0")["hold_reason"]
+        lasting = instance.submit(sh("trap '' TERM; sleep 604; sleep 604", **image))
+        wait_until(podman.names, 40)
+        instance.cli("rm", str(lasting))
+        wait_until(lambda: podman.names() == [], 60)
+    finally:
+        podman.stop()
+        shutil.rmtree(folder, ignore_errors=True)
