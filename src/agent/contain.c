@@ -171,7 +171,8 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         r = make_folder(at, spec, c, &file, err);
         if (r < 0)
                 return r;
-        bool local = queue_is_local(at->q), inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
+        bool local = queue_is_local(at->q),
+             inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
         buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
         container_name(at->a->instance, step_id(at), name);
         if (at->devices)
@@ -208,8 +209,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         if (!local)
                 container_remove(s, h->engine, name, &c->after);
         buf_reset(&c->program);
-        if (strchr(c->argv.v[0], '/') || !local ||
-            !machine_find_program(c->argv.v[0], &c->program))
+        if (strchr(c->argv.v[0], '/') || !local || !machine_find_program(c->argv.v[0], &c->program))
                 buf_addz(&c->program, c->argv.v[0]);
         spec->path = buf_z(&c->program);
         spec->argv = c->argv.v;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/contain.h"
+#include "agent/container_left.h"
 #include "base/log.h"
 #include "run/command.h"
 
@@ -314,6 +315,8 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
                         *at = r->next;
                         break;
                 }
+        if (r->e->host.engine == CONTAINER_PODMAN)
+                container_left_kill(r->name);
         if (r->done)
                 r->done(r->arg);
         free(r->name);

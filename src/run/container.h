@@ -85,9 +85,9 @@ struct container_job {
         const char *env_file;   /* and the file */
         unsigned uid, gid;
         uint64_t memory_bytes, cpus_milli, pids; /* told to engines that are not in place */
-        uint64_t files, processes;               /* hard limits of ours, which podman would raise; 0: not known */
-        const char *gpus;                        /* ids, parted by commas */
-        bool self_removing;                      /* nobody will remove it */
+        uint64_t files, processes; /* hard limits of ours, which podman would raise; 0: not known */
+        const char *gpus;          /* ids, parted by commas */
+        bool self_removing;        /* nobody will remove it */
 };
 /* Parts the job's environment: what is plain (no blank at an end, no quote, backslash, '#', '$' or line end,
  * and not very long) goes into *file, one variable a line; the rest is told as words. Engines read such files

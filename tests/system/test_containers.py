@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 
 import pytest
 
@@ -171,6 +172,18 @@ def states(place, text):
         with open(f"/proc/{pid}/stat", "rb") as f:
             found.add(f.read().rsplit(b") ", 1)[1][:1])
     return found
+
+
+def test_removed_while_it_starts(place, podman):
+    """At whatever moment: neither the container nor its monitor is left."""
+    requests = []
+    for turn in range(8):
+        requests.append(place.submit(job(f"sleep 605.{os.getpid()}")))
+        place.wait_state(f"{requests[-1]}.0", "running", seconds=30)
+        time.sleep(0.04 * turn)  # not to wait for something: to come at another moment each time
+        place.cli("rm", str(requests[-1]))
+    wait_until(lambda: podman.names() == [], 40)
+    wait_until(lambda: not processes(podman.folder, "conmon"), 20)
 
 
 def test_agent_killed_and_container_goes_on(instance, podman):
