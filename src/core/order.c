@@ -148,12 +148,28 @@ void order_class_ready(struct core *c, struct class *k)
                 wants(c, k->account, true);
 }
 
+static uint32_t turn_of(const struct account *a)
+{
+        return a->ready / 8 + 1;
+}
+
+static void settle_later(struct core *c, struct account *a)
+{
+        if (a->is_pending)
+                return;
+        a->is_pending = true;
+        a->pending = c->order_pending;
+        c->order_pending = a;
+}
+
 void order_class_gone(struct core *c, struct class *k)
 {
         c->ready_classes--;
         unlink_class(k);
         if (--k->account->ready == 0)
                 wants(c, k->account, false);
+        if (k->account->owed >= turn_of(k->account))
+                settle_later(c, k->account); /* with fewer classes its turn is shorter, and may be over now */
 }
 
 /* ---- turns */
@@ -234,16 +250,7 @@ void order_account_changed(struct core *c, struct account *a)
         if (a->ready == 0 || c->wanting < 2)
                 return;
         a->owed++;
-        if (a->is_pending)
-                return;
-        a->is_pending = true;
-        a->pending = c->order_pending;
-        c->order_pending = a;
-}
-
-static uint32_t turn_of(const struct account *a)
-{
-        return a->ready / 8 + 1;
+        settle_later(c, a);
 }
 
 bool order_settle(struct core *c)
@@ -255,7 +262,9 @@ bool order_settle(struct core *c)
 
                 c->order_pending = a->pending;
                 a->is_pending = false;
-                if (a->ready && a->owed >= turn_of(a))
+                if (a->ready == 0)
+                        a->owed = 0;
+                else if (a->owed >= turn_of(a))
                         moved |= move_classes(c, a);
         }
         if (moved)

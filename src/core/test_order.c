@@ -252,6 +252,32 @@ static void test_a_user_with_many_classes_has_no_more_turns(void **state)
         sound(c);
 }
 
+/* With fewer classes its turns are shorter: one that was not over is, and must end, or matching never does.
+ */
+static void test_a_turn_that_became_shorter_ends(void **state)
+{
+        struct core *c = *state;
+        struct core_command hold = {.action = CORE_ACT_HOLD};
+        uint64_t n;
+
+        submit_lines(c, "bob@lab", 1, "RequestCpus = 64");
+        for (int i = 1; i <= 8; i++) {
+                char lines[64];
+
+                snprintf(lines, sizeof(lines), "RequestCpus = 1\nRequestMemory = %d", i);
+                submit_lines(c, "ann@lab", 2, lines);
+        }
+        offer_cpus(c, "n1", 1, "TotalCpus = 1");
+        assert_string_equal(assigned(), "n1/q 2 0\n");
+        for (hold.request = 8; hold.request <= 9; hold.request++)
+                assert_int_equal(core_act(c, &hold, &n, NULL), 0);
+        submit_lines(c, "ann@lab", 1, "RequestCpus = 1\nRequestMemory = 99");
+        for (int i = 0; i < 100 && core_match(c); i++)
+                ;
+        assert_false(core_match(c));
+        assert_null(core_check(c));
+}
+
 static void test_what_was_used_counts(void **state)
 {
         struct core *c = *state;
@@ -434,6 +460,7 @@ int main(void)
                 STORY(test_accounts_share_a_pass),
                 STORY(test_a_group_is_one_however_many_come),
                 STORY(test_a_user_with_many_classes_has_no_more_turns),
+                STORY(test_a_turn_that_became_shorter_ends),
                 STORY(test_what_was_used_counts),
                 STORY(test_priority_is_among_ones_own_and_acts_at_once),
                 STORY(test_quality_of_service),
