@@ -97,16 +97,22 @@ static int check_name(const struct xml *x, struct str name, struct err *err)
         return name.n && name.n < 200 ? 0 : tool_fail(x, err, "an output needs a name");
 }
 
+/* Has it a name, and shall it be there? */
+static int begin(struct tool *t, const struct xml *x, bool *ret_wanted, struct err *err)
+{
+        int rc = check_name(x, str_of(xml_get(x, "name")), err);
+
+        return rc == 0 ? is_wanted(t, x, ret_wanted, err) : rc;
+}
+
 static int add_output(struct tool *t, const struct xml *x, struct err *err)
 {
         BUF_CLEANUP struct buf file = {0}, written = {0};
         struct datum *d = datum_new(&t->arena, DATUM_MAP);
         struct str name = str_of(xml_get(x, "name")), format;
-        bool wanted;
-        int rc = check_name(x, name, err);
+        bool wanted = false;
+        int rc = begin(t, x, &wanted, err);
 
-        if (rc == 0)
-                rc = is_wanted(t, x, &wanted, err);
         if (rc != 0 || !wanted)
                 return rc;
         if (t->output_count == TOOL_DATA_MAX)
@@ -138,11 +144,9 @@ static int add_output(struct tool *t, const struct xml *x, struct err *err)
 static int add_collection(struct tool *t, const struct xml *x, struct err *err)
 {
         struct str name = str_of(xml_get(x, "name"));
-        bool wanted;
-        int rc = check_name(x, name, err);
+        bool wanted = false;
+        int rc = begin(t, x, &wanted, err);
 
-        if (rc == 0)
-                rc = is_wanted(t, x, &wanted, err);
         if (rc != 0 || !wanted)
                 return rc;
         if (!xml_child(x, "discover_datasets") || xml_child(x, "data"))
