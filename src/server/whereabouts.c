@@ -189,6 +189,9 @@ void whereabouts_event(struct server *s, const struct event *e)
         }
         if (set_count(&e->members) > EACH_MAX || (!from_elsewhere && !ends(e) && !frees(e)))
                 return;
+        /* it waits: that, too, is where it is */
+        for (uint32_t m = 0; e->type == EVENT_SUBMITTED && m < e->value && m < EACH_MAX; m++)
+                touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
                 struct entry *x = find(w, e->request, (uint32_t)m);
                 if (x && (ends(e) || (frees(e) && !from_elsewhere))) {

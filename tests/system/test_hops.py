@@ -205,6 +205,8 @@ def test_no_loops(two):
     there = wait_until(lambda: far_jobs(back), 30)[0]
     wait_until(lambda: any("DroverServer" in line for line in back.api("GET", f"/v1/jobs/{there}.0/why")["text"]), 20)
     assert back.job(f"{there}.0")["state"] == "idle" and len(far_jobs(two)) == 1
+    path = wait_until(lambda: (p := two.json("path", f"{request}.0")) and len(p["hops"]) == 2 and p, 20)
+    assert path["summary"] == path["hops"][1]["state"] == "idle" and path["hops"][0]["state"] == "staging"
     two.cli("rm", str(request))
     wait_until(lambda: not far_jobs(back), 20)
 
