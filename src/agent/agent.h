@@ -92,6 +92,12 @@ struct attempt {
         uint64_t cpus_milli, memory_bytes;
         size_t credential_count; /* that it holds, see credentials.h */
         bool credentials_placed;
+        /* see checkpoint.h */
+        uint32_t round;
+        bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
+        int64_t kill_at_ms; /* boot clock; 0: not under way */
+        Drover__SpoolRef *restore;
+        size_t restore_count;
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
@@ -196,8 +202,10 @@ void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);
 /* One that waits for its set's Go has its room from now on: it must not wait for that as well. */
 void attempt_keep_room(struct attempt *at);
-void attempt_schedule(struct agent *a); /* starts what fits */
-void attempt_stage(struct attempt *at); /* once its credentials are here */
+void attempt_schedule(struct agent *a);               /* starts what fits */
+void attempt_stage(struct attempt *at);               /* once its credentials are here */
+void attempt_next_round(struct attempt *at);          /* its step is submitted again */
+struct run_id attempt_task(const struct attempt *at); /* of its step, in its round */
 /* Its images are here; or why not. */
 void attempt_imaged(struct attempt *at, const char *why);
 void attempt_step_over(struct attempt *at, enum run_why why);               /* the current step has ended */
@@ -245,6 +253,7 @@ void assign_message(struct agent *a, const Drover__Assign *m);
 void assign_go(struct agent *a, const Drover__Go *m);
 void assign_control(struct agent *a, const Drover__Control *m);
 void assign_acked(struct agent *a, const Drover__ResultAck *m);
+void assign_checkpoint_acked(struct agent *a, const Drover__ResultAck *m);
 void assign_inventory(struct agent *a, const Drover__InventoryReply *m);
 struct template *assign_template(struct agent *a, const Drover__Template *m); /* kept in a->templates */
 void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
@@ -288,6 +297,7 @@ bool offers_fits(const struct attempt *at);                            /* now */
 const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
 
 /* stage.c */
+void stage_checkpoint(struct attempt *at); /* into the spool, and then calls attempt_delivered */
 /* With `users`: writes its credentials as its user. The first time attempt_staged is called then. */
 void stage_credentials(struct attempt *at);
 void stage_in(struct attempt *at);

@@ -1,5 +1,6 @@
 /* What the server says about attempts: taken, refused, gone on with, ended. */
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/contain.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -99,6 +100,8 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
         } else {
                 at->step_value = member;
         }
+        if (item && item->n_checkpoint)
+                checkpoint_restore(at, item);
         at->filled_count = g->n_filled;
         if (g->n_filled)
                 at->filled = mem_array(NULL, 2 * g->n_filled, sizeof(char *));
@@ -222,7 +225,7 @@ static void control(struct attempt *at, void *arg)
         static const char *const reasons[] = {"removed", "held", "vacated"};
         struct agent *a = at->a;
         Drover__Command command = *(Drover__Command *)arg;
-        struct run_id id = {at->request, at->member, at->fence, at->step, 0};
+        struct run_id id = attempt_task(at);
         if (command == DROVER__COMMAND__SUSPEND || command == DROVER__COMMAND__RESUME) {
                 at->suspended = command == DROVER__COMMAND__SUSPEND;
                 struct runner *r = at->q->backend->runner;
@@ -230,7 +233,10 @@ static void control(struct attempt *at, void *arg)
                         r->kind->suspend(r, id);
                 else if (at->state == ATTEMPT_RUNNING)
                         r->kind->resume(r, id);
-        } else if (command <= DROVER__COMMAND__VACATE) {
+        } else if (command == DROVER__COMMAND__CHECKPOINT) {
+                checkpoint_ask(at);
+        } else if (command <= DROVER__COMMAND__VACATE &&
+                   (command == DROVER__COMMAND__REMOVE || !checkpoint_vacate(at, reasons[command]))) {
                 attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);
         }
 }
@@ -246,6 +252,17 @@ static void acked(struct attempt *at, void *arg)
         (void)arg;
         if (at->state == ATTEMPT_DONE)
                 attempt_forget(at);
+}
+
+static void checkpoint_ack(struct attempt *at, void *arg)
+{
+        (void)arg;
+        checkpoint_acked(at);
+}
+
+void assign_checkpoint_acked(struct agent *a, const Drover__ResultAck *m)
+{
+        each(a, m->attempts, m->n_attempts, checkpoint_ack, NULL);
 }
 
 void assign_acked(struct agent *a, const Drover__ResultAck *m)

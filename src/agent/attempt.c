@@ -8,6 +8,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/contain.h"
 #include "agent/containers.h"
 #include "agent/credentials.h"
@@ -135,6 +136,7 @@ void attempt_free(struct attempt *at)
         stage_cancel(at);
         credentials_release(at);
         contain_cancel(at);
+        checkpoint_free(at);
         limits_release(at);
         free(at->devices);
         template_unref(at->t);
@@ -188,8 +190,17 @@ void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t h
 static void forget_tasks(struct attempt *at)
 {
         for (unsigned s = 0; s <= at->step; s++)
-                runner_forget(at->q->backend->runner,
-                              (struct run_id){at->request, at->member, at->fence, s, 0});
+                for (unsigned round = 0; round <= at->round;
+                     round++) /* earlier ones were forgotten, of this step */
+                        if (s < at->step || round == at->round)
+                                runner_forget(at->q->backend->runner,
+                                              (struct run_id){at->request, at->member, at->fence,
+                                                              s + STEPS_MAX * round, 0});
+}
+
+struct run_id attempt_task(const struct attempt *at)
+{
+        return (struct run_id){at->request, at->member, at->fence, at->step + STEPS_MAX * at->round, 0};
 }
 
 void attempt_forget(struct attempt *at)
@@ -313,10 +324,19 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason)
         submit_step(at);
 }
 
+void attempt_next_round(struct attempt *at)
+{
+        runner_forget(at->q->backend->runner, attempt_task(at));
+        at->round++;
+        agent_turn_later(at->a);
+        submit_step(at);
+}
+
 /* No process is left: what it used is counted, and its outputs go where they belong. */
 static void deliver(struct attempt *at)
 {
         at->stepping = false;
+        checkpoint_outputs_drop(at);
         limits_usage(at);
         limits_release(at);
         if (at->abandon ||
@@ -330,6 +350,10 @@ static void deliver(struct attempt *at)
 
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
 {
+        if (at->checkpointing) {
+                checkpoint_saved(at, hold_code ? reason : NULL);
+                return;
+        }
         if (hold_code && at->outcome == DROVER__OUTCOME__EXITED && !at->abandon) {
                 at->outcome_set = false;
                 free(at->reason);
@@ -378,6 +402,10 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the lease ended while the agent was away");
         else if (why == RUN_KILLED)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "it was ended by an agent that is gone");
+        if (why == RUN_ITSELF && checkpoint_made(at, r)) {
+                checkpoint_save(at);
+                return;
+        }
         if (!at->outcome_set && !at->abandon && (!failed || step->ignore_failure) &&
             at->step + 1 < at->t->m->n_steps) {
                 at->step++;
@@ -389,21 +417,32 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         deliver(at);
 }
 
+static unsigned step_of(const struct run_event *e)
+{
+        return e->id.step % STEPS_MAX;
+}
+
+static unsigned round_of(const struct run_event *e)
+{
+        return e->id.step / STEPS_MAX;
+}
+
 static void record(struct attempt *at, const struct run_event *e)
 {
-        Drover__StepResult *r = &at->results[e->id.step];
+        unsigned step = step_of(e);
+        Drover__StepResult *r = &at->results[step];
         drover__step_result__init(r);
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
-        if (*at->t->m->steps[e->id.step]->container && !r->signaled && r->exit_code > 128 &&
+        if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
             r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
                 r->signaled = true;
                 r->exit_code -= 128;
         }
         r->started_ms = e->started_ms;
         r->ended_ms = e->ended_ms;
-        if (e->id.step + 1 > at->result_count)
-                at->result_count = e->id.step + 1;
+        if (step + 1 > at->result_count)
+                at->result_count = step + 1;
         if (!at->started_ms || e->started_ms < at->started_ms)
                 at->started_ms = e->started_ms;
         if (e->ended_ms > at->ended_ms)
@@ -419,7 +458,7 @@ static void record(struct attempt *at, const struct run_event *e)
 /* It was not started: whose fault is it? */
 static void start_failed(struct attempt *at, const struct run_event *e)
 {
-        const Drover__Step *step = at->t->m->steps[e->id.step];
+        const Drover__Step *step = at->t->m->steps[step_of(e)];
         BUF_CLEANUP struct buf path = {0};
         const char *why = strerror(e->error);
         at->stepping = false;
@@ -455,6 +494,8 @@ static void start_failed(struct attempt *at, const struct run_event *e)
 static void not_known(struct attempt *at)
 {
         bool local = queue_is_local(at->q);
+        if (at->checkpointing)
+                return;
         if (at->adopted && at->state != ATTEMPT_RUNNING)
                 lost(at, "the agent stopped before it was started");
         else if (at->state == ATTEMPT_RUNNING && at->stepping)
@@ -471,7 +512,8 @@ static void look_through(struct queue *q)
                         next = at->next;
                         if (at->seen != q->backend->generation)
                                 not_known(at);
-                        else if (at->adopted && !at->stepping && at->state == ATTEMPT_RUNNING)
+                        else if (at->adopted && !at->stepping && !at->checkpointing &&
+                                 at->state == ATTEMPT_RUNNING)
                                 attempt_step_over(at, at->adopted_why);
                 }
 }
@@ -527,8 +569,10 @@ static void known(struct attempt *at, const struct run_event *e)
                 at->has_sandbox = at->staged = true;
                 attempt_move(at, ATTEMPT_RUNNING);
         }
-        if (e->id.step > at->step)
-                at->step = e->id.step;
+        if (step_of(e) > at->step)
+                at->step = step_of(e);
+        if (round_of(e) > at->round)
+                at->round = round_of(e);
         if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
                 cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
         if (e->state == RUN_WAITING) {
@@ -552,8 +596,8 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
         struct attempt *at = e->state == RUN_ENDED && !e->known
                                      ? agent_find(a, e->id.request, e->id.member, e->id.fence)
                                      : NULL;
-        if (!at || at->state != ATTEMPT_RUNNING || e->id.step != at->step ||
-            at->step + 1 != at->t->m->n_steps)
+        if (!at || at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) ||
+            at->t->m->checkpointing || at->step + 1 != at->t->m->n_steps)
                 return false;
         commit(at, false);
         return true;
@@ -573,7 +617,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
         if (e->state == RUN_QUOTED || stage_event(a, e) || movers_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
-        if (!at || e->id.step >= STEPS_MAX || e->id.step >= at->t->m->n_steps) {
+        if (!at || step_of(e) >= at->t->m->n_steps || round_of(e) < at->round) {
                 /* nobody's any more */
                 if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
                         runner_kill(b->runner, e->id, 0);
@@ -591,7 +635,8 @@ void attempt_event(struct backend *b, const struct run_event *e)
         }
         if (e->known)
                 at->seen = b->generation;
-        if (at->state != ATTEMPT_RUNNING || e->id.step != at->step || !at->stepping || at->ending)
+        if (at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) || !at->stepping ||
+            at->ending)
                 return;
         if (e->state == RUN_RUNNING) {
                 at->pid = e->native;
@@ -619,8 +664,7 @@ void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms
         attempt_set_outcome(at, outcome, hold_code, "%s", reason);
         at->killing = true;
         if (at->state == ATTEMPT_RUNNING && at->stepping) {
-                runner_kill(at->q->backend->runner,
-                            (struct run_id){at->request, at->member, at->fence, at->step, 0}, grace_ms);
+                runner_kill(at->q->backend->runner, attempt_task(at), grace_ms);
                 return;
         }
         stage_cancel(at);
@@ -639,8 +683,7 @@ void attempt_abandon(struct attempt *at)
         }
         if (at->state == ATTEMPT_RUNNING && at->stepping && at->q->backend->ready) {
                 at->killing = true;
-                runner_kill(at->q->backend->runner,
-                            (struct run_id){at->request, at->member, at->fence, at->step, 0}, 0);
+                runner_kill(at->q->backend->runner, attempt_task(at), 0);
                 return;
         }
         stage_cancel(at);

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/credentials.h"
 #include "auth/csr.h"
 #include "base/clock.h"
@@ -239,6 +240,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 assign_inventory(a, m->inventory_reply);
                 a->greeted = true;
                 credentials_greeted(a);
+                checkpoint_greeted(a);
                 spool_session_ready(a);
                 stores_greeted(a);
                 offers_update(a, true);
@@ -252,6 +254,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 if (lease_clock_renewed(&a->lease, m->renew_ack->serial))
                         tell_lease(a);
                 break;
+        case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;

@@ -91,11 +91,6 @@ const char *contain_target(const Drover__Step *step, const char *sandbox)
                                                                         : sandbox;
 }
 
-static struct run_id step_id(const struct attempt *at)
-{
-        return (struct run_id){at->request, at->member, at->fence, at->step, 0};
-}
-
 /* The folder that the engine is started in, and the file of variables in it. */
 static int make_folder(const struct attempt *at, const struct run_spec *spec, struct contained *c,
                        const struct buf *file, struct err *err)
@@ -174,7 +169,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         bool local = queue_is_local(at->q),
              inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
         buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
-        container_name(at->a->instance, step_id(at), name);
+        container_name(at->a->instance, attempt_task(at), name);
         if (at->devices)
                 devices_each(str_of(at->devices), on_gpus, &gpus);
         const struct container_job job = {
@@ -300,7 +295,7 @@ static void on_removed(void *arg)
 static void remove_now(struct ending *x)
 {
         char name[96];
-        container_name(x->at->a->instance, step_id(x->at), name);
+        container_name(x->at->a->instance, attempt_task(x->at), name);
         x->removing = true;
         containers_remove(x->at->q->engine, name, on_removed, x);
 }
@@ -331,7 +326,7 @@ bool contain_ended(struct attempt *at, enum run_why why)
         at->stepping = true; /* not over yet */
         at->out_of_memory = told_memory(at);
         if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && !at->killing) {
-                container_name(at->a->instance, step_id(at), name);
+                container_name(at->a->instance, attempt_task(at), name);
                 container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
                 x->command = containers_ask(at->q->engine, &words, on_inspected, x);
         } else {
@@ -347,7 +342,7 @@ void contain_lost(struct attempt *at)
         if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
             !*at->t->m->steps[at->step]->container || at->ending)
                 return;
-        container_name(at->a->instance, step_id(at), name);
+        container_name(at->a->instance, attempt_task(at), name);
         containers_remove(at->q->engine, name, NULL, NULL);
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/activate.h"
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/contain.h"
 #include "agent/credentials.h"
 #include "base/args.h"
@@ -171,10 +172,13 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
         return -ENOENT;
 }
 
-/* Was that stream's file written by an earlier step, or by this step's stdout? */
+/* Was that stream's file written by an earlier step or round, or by this step's stdout? */
 static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
 {
-        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u);
+        char name[32];
+        snprintf(name, sizeof(name), ".drover_out.%d", index);
+        return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u) || at->round ||
+               checkpoint_restores(at, name);
 }
 
 static void env_set(struct args *env, const char *name, const char *value)
@@ -424,7 +428,7 @@ int expand_submit(struct attempt *at, struct err *err)
         MEM_CLEANUP struct run_word *words = words_of(m);
         uint64_t walltime_max_ms = at->q->config->walltime_max_ms;
         struct run_spec spec = {
-                .id = {at->request, at->member, at->fence, at->step, 0},
+                .id = attempt_task(at),
                 .owner = m->owner,
                 .user = at->a->users_path ? at->t->user.name : NULL,
                 .flags = at->a->users_path ? RUN_MAKE_SANDBOX : 0,

@@ -538,6 +538,8 @@ int inputs_want(struct attempt *at, struct err *err)
                         want_shipped(at, ref); /* of the others move_in will say what is wrong */
         }
         shipped_deinit(&shipped);
+        for (size_t i = 0; i < at->restore_count; i++)
+                want_shipped(at, &at->restore[i]);
         int r = inputs_each(at, want_url, at, err);
         at->waits--;
         return r < 0 ? r : at->waits > 0;

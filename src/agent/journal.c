@@ -266,6 +266,7 @@ static void read_result(struct agent *a, const void *p, size_t n)
                 at->reason = mem_dupz(r->reason);
                 at->bytes_in = r->bytes_in;
                 at->bytes_out = r->bytes_out;
+                at->checkpoint_result = r->checkpoint;
                 for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
                         at->results[i] = *r->steps[i];
                         at->results[i].base.unknown_fields = NULL;

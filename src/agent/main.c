@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/import/galaxy.h"
 #include "agent/mapping.h"
 #include "agent/movers.h"
@@ -49,6 +50,7 @@ static void on_tick(void *arg)
 {
         struct agent *a = arg;
         limits_sample(a);
+        checkpoint_tick(a);
         offers_tick(a);
         stores_tick(a);
         whereabouts_tell(a);

@@ -117,6 +117,7 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         r->steps = arena_alloc(room, (at->result_count + 1) * sizeof(*r->steps));
         for (unsigned i = 0; i < at->result_count; i++)
                 r->steps[i] = (Drover__StepResult *)&at->results[i];
+        r->checkpoint = at->checkpoint_result;
         r->n_outputs = at->output_count;
         r->outputs = arena_alloc(room, (at->output_count + 1) * sizeof(*r->outputs));
         for (size_t i = 0; i < at->output_count; i++) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/credentials.h"
 #include "agent/move_files.h"
 #include "agent/shipped.h"
@@ -370,7 +371,7 @@ static void done_in(struct attempt *at, struct stage *s)
         inputs_forget(at);
         for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
                 struct stage_file *f = &s->w.files[i];
-                if (f->mtime_ns == INT64_MIN)
+                if (f->mtime_ns == INT64_MIN || checkpoint_restores(at, f->to))
                         continue;
                 MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
                 at->inputs[at->input_count++] = (struct staged_input){mem_dupz(f->to), f->mtime_ns, f->size};
@@ -433,13 +434,29 @@ static void add_shipped(struct stage *s)
         shipped_deinit(&shipped);
 }
 
+/* Behind the inputs: a file that it has changed is as its checkpoint has it. */
+static void add_restored(struct stage *s)
+{
+        const struct attempt *at = s->at;
+        for (size_t i = 0; i < at->restore_count; i++) {
+                struct cached *e = inputs_find_shipped(at, &at->restore[i]);
+                struct buf path = {0};
+                if (e)
+                        cache_path(s->a->cache, e, &path);
+                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(at->restore[i].name));
+                f->executable = at->restore[i].executable;
+                f->carried = s->a->users_path != NULL;
+        }
+}
+
 void stage_in(struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
         struct agent *a = at->a;
         struct err err = {""};
         char name[64];
-        if ((m->n_spooled == 0 && m->n_input_files == 0) || m->transfer == DROVER__TRANSFER__TRANSFER_NO) {
+        if ((m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
+            m->transfer == DROVER__TRANSFER__TRANSFER_NO) {
                 attempt_staged(at, 0, NULL);
                 return;
         }
@@ -453,6 +470,7 @@ void stage_in(struct attempt *at)
         if (r == 0) {
                 add_shipped(s);
                 r = inputs_each(at, add_input, s, &err);
+                add_restored(s);
         }
         if (r == 0 && s->w.count > 0) {
                 if (!a->users_path)
@@ -507,6 +525,21 @@ static int add_streams(struct stage *s, struct err *err)
         return 0;
 }
 
+/* What is neither an input nor older than the job. */
+static void find_new(struct stage *s)
+{
+        struct attempt *at = s->at;
+        s->w.find_new = true;
+        s->w.new_optional = at->adopted;
+        s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
+        for (size_t i = 0; i < at->input_count; i++) {
+                const struct staged_input *in = &at->inputs[i];
+                MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
+                s->w.inputs[s->w.input_count++] =
+                        (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
+        }
+}
+
 static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
@@ -530,15 +563,7 @@ static int add_outputs(struct stage *s)
         }
         if (m->n_output_files || r < 0)
                 return r;
-        s->w.find_new = true;
-        s->w.new_optional = at->adopted;
-        s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
-        for (size_t i = 0; i < at->input_count; i++) {
-                const struct staged_input *in = &at->inputs[i];
-                MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
-                s->w.inputs[s->w.input_count++] =
-                        (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
-        }
+        find_new(s);
         return 0;
 }
 
@@ -704,6 +729,59 @@ void stage_out(struct attempt *at)
                 return;
         }
         hand_over(s);
+}
+
+/* Streams and files, under the names that they have in the sandbox. */
+static int add_checkpoint(struct stage *s)
+{
+        struct attempt *at = s->at;
+        const Drover__Template *m = at->t->m;
+        const Drover__Checkpointing *c = m->checkpointing;
+        char *const *lists = c && c->n_files ? c->files : m->output_files;
+        size_t count = c && c->n_files ? c->n_files : m->n_output_files;
+        int r = 0;
+        for (size_t i = 0; i < 2 * m->n_steps; i++) {
+                BUF_CLEANUP struct buf name = {0};
+                buf_printf(&name, ".drover_out.%zu", i);
+                r = stage_work_output(&s->w, buf_view(&name), true);
+        }
+        for (size_t i = 0; i < count && r == 0; i++) {
+                BUF_CLEANUP struct buf b = {.max = 1 << 20};
+                r = expand_text(at, lists[i], &b, &s->w.err);
+                struct str rest = buf_view(&b), name;
+                while (r == 0 && rest.n && str_cut(&rest, ',', &name))
+                        if ((name = str_trim(name)).n) {
+                                r = stage_work_output(&s->w, name, true);
+                                free(s->w.files[s->w.count - 1].to);
+                                s->w.files[s->w.count - 1].to = str_dupz(name);
+                        }
+        }
+        if (count == 0 && r == 0)
+                find_new(s);
+        s->w.new_optional = true; /* it may write on */
+        return r;
+}
+
+void stage_checkpoint(struct attempt *at)
+{
+        struct stage *s = stage_new(at, STAGE_HASH);
+        char name[64];
+        int r = at->has_sandbox ? add_checkpoint(s) : err_set(&s->w.err, -ENOENT, "there is no sandbox");
+        s->w.iwd = mem_dupz("");
+        sandbox_name(at, name);
+        if (r == 0 && !at->a->users_path) {
+                s->w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = s->w.sandbox < 0
+                            ? err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno))
+                            : 0;
+        }
+        s->w.result = r;
+        if (r == 0) {
+                hand_over(s);
+                return;
+        }
+        done_out(at, s);
+        stage_free(s);
 }
 
 /* ---- the worker and the way back */

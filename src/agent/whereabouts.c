@@ -15,7 +15,7 @@ static void where_is(const struct attempt *at, struct run_where *ret)
         struct runner *r = at->q->backend->runner;
         *ret = (struct run_where){.word = ""};
         if (r->kind->where)
-                r->kind->where(r, (struct run_id){at->request, at->member, at->fence, at->step, 0}, ret);
+                r->kind->where(r, attempt_task(at), ret);
         else if (at->pid)
                 snprintf(ret->native, sizeof(ret->native), "%lld", (long long)at->pid);
         if (!ret->word)

@@ -100,6 +100,11 @@ int cmd_release(struct cli *cli, const struct options *o)
         return simple(cli, o, "release", "released");
 }
 
+int cmd_checkpoint(struct cli *cli, const struct options *o)
+{
+        return simple(cli, o, "checkpoint", "asked for a checkpoint");
+}
+
 int cmd_rm(struct cli *cli, const struct options *o)
 {
         return simple(cli, o, "remove", "removed");

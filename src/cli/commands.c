@@ -361,9 +361,17 @@ const struct command commands[] = {
          act_options, 0, WORDS_ANY, "jobs", false, cmd_suspend},
         {"resume", ACTING, "let suspended jobs go on", "[OPTIONS] ID...", "Lets suspended jobs go on.", NULL,
          act_options, 0, WORDS_ANY, "jobs", false, cmd_resume},
-        {"vacate", ACTING, "send jobs back to the queue", "[OPTIONS] ID...",
-         "Ends the attempts of jobs that run: they go back to the queue, and may run elsewhere.", NULL,
-         act_options, 0, WORDS_ANY, "jobs", false, cmd_vacate},
+        {"vacate", ACTING, "take running jobs from their places", "[OPTIONS] ID...",
+         "Takes running jobs from where they run; they run again, there or elsewhere. Jobs that make "
+         "checkpoints "
+         "(see CHECKPOINTS in drover-submit-file(5)) are asked for one first, and go on from it.",
+         "drover vacate 7\ndrover vacate 7 -c 'RemoteHost == \"node3\"'", act_options, 0, WORDS_ANY, "jobs",
+         false, cmd_vacate},
+        {"checkpoint", ACTING, "have running jobs make checkpoints", "[OPTIONS] ID...",
+         "Asks running jobs that make checkpoints for one now. Each is kept at the server, and the job goes "
+         "on where it "
+         "is; `drover log` shows when it was there. Other jobs are left alone.",
+         NULL, act_options, 0, WORDS_ANY, "jobs", false, cmd_checkpoint},
         {"prio", ACTING, "set the priority of jobs", "[OPTIONS] ID... VALUE",
          "Sets the priority of jobs among their owner's: a whole number, higher runs first, 0 by default. "
          "Put -- before "

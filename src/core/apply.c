@@ -506,6 +506,21 @@ static void apply_priority(struct core *c, struct request *r, const struct event
                 request_set_priority(c, r, &e->members, e->value);
 }
 
+static int apply_checkpoint(struct request *r, const struct event *e, struct err *err)
+{
+        SET_FOREACH (&e->members, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                if (!j || !j->queue || j->fence != e->fence)
+                        return damaged(err, e, "no such attempt");
+                free(j->checkpoint);
+                j->checkpoint = e->values.n ? mem_dup(e->values.p, e->values.n) : NULL;
+                j->checkpoint_n = e->values.n;
+                log_job(j, e, j->queue);
+        }
+        return 0;
+}
+
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
@@ -546,6 +561,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_RESUMED: return apply_control(c, r, e, err);
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
         case EVENT_FILED: apply_filed(c, r, e); return 0;
+        case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
         case EVENT_LEASE_ENDED: r->hop.lease_over = true; return 0;
         case EVENT_RESULTS_TAKEN: set_add_all(&r->hop.taken, &e->members); return 0;
         case EVENT_PURGED:

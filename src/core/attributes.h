@@ -23,7 +23,8 @@
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
-        X(RerunOnLost)                                                                                     \
+        X(RerunOnLost) X(CheckpointExitCode) X(SuccessCheckpointExitCode) X(SuccessCheckpointExitBySignal) \
+        X(SuccessCheckpointExitSignal) X(CheckpointSig) X(KillSig) X(JobMaxVacateTime) X(TransferCheckpoint)                                                                                     \
         /* a job, as it goes */                                                                             \
         X(JobStatus) X(EnteredCurrentStatus) X(NumJobStarts) X(NumJobCompletions) X(NumJobMatches)          \
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \

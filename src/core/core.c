@@ -344,7 +344,7 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
 
 static uint64_t act_attempts(struct core *c, struct request *r, const struct core_command *cmd)
 {
-        struct set run = {0};
+        struct set run = {0}, never = {0};
         uint64_t n;
 
         switch (cmd->action) {
@@ -352,6 +352,15 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
                 add_where(r, cmd->members, is_running, &run);
                 n = emit_for(c, cmd, EVENT_SUSPENDED, 0, &run);
                 tell(c, r, &run, CORE_SUSPEND);
+                break;
+        case CORE_ACT_CHECKPOINT:
+                add_where(r, cmd->members, is_running, &run);
+                SET_FOREACH (&run, m)
+                        if (!request_part(r, (uint32_t)m, NULL)->template->checkpoints)
+                                set_add(&never, (uint32_t)m);
+                set_remove_all(&run, &never);
+                n = set_count(&run);
+                tell(c, r, &run, CORE_CHECKPOINT);
                 break;
         case CORE_ACT_RESUME:
                 add_where(r, cmd->members, is_suspended, &run);
@@ -365,6 +374,7 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
                 break;
         }
         set_deinit(&run);
+        set_deinit(&never);
         return n;
 }
 
@@ -397,6 +407,7 @@ static uint64_t act(struct core *c, struct request *r, const struct core_command
                 set_deinit(&held);
                 break;
         case CORE_ACT_VACATE:
+        case CORE_ACT_CHECKPOINT:
         case CORE_ACT_SUSPEND:
         case CORE_ACT_RESUME: n = act_attempts(c, r, cmd); break;
         case CORE_ACT_PRIORITY: n = act_priority(c, r, cmd); break;

@@ -42,7 +42,8 @@ enum core_outcome { /* how an attempt ended; the numbers are those of drover.pro
                     CORE_OUTCOME_LOST,
 };
 
-enum core_control { CORE_REMOVE, CORE_HOLD, CORE_VACATE, CORE_SUSPEND, CORE_RESUME }; /* as in drover.proto */
+/* as in drover.proto */
+enum core_control { CORE_REMOVE, CORE_HOLD, CORE_VACATE, CORE_SUSPEND, CORE_RESUME, CORE_CHECKPOINT = 10 };
 
 /* Hold codes of HTCondor's manual that Drover gives itself. */
 enum core_hold_code {
@@ -71,6 +72,7 @@ struct core_assignment {
         const struct set *members;
         uint64_t lease_ms;
         struct str values; /* what the place fills in, packed: see fill.h */
+        bool restarts;     /* some of them may have a checkpoint */
         /* Of a set's members: they wait for the world's go. */
         uint32_t set_first, set_size; /* its members are [first, first + size); size 0: no set */
         struct str set_machines; /* their machines in that order, commas between; empty: too long to say */
@@ -171,6 +173,7 @@ enum core_action {
         CORE_ACT_RELEASE,
         CORE_ACT_REMOVE,
         CORE_ACT_VACATE,
+        CORE_ACT_CHECKPOINT, /* those that run are asked for a checkpoint, and go on */
         CORE_ACT_SUSPEND,
         CORE_ACT_RESUME,
         CORE_ACT_PRIORITY
@@ -236,10 +239,15 @@ struct core_result {
         int32_t hold_code, hold_subcode;
         struct str reason;
         struct str outputs; /* packed: count, then name, 32 bytes of sha256, size, mode for each */
+        bool checkpoint;    /* with KILLED: these are a checkpoint */
 };
 /* True: taken. False: this attempt is not the job's any more, and nothing has changed. Either way the agent
  * may forget it once what was written so far is durable. */
 bool core_result(struct core *c, const char *agent, const struct core_result *r);
+/* The attempt has made a checkpoint, in `outputs`, and goes on. False: it is not the job's any more. */
+bool core_checkpoint(struct core *c, const char *agent, const struct core_result *r);
+/* Is the file part of the checkpoint of a job that this agent has? */
+bool core_checkpoint_has(struct core *c, const char *agent, uint64_t request, const unsigned char sha256[32]);
 
 /* ---- time */
 /* Offers and jobs that changed meet. True: not all have, call it again in a turn that follows at once. */
@@ -295,7 +303,8 @@ struct core_job {
         int64_t cpu_user_ms, cpu_system_ms; /* of the attempts that have ended */
         uint32_t cpus;                      /* what the last attempt takes or took */
         uint64_t memory_mib, disk_kib;
-        const char *more; /* countable resources, "GPUs=2 Licence=1"; NULL: none */
+        const char *more;      /* countable resources, "GPUs=2 Licence=1"; NULL: none */
+        struct str checkpoint; /* packed as a result's outputs; empty: none */
 };
 /* 0, CORE_UNKNOWN. Completed and removed jobs of a request that is still here have their state only: the rest
  * is in history. Strings are borrowed until the core changes. */

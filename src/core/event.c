@@ -44,6 +44,7 @@ static const struct {
         [EVENT_SET] = {"set", F_MEMBERS | F_FENCE | F_VALUE},
         [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
+        [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
 };
 

@@ -32,6 +32,7 @@ enum event_type {
         EVENT_GO = 41,  /* all members of a set were accepted: they may start */
         EVENT_LEASE_ENDED = 45,   /* the submitter was not heard of: what is left is removed */
         EVENT_RESULTS_TAKEN = 46, /* it has the results of these members */
+        EVENT_CHECKPOINTED = 50,  /* the attempt's checkpoint is in the spool: `values` lists its files */
         EVENT_TYPES
 };
 

@@ -258,6 +258,7 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .members = &g->members,
                 .lease_ms = (uint64_t)g->class->lease_ms,
                 .values = buf_view(&g->values),
+                .restarts = g->bucket->request->parts[g->bucket->part].template->restarts,
         };
         if (g->set) {
                 a.set_first = g->set->first;

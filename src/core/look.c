@@ -113,6 +113,7 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->memory_mib = j->memory_mib;
                 ret->disk_kib = j->disk_kib;
                 ret->more = j->more_text;
+                ret->checkpoint = str_make(j->checkpoint, j->checkpoint_n);
         }
         if (ret->state != JOB_HELD)
                 return 0;

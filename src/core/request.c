@@ -205,6 +205,7 @@ static void job_free(struct job *j)
         free(j->more_text);
         free(j->outputs);
         free(j->filled);
+        free(j->checkpoint);
         joblog_deinit(&j->log);
         free(j);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "base/pack.h"
 #include "core/gang.h"
 #include "core/need.h"
 #include "core/reserve.h"
@@ -387,6 +388,52 @@ void core_started(struct core *c, const char *agent, const struct core_attempts 
         emit_attempts(c, a, &e);
 }
 
+bool core_checkpoint(struct core *c, const char *agent, const struct core_result *res)
+{
+        struct request *r = request_find(c, res->request);
+        struct job *j = r ? request_job(r, res->member) : NULL;
+        struct event e = {.type = EVENT_CHECKPOINTED,
+                          .request = res->request,
+                          .fence = res->fence,
+                          .values = res->outputs};
+
+        if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
+                return false;
+        set_add(&e.members, res->member);
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+        return true;
+}
+
+static bool lists(struct str files, const unsigned char sha256[32])
+{
+        struct unpack u = unpack_from(files);
+
+        for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                unpack_str(&u);
+                if (u.bad || u.end - u.p < 32)
+                        return false;
+                if (memcmp(u.p, sha256, 32) == 0)
+                        return true;
+                u.p += 32;
+                unpack_u64(&u);
+                unpack_u64(&u);
+        }
+        return false;
+}
+
+bool core_checkpoint_has(struct core *c, const char *agent, uint64_t request, const unsigned char sha256[32])
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->checkpoint_n && j->request->id == request &&
+                            lists(str_make(j->checkpoint, j->checkpoint_n), sha256))
+                                return true;
+        return false;
+}
+
 bool core_result(struct core *c, const char *agent, const struct core_result *res)
 {
         struct request *r = request_find(c, res->request);
@@ -414,6 +461,11 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
         if (res->outcome == CORE_OUTCOME_LOST) {
                 lose(c, j, "the agent lost the attempt");
                 return true;
+        }
+        if (res->checkpoint) {
+                if (res->outputs.n)
+                        core_checkpoint(c, agent, res);
+                e.outputs = STR_NONE;
         }
         policy_exit(c, r, j, res, &d);
         e.next = d.next;

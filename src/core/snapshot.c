@@ -14,8 +14,9 @@
 #define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
 /* Of a job's flags, besides 1 to 32. */
-#define FLAG_SET  0x4000u
-#define FLAG_GOES 0x8000u
+#define FLAG_CHECKPOINT 0x2000u
+#define FLAG_SET        0x4000u
+#define FLAG_GOES       0x8000u
 
 /* ---- writing */
 
@@ -62,7 +63,7 @@ static void put_job(struct writer *w, const struct job *j)
         pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
                                  (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u) |
                                  (j->more ? 32u : 0u) | (j->set_size ? FLAG_SET : 0u) |
-                                 (j->set_goes ? FLAG_GOES : 0u));
+                                 (j->set_goes ? FLAG_GOES : 0u) | (j->checkpoint_n ? FLAG_CHECKPOINT : 0u));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -90,6 +91,8 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, j->set_first);
                 pack_u64(w->out, j->set_size);
         }
+        if (j->checkpoint_n)
+                pack_str(w->out, str_make(j->checkpoint, j->checkpoint_n));
 }
 
 static void put_request(struct writer *w, const struct request *r)
@@ -266,7 +269,7 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 63 | FLAG_SET | FLAG_GOES);
+        flags = unpack_max(u, 63 | FLAG_SET | FLAG_GOES | FLAG_CHECKPOINT);
         if (j->state == JOB_COMPLETED || j->state == JOB_REMOVED)
                 leave_stay(r->core, req, j);
         j->ended = flags & 1;
@@ -304,6 +307,12 @@ static void get_job(struct reader *r, struct request *req)
                 j->set_size = (uint32_t)unpack_max(u, UINT32_MAX);
         }
         j->set_goes = flags & FLAG_GOES;
+        if (flags & FLAG_CHECKPOINT && !u->bad) {
+                struct str files = unpack_str(u);
+
+                j->checkpoint = mem_dup(files.p, files.n);
+                j->checkpoint_n = files.n;
+        }
 }
 
 static void get_groups(struct reader *r, struct request *req)

@@ -83,6 +83,8 @@ struct job {
         size_t outputs_n;
         char *filled; /* packed, what the last place filled in (fill.h); owned */
         size_t filled_n;
+        char *checkpoint; /* packed as outputs, the files of the last one; owned; NULL: none */
+        size_t checkpoint_n;
         struct joblog log;
 };
 

@@ -120,6 +120,12 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
                 t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
         look_at_policies(c, t);
         estimate_read(c, t);
+        t->checkpoints = ad_find(t->ad, c->attr.CheckpointExitCode) ||
+                         ad_find(t->ad, c->attr.SuccessCheckpointExitCode) ||
+                         ad_find(t->ad, c->attr.SuccessCheckpointExitSignal);
+        t->restarts =
+                t->checkpoints || (eval_string(&c->eval, t->ad, NULL, c->attr.WhenToTransferOutput, &rerun) &&
+                                   str_ieqz(rerun, "ON_EXIT_OR_EVICT"));
         t->rerun_eager =
                 eval_string(&c->eval, t->ad, NULL, c->attr.RerunOnLost, &rerun) && str_ieqz(rerun, "eager");
         gang_rule_read(c, t);

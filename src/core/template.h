@@ -42,6 +42,8 @@ struct template
         int64_t better_wait_ms;          /* -1: not said */
         int64_t cpus;                    /* what it asks for, if that is a number; else 1 */
         double price_weight;
+        bool checkpoints; /* its program makes checkpoints, when it is asked */
+        bool restarts;    /* its jobs may have something to go on from */
         bool rerun_eager; /* a lost attempt is run again before its lease has ended */
         struct gang_rule gang;
         bool late_class; /* a late attribute matters for matching: members are classed one by one */

@@ -1,6 +1,7 @@
 #include "server/assign.h"
 
 #include "base/log.h"
+#include "base/pack.h"
 #include "core/fill.h"
 #include "server/message.h"
 #include "server/templates.h"
@@ -153,6 +154,46 @@ static Drover__Filled **make_filled(struct message *m, struct str values, size_t
         return all;
 }
 
+/* The files of its last checkpoint, which it goes on from. */
+static void add_checkpoint(struct message *m, Drover__Item *item, struct str files)
+{
+        struct unpack u = unpack_from(files);
+        uint64_t n = unpack_max(&u, files.n);
+
+        item->checkpoint = message_alloc(m, (n + 1) * sizeof(*item->checkpoint));
+        for (; n > 0 && !u.bad; n--) {
+                Drover__SpoolRef *r = message_alloc(m, sizeof(*r));
+
+                drover__spool_ref__init(r);
+                r->name = message_text(m, unpack_str(&u));
+                if (u.bad || u.end - u.p < 32)
+                        break;
+                r->sha256.data = (uint8_t *)arena_dup(&m->arena, (const char *)u.p, 32);
+                r->sha256.len = 32;
+                u.p += 32;
+                r->size = unpack_u64(&u);
+                r->executable = unpack_u64(&u) & 0100;
+                item->checkpoint[item->n_checkpoint++] = r;
+        }
+}
+
+static void add_items(struct server *s, struct message *m, Drover__Group *g, const struct core_assignment *as,
+                      bool all)
+{
+        g->items = message_alloc(m, set_count(as->members) * sizeof(*g->items));
+        SET_FOREACH (as->members, member) {
+                struct core_job j = {0};
+
+                core_job_get(s->core, as->request, (uint32_t)member, &j);
+                if (!all && !j.checkpoint.n)
+                        continue;
+                Drover__Item *item = make_item(s, m, as->request, (uint32_t)member);
+                if (j.checkpoint.n)
+                        add_checkpoint(m, item, j.checkpoint);
+                g->items[g->n_items++] = item;
+        }
+}
+
 void pending_add(struct server *s, struct agent *a, const struct core_assignment *as)
 {
         struct answer *n = answer_get(a, as);
@@ -172,11 +213,8 @@ void pending_add(struct server *s, struct agent *a, const struct core_assignment
                 g->set_machines = message_text(n->m, as->set_machines);
         g->members = message_ranges(n->m, as->members, &g->n_members);
         g->filled = make_filled(n->m, as->values, &g->n_filled);
-        if (late) {
-                g->items = message_alloc(n->m, set_count(as->members) * sizeof(*g->items));
-                SET_FOREACH (as->members, member)
-                        g->items[g->n_items++] = make_item(s, n->m, as->request, (uint32_t)member);
-        }
+        if (late || as->restarts)
+                add_items(s, n->m, g, as, late);
         MEM_GROW(n->groups, n->group_cap, n->group_count + 1);
         n->groups[n->group_count++] = g;
 }

@@ -104,11 +104,11 @@ static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
         return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
 }
 
-static int add_results(struct command *c, const Drover__Result *list, struct err *err)
+static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
 {
-        c->results = arena_alloc(&c->arena, (list->n_jobs + 1) * sizeof(*c->results));
-        for (size_t i = 0; i < list->n_jobs; i++) {
-                const Drover__JobResult *j = list->jobs[i];
+        c->results = arena_alloc(&c->arena, (count + 1) * sizeof(*c->results));
+        for (size_t i = 0; i < count; i++) {
+                const Drover__JobResult *j = list[i];
                 const Drover__StepResult *step = deciding_step(j);
 
                 if ((unsigned)j->outcome > CORE_OUTCOME_LOST)
@@ -131,6 +131,7 @@ static int add_results(struct command *c, const Drover__Result *list, struct err
                         .hold_subcode = j->hold_subcode,
                         .reason = command_text(c, j->reason),
                         .outputs = pack_outputs(c, j),
+                        .checkpoint = j->checkpoint,
                 };
         }
         return 0;
@@ -239,7 +240,9 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->kind = COMMAND_STARTED;
                 c->number[0] = m->started->at_ms;
                 return add_attempts(c, m->started->attempts, m->started->n_attempts, err);
-        case DROVER__TO_SERVER__KIND_RESULT: c->kind = COMMAND_RESULT; return add_results(c, m->result, err);
+        case DROVER__TO_SERVER__KIND_RESULT:
+                c->kind = COMMAND_RESULT;
+                return add_results(c, m->result->jobs, m->result->n_jobs, err);
         case DROVER__TO_SERVER__KIND_RENEW:
                 c->kind = COMMAND_RENEW;
                 c->number[COMMAND_SERIAL] = m->renew->serial;
@@ -262,6 +265,9 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->kind = COMMAND_LINKS;
                 set_links(c, m->links);
                 return 0;
+        case DROVER__TO_SERVER__KIND_CHECKPOINT:
+                c->kind = COMMAND_CHECKPOINT;
+                return add_results(c, &m->checkpoint, 1, err);
         case DROVER__TO_SERVER__KIND_CREDENTIAL_GET:
                 c->kind = COMMAND_CREDENTIAL_GET;
                 c->number[COMMAND_REQUEST] = m->credential_get->request;

@@ -31,6 +31,7 @@ enum command_kind {
         COMMAND_LINKS,
         COMMAND_WHEREABOUTS,
         COMMAND_CREDENTIAL_GET,
+        COMMAND_CHECKPOINT,
 };
 
 struct command {

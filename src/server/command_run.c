@@ -141,7 +141,9 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
 
 static void on_result(struct server *s, struct command *c)
 {
-        struct message *m = message_new(c->session, DROVER__TO_AGENT__KIND_RESULT_ACK);
+        bool checkpoint = c->kind == COMMAND_CHECKPOINT;
+        struct message *m = message_new(c->session, checkpoint ? DROVER__TO_AGENT__KIND_CHECKPOINT_ACK
+                                                               : DROVER__TO_AGENT__KIND_RESULT_ACK);
         Drover__ResultAck *ack = message_alloc(m, sizeof(*ack));
         BUF_CLEANUP struct buf outputs = {0};
 
@@ -152,13 +154,19 @@ static void on_result(struct server *s, struct command *c)
 
                 if (c->results[i].outputs.n)
                         objects_take_outputs(s, &c->results[i], &outputs);
-                core_result(s->core, c->agent.p, &c->results[i]);
+                if (checkpoint)
+                        core_checkpoint(s->core, c->agent.p, &c->results[i]);
+                else
+                        core_result(s->core, c->agent.p, &c->results[i]);
                 set_add(&one, c->results[i].member);
                 ack->attempts[ack->n_attempts++] =
                         message_attempts(m, c->results[i].request, c->results[i].fence, &one);
                 set_deinit(&one);
         }
-        m->to_agent.result_ack = ack;
+        if (checkpoint)
+                m->to_agent.checkpoint_ack = ack;
+        else
+                m->to_agent.result_ack = ack;
         message_send(s, m, TURN_DURABLE);
 }
 
@@ -229,6 +237,7 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         case COMMAND_ACCEPT:
         case COMMAND_REFUSE:
         case COMMAND_STARTED: on_attempts(s, c); break;
+        case COMMAND_CHECKPOINT:
         case COMMAND_RESULT: on_result(s, c); break;
         case COMMAND_RENEW: on_renew(s, c); break;
         case COMMAND_INVENTORY: on_inventory(s, c); break;

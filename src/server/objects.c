@@ -321,8 +321,9 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
         t->reply->to_agent.spool_data = t->data;
         t->data->sha256 = hash_of(t);
         t->data->offset = c->number[COMMAND_OFFSET];
-        if (!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
-            !agents_holds(s, a, c->number[COMMAND_REQUEST])) {
+        if ((!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
+             !agents_holds(s, a, c->number[COMMAND_REQUEST])) &&
+            !core_checkpoint_has(s->core, a->name, c->number[COMMAND_REQUEST], c->sha256)) {
                 data_error(t, "this agent runs no job that has this file");
                 answer(s, t);
                 return;
@@ -446,6 +447,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
         struct objects *o = s->objects;
         struct unpack u = unpack_from(r->outputs);
         BUF_CLEANUP struct buf key = {0}, name = {0}, list = {0};
+        struct map *taken = map_new(); /* files alike are one object */
         uint64_t n, good = 0;
 
         buf_reset(room);
@@ -462,7 +464,8 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 size = unpack_u64(&u);
                 mode = unpack_u64(&u);
                 print_hash(hash, sha);
-                if (u.bad || !map_take(o->stored, stored_key(&key, r->request, r->member, r->fence, hash))) {
+                stored_key(&key, r->request, r->member, r->fence, hash);
+                if (u.bad || (!map_take(o->stored, buf_view(&key)) && !map_get(taken, str_of(hash)))) {
                         if (!outputs_has(o->outputs, str_of(hash)) || u.bad)
                                 log_warn("msg=\"an output that was not stored is left out\" job=%" PRIu64
                                          ".%u file=\"%s\"",
@@ -473,6 +476,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 buf_printf(&name, "stored/" STR_FMT, STR_ARG(buf_view(&key)));
                 store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
                 outputs_keep(s, o->outputs, hash);
+                map_put(taken, str_of(hash), o);
                 pack_str(&list, file);
                 buf_add(&list, sha, 32);
                 pack_u64(&list, size);
@@ -484,6 +488,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 buf_str(room, buf_view(&list));
         }
         r->outputs = buf_view(room);
+        map_free(taken);
 }
 
 /* ---- collecting */

@@ -2,6 +2,7 @@
 
 #include "base/args.h"
 #include "base/macro.h"
+#include "base/signals.h"
 #include "classad/eval.h"
 #include "core/attributes.h"
 #include "server/grants.h"
@@ -200,6 +201,42 @@ static void set_step(struct maker *k, Drover__Template *t)
         t->steps[t->n_steps++] = step;
 }
 
+static int32_t signal_of(struct maker *k, symbol name)
+{
+        struct str text;
+        int64_t n = 0;
+
+        if (eval_integer(&k->eval, k->ad, NULL, name, &n))
+                return n > 0 && n < 65 ? (int32_t)n : 0;
+        return text_of(k, name, &text) ? signal_number(text) : 0;
+}
+
+/* In HTCondor's words: checkpoint_exit_code, or what came before it. */
+static void set_checkpointing(struct maker *k, Drover__Template *t)
+{
+        const struct attributes *a = &k->attr;
+        int64_t code = -1;
+        struct str when, files;
+
+        t->kill_signal = signal_of(k, a->KillSig);
+        t->vacate_ms = (uint64_t)number(k, a->JobMaxVacateTime, 0) * 1000;
+        t->keeps_when_evicted =
+                text_of(k, a->WhenToTransferOutput, &when) && str_ieqz(when, "ON_EXIT_OR_EVICT");
+        if (!eval_integer(&k->eval, k->ad, NULL, a->CheckpointExitCode, &code))
+                eval_integer(&k->eval, k->ad, NULL, a->SuccessCheckpointExitCode, &code);
+        bool by_signal = flag(k, a->SuccessCheckpointExitBySignal, false);
+        int32_t ended_by = signal_of(k, a->SuccessCheckpointExitSignal);
+        if (by_signal ? ended_by == 0 : code < 0 || code > 255)
+                return;
+        Drover__Checkpointing *c = t->checkpointing = message_alloc(k->m, sizeof(*c));
+        drover__checkpointing__init(c);
+        c->by_signal = by_signal;
+        c->code = by_signal ? ended_by : (int32_t)code;
+        c->signal = signal_of(k, a->CheckpointSig);
+        if (text_of(k, a->TransferCheckpoint, &files))
+                c->files = list(k, files, &c->n_files);
+}
+
 static void set_limits(struct maker *k, Drover__Template *t)
 {
         double cpus = 1;
@@ -270,6 +307,7 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         set_transfer(k, t);
         set_spooled(k, t);
         set_limits(k, t);
+        set_checkpointing(k, t);
         templates_place(k->m, &k->eval, k->ad, t);
         set_origin(k, t, r);
 }

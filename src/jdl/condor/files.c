@@ -113,16 +113,14 @@ static int transfers(struct reader *r)
                         break;
                 }
         if (rc >= 0)
-                rc = choice(r, "when_to_transfer_output", whens, "ON_EXIT and ON_SUCCESS", &when);
+                rc = choice(r, "when_to_transfer_output", whens, "ON_EXIT, ON_SUCCESS and ON_EXIT_OR_EVICT",
+                            &when);
         if (rc >= 0)
                 rc = file_list(r, "transfer_input_files", "TransferInput", &inputs);
         if (rc >= 0)
                 rc = file_list(r, "transfer_output_files", "TransferOutput", &outputs);
         if (rc < 0)
                 return rc;
-        if (when && strcmp(when, "ON_EXIT_OR_EVICT") == 0)
-                return fail_at_queue(r, "when_to_transfer_output = ON_EXIT_OR_EVICT is not supported, for "
-                                        "nothing is kept of a job that is evicted; use ON_EXIT");
         if (!should && r->universe == UNIVERSE_LOCAL && !inputs && !outputs && !when)
                 should = "NO"; /* it runs where its files are */
         if (should && strcmp(should, "NO") == 0) {

@@ -57,8 +57,8 @@ const struct keyword keywords[] = {
         {"should_transfer_files", "ShouldTransferFiles", ACTS, OTHER, "ShouldTransferFiles", NULL,
          "`YES`, `NO`, or `IF_NEEDED` (the default); also `TRUE`, `ALWAYS`, `FALSE`, `NEVER` and `AUTO`."},
         {"when_to_transfer_output", "WhenToTransferOutput", ACTS, OTHER, "WhenToTransferOutput", NULL,
-         "`ON_EXIT` (the default) or `ON_SUCCESS`. `ON_EXIT_OR_EVICT` is refused: nothing is kept of a job that is "
-         "evicted."},
+         "`ON_EXIT` (the default), `ON_SUCCESS`, or `ON_EXIT_OR_EVICT`: what a job that is vacated or held has written by then is "
+         "kept at the server, and is there when it starts again."},
         /* where */
         {"request_cpus", "RequestCpus", ACTS, OTHER, "RequestCpus", NULL, "Cores; 1 if not given."},
         {"request_memory", "RequestMemory", ACTS, OTHER, "RequestMemory", NULL,
@@ -168,6 +168,16 @@ const struct keyword keywords[] = {
          "that found none is held with code 20."},
         {"job_lease_duration", "JobLeaseDuration", ACTS, EXPR, "JobLeaseDuration", NULL,
          "For how many seconds a job goes on running when its agent has lost the server; the server's default if not given."},
+        {"checkpoint_exit_code", "CheckpointExitCode", ACTS, EXPR, "CheckpointExitCode", NULL,
+         "The exit code by which the program says that it has made a checkpoint: its files are kept, and it is started again. "
+         "See CHECKPOINTS."},
+        {"transfer_checkpoint_files", "TransferCheckpoint", ACTS, STRING, "TransferCheckpoint", NULL,
+         "The files that are a checkpoint, parted by commas; what would be the outputs if not given."},
+        {"kill_sig", "KillSig", ACTS, STRING, "KillSig", NULL,
+         "The signal that asks the job to end when it is vacated or held, by name or number; SIGTERM if not given."},
+        {"job_max_vacate_time", "JobMaxVacateTime", ACTS, EXPR, "JobMaxVacateTime", NULL,
+         "How many seconds a job with checkpoints, or with `ON_EXIT_OR_EVICT`, may take to end when it is vacated or held; a "
+         "minute if not given."},
         {"credentials", "DroverCredentials", ACTS, STRING, "DroverCredentials", NULL,
          "Names of the owner's credentials (drover-credential(1)) that the job is given, parted by commas. See CREDENTIALS. "
          "Drover's own."},
@@ -228,7 +238,6 @@ const struct keyword keywords[] = {
         {"memory_usage", NULL, IGNORED, OTHER, NULL, NULL, "Use request_memory."},
         {"coresize", "core_size", IGNORED, OTHER, NULL, NULL, "The place decides about core files."},
         {"stack_size", NULL, IGNORED, OTHER, NULL, NULL, "The place decides about the stack."},
-        {"job_max_vacate_time", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},
         {"max_job_retirement_time", NULL, IGNORED, OTHER, NULL, NULL, "Jobs are not preempted."},
         {"want_graceful_removal", NULL, IGNORED, OTHER, NULL, NULL, "Jobs are asked to end before they are killed."},
         {"keep_claim_idle", NULL, IGNORED, OTHER, NULL, NULL, "There are no claims."},
@@ -281,14 +290,12 @@ const struct keyword keywords[] = {
         {"dont_encrypt_input_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
         {"dont_encrypt_output_files", NULL, IGNORED, OTHER, NULL, NULL, "All transfers are encrypted."},
         {"encrypt_execute_directory", NULL, REFUSED, OTHER, NULL, OFF, "Scratch folders are not encrypted."},
-        {"transfer_checkpoint_files", NULL, REFUSED, OTHER, NULL, NULL, "Checkpoints are not kept."},
-        {"checkpoint_*", NULL, REFUSED, OTHER, NULL, NULL, "Checkpoints are not kept."},
+        {"checkpoint_*", NULL, REFUSED, OTHER, NULL, NULL, "Checkpoints are kept by the server."},
         {"erase_output_and_error_on_restart", NULL, REFUSED, OTHER, NULL, ON, "They begin anew with each attempt."},
         {"remote_initialdir", NULL, REFUSED, OTHER, NULL, NULL, "The job runs in a scratch folder of its own."},
         {"skip_if_dataflow", NULL, REFUSED, OTHER, NULL, OFF, "Each job runs."},
         {"noop_job*", NULL, REFUSED, OTHER, NULL, OFF, "Each job runs."},
         {"next_job_start_delay", NULL, REFUSED, OTHER, NULL, "0", "Jobs start when there is a place."},
-        {"kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"remove_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"hold_kill_sig", NULL, REFUSED, OTHER, NULL, "SIGTERM 15", "Jobs are ended with SIGTERM."},
         {"kill_sig_timeout", NULL, IGNORED, OTHER, NULL, NULL, "The agent's configuration sets this time."},

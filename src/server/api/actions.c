@@ -13,9 +13,9 @@ static const struct {
         const char *name;
         enum core_action action;
 } actions[] = {
-        {"hold", CORE_ACT_HOLD},         {"release", CORE_ACT_RELEASE}, {"remove", CORE_ACT_REMOVE},
-        {"vacate", CORE_ACT_VACATE},     {"suspend", CORE_ACT_SUSPEND}, {"resume", CORE_ACT_RESUME},
-        {"priority", CORE_ACT_PRIORITY},
+        {"hold", CORE_ACT_HOLD},     {"release", CORE_ACT_RELEASE},       {"remove", CORE_ACT_REMOVE},
+        {"vacate", CORE_ACT_VACATE}, {"checkpoint", CORE_ACT_CHECKPOINT}, {"suspend", CORE_ACT_SUSPEND},
+        {"resume", CORE_ACT_RESUME}, {"priority", CORE_ACT_PRIORITY},
 };
 
 struct failure {

@@ -1,0 +1,33 @@
+/* checkpoint: jobs that write down how far they have come, and go on from there.
+ *
+ * A program says that it has made a checkpoint by ending in a way that its description names (HTCondor's
+ * checkpoint_exit_code). Its files go to the server, and it is started again in place; should its attempt be
+ * lost later, the next one finds them in its sandbox. It is asked for one by a signal, and before it is
+ * vacated or held.
+ *
+ *   RUNNING --ends so--> saving (RUNNING, no task; agent.h) --stored--> its next round: the same step is
+ * submitted again
+ *                                                           \--vacated--> DONE, with the checkpoint in the
+ * result
+ *
+ * A step's task in a later round has a run_id of its own: step + STEPS_MAX * round.
+ */
+#pragma once
+#include "agent/agent.h"
+
+/* The step has ended as one that made a checkpoint, or is vacated and what it leaves counts as one. */
+bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r);
+void checkpoint_save(struct attempt *at);
+/* Its files are in the spool, or (reason) cannot be. */
+void checkpoint_saved(struct attempt *at, const char *reason);
+void checkpoint_ask(struct attempt *at); /* by its signal, if it makes any */
+/* True: it was asked to end, and has its time. False: it keeps nothing, end it. */
+bool checkpoint_vacate(struct attempt *at, const char *reason);
+void checkpoint_tick(struct agent *a); /* ends those whose time to end by themselves is over */
+void checkpoint_acked(struct attempt *at);
+void checkpoint_greeted(struct agent *a); /* what was not acknowledged is sent again */
+void checkpoint_outputs_drop(struct attempt *at);
+/* What it shall find: of an item. */
+void checkpoint_restore(struct attempt *at, const Drover__Item *item);
+bool checkpoint_restores(const struct attempt *at, const char *name); /* in the sandbox */
+void checkpoint_free(struct attempt *at);
