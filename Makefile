@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup build demo check check-unit check-system check-long lint format bench fuzz docs install clean
+.PHONY: help setup build demo check check-unit check-system check-long lint format bench bench-peers fuzz docs install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,9 @@ format: ## write every C file as .clang-format says
 
 bench: build ## a table of measurements, also in build/bench.json
 	@tools/bench --build $(BUILD)
+
+bench-peers: build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, end to end
+	@tools/bench-peers --build $(BUILD)
 
 fuzz: setup ## fuzz every parser for FUZZ_SECONDS each (clang's libFuzzer)
 	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) -Dfuzzer=true -Ddocs=false \

@@ -578,7 +578,10 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->natives = map_new();
         b->submissions = map_new();
         b->name_serial = (uint64_t)clock_wall_ms() << 8;
-        buf_printf(&text, "drover-%.8s-", c->instance);
+        if (system->short_names)
+                buf_printf(&text, "d%.4s", c->instance);
+        else
+                buf_printf(&text, "drover-%.8s-", c->instance);
         b->prefix = buf_take(&text);
         b->user = mem_dupz(pw ? pw->pw_name : "root");
         environment(b);

@@ -102,6 +102,8 @@ struct batch_system {
         unsigned wordless_s;  /* how late the system's word of an end may be; 0: 10 */
         unsigned verbs;       /* bits 1 << verb of those that it has */
         const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
+        bool short_names;     /* of submissions: 15 letters and digits, for 30 letters, digits and hyphens */
+        int none_there;       /* a status of `status` that means: no job is there; 0: no such thing */
         unsigned (*verbs_of)(const struct batch_settings *s); /* in place of verbs; NULL: those */
         /* Whether the queue's settings make sense. 0, or -EINVAL with err. NULL: always. */
         int (*check)(const struct batch_settings *s, struct err *err);
@@ -131,7 +133,7 @@ struct batch_system {
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
 };
 
-extern const struct batch_system batch_slurm, batch_gridengine, batch_exec;
+extern const struct batch_system batch_slurm, batch_gridengine, batch_exec, batch_pbs;
 
 /* ---- batch_script.c */
 

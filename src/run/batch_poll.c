@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -59,6 +60,7 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
                 e->why = RUN_MEMORY;
                 batch_over(b, t, e, NULL);
                 return;
+        case BATCH_OVER: /* nobody else tells a script to end */
         case BATCH_CANCELLED:
                 buf_printf(&text, "it was cancelled in %s", b->system->name);
                 batch_over(b, t,
@@ -261,7 +263,9 @@ static void take_name(struct batch *b, const struct batch_line *line)
 static void on_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
-        if (!map_get(b->natives, line->native) && str_starts(line->name, str_of(b->prefix)))
+        bool ours =
+                str_starts(line->name, str_of(b->prefix)) && (!b->system->short_names || line->name.n == 15);
+        if (!map_get(b->natives, line->native) && ours)
                 take_name(b, line);
         take_line(b, line);
 }
@@ -362,7 +366,9 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         struct batch *b = arg;
         b->commands[SLOT_STATUS] = NULL;
         b->status_ms = clock_boot_ms();
-        if (status != 0) {
+        bool none =
+                b->system->none_there && WIFEXITED(status) && WEXITSTATUS(status) == b->system->none_there;
+        if (status != 0 && !none) {
                 if (++b->failures >= FAILURES)
                         is_away(b, errors);
                 return;

@@ -223,11 +223,14 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
 void batch_script_array(const char *index_variable, unsigned index_first, const char *head, const char *list,
                         struct buf *out)
 {
-        const char *name = index_variable ? index_variable : "drover_no_array";
+        struct str names = str_of(index_variable), name;
         buf_printf(out, "#!/bin/sh\n%s", head);
         assign(out, "list", list);
+        buf_addz(out, "n=\n");
+        while (str_word(&names, &name))
+                buf_printf(out, "n=${n:-$" STR_FMT "}\n", STR_ARG(name));
         buf_printf(out,
-                   "case ${%s:-x} in *[!0-9]*) n=1 ;; *) n=$((%s - %u + 1)) ;; esac\n"
+                   "case ${n:-x} in *[!0-9]*) n=1 ;; *) n=$((n - %u + 1)) ;; esac\n"
                    "[ $n -gt 0 ] || n=1\n"
                    "script=$(sed -n \"${n}p\" \"$list\")\n"
                    "if [ ! -r \"$script\" ]; then\n"
@@ -235,7 +238,7 @@ void batch_script_array(const char *index_variable, unsigned index_first, const 
                    "        exit 74\n"
                    "fi\n"
                    "exec /bin/sh \"$script\"\n",
-                   name, name, index_first);
+                   index_first);
 }
 
 /* ---- how it ended */

@@ -56,11 +56,25 @@ static void to_send(struct batch *b, struct submission *s)
         b->to_send_last = &s->next;
 }
 
+/* Where a name may not be long it has fewer letters, of which there are more. */
+static void new_name(struct batch *b, struct buf *out)
+{
+        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+        uint64_t n = ++b->name_serial;
+        buf_addz(out, b->prefix);
+        if (!b->system->short_names) {
+                buf_printf(out, "%llx", (unsigned long long)n);
+                return;
+        }
+        for (; n; n /= 36)
+                buf_char(out, digits[n % 36]);
+}
+
 static void make(struct batch *b, struct group *g)
 {
         BUF_CLEANUP struct buf name = {0};
         struct err err = {""};
-        buf_printf(&name, "%s%llx", b->prefix, (unsigned long long)++b->name_serial);
+        new_name(b, &name);
         struct submission *s = batch_submission_new(b, buf_z(&name));
         s->head = mem_dupz(g->v[0]->head);
         s->count = s->left = (unsigned)g->n;
@@ -167,6 +181,8 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         BUF_CLEANUP struct buf native = {0};
         b->commands[sending->slot] = NULL;
         s->sending = false;
+        if (!str_trim(errors).n)
+                errors = out; /* some complain there */
         if (status == 0 && b->system->submitted(out, &native)) {
                 batch_native_known(b, s, buf_view(&native));
                 batch_journal_native(b, s);

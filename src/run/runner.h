@@ -196,7 +196,8 @@ struct runner_kind {
                      struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };
 
-extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec, runner_drover;
+extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec, runner_pbs,
+        runner_drover;
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

@@ -1,4 +1,5 @@
-/* What batch systems print is read as it was recorded: from Slurm 22.05, Grid Engine 8.1.9. */
+/* What batch systems print is read as it was recorded: from Slurm 22.05, Grid Engine 8.1.9;
+ * PBS as its manuals show it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -392,6 +393,100 @@ static void exec_settings(void **state)
                          1u << BATCH_END | 1u << BATCH_HOLD | 1u << BATCH_NUDGE);
 }
 
+/* ---- PBS: as the manuals of Torque 6.1 (qstat -f, pbsnodes) and PBS Pro 2022 (the same) show it */
+
+static void pbs_lines(void **state)
+{
+        (void)state;
+        assert_read(
+                batch_pbs.status_read,
+                "Job Id: 4807.head.example.org\n    Job_Name = d1a2b0123456789\n    Job_Owner = "
+                "me@head.example.org\n"
+                "    resources_used.cput = 00:00:00\n    job_state = R\n    queue = batch\n"
+                "    Variable_List = PBS_O_QUEUE=batch,PBS_O_HOME=/home/me,\n\tPBS_O_LANG=en,job_state = "
+                "X\n\n"
+                "Job Id: 4808[3].head\n    Job_Name = d1a2b0123456790-3\n    job_state = C\n    exit_status "
+                "= 271\n\n"
+                "Job Id: 4809[].head\n    Job_Name = d1a2b\n    job_state = B\n\n"
+                "Job Id: 4810\n    Job_Name = x\n    job_state = H\n    comment = Not Running: no nodes\n\n"
+                "Job Id: 4811.h\n    Job_Name = x\n    job_state = F\n    Exit_status = -3\n\n"
+                "Job Id: 4812.h\n    Job_Name = x\n    job_state = F\n    Exit_status = 1\n\nJob Id:\n",
+                "4807 d1a2b0123456789 1 ()\n4808[3] d1a2b0123456790 3 ()\n4810 x 0 (Not Running: no nodes)\n"
+                "4811 x 6 ()\n4812 x 2 ()\n");
+        assert_true(str_eqz(batch_whole(&batch_pbs, STR("4808[3]")), "4808"));
+}
+
+static void pbs_answers(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf native = {0};
+        assert_true(batch_pbs.submitted(STR("hello\n4807[].head.example.org\n"), &native));
+        assert_string_equal(buf_z(&native), "4807");
+        buf_reset(&native);
+        assert_true(batch_pbs.submitted(STR("17\n"), &native));
+        assert_false(batch_pbs.submitted(STR("17 things\n"), &native) ||
+                     batch_pbs.submitted(STR("\n"), &native));
+        assert_true(
+                batch_pbs.refused(171, STR("qsub: submit error (Unknown queue MSG=cannot locate queue)\n")));
+        assert_true(batch_pbs.refused(188, STR("qsub: Job violates queue and/or server resource limits\n")));
+        assert_false(batch_pbs.refused(
+                111, STR("qsub: cannot connect to server head (errno=111) Connection refused\n")));
+        assert_false(batch_pbs.refused(1, STR("qsub: would exceed queue generic's per-user limit\n")));
+}
+
+static void pbs_nodes(void **state)
+{
+        (void)state;
+        struct run_capacity c = {0};
+        batch_pbs.capacity_read(
+                NULL,
+                STR("n1\n     state = free\n     np = 8\n     jobs = 0/17.head, 2-3/18.head\n"
+                    "     status = rectime=1,ncpus=8,physmem=16777216kb,state=free\n\n"
+                    "n2\n     state = down,offline\n     np = 8\n\n"
+                    "n3\n     Mom = n3\n     state = job-busy\n     resources_available.mem = 8gb\n"
+                    "     resources_available.ncpus = 4\n     resources_assigned.mem = 1048576kb\n"
+                    "     resources_assigned.ncpus = 4\n"),
+                &c);
+        assert_int_equal(c.nodes, 2);
+        assert_int_equal(c.cpus_milli, 12000);
+        assert_int_equal(c.idle_cpus_milli, 5000);
+        assert_int_equal(c.node_cpus_milli, 8000);
+        assert_int_equal(c.node_memory_bytes >> 30, 16);
+        assert_int_equal(c.idle_memory_bytes >> 30, 23);
+}
+
+static void pbs_asks_for_resources(void **state)
+{
+        (void)state;
+        struct run_word pro[] = {{"form", "pro"}, {"queue", "workq"}}, torque[] = {{"form", "torque"}},
+                        words[] = {{"PbsAccount", "physics"}}, odd[] = {{"PbsResources", "a b"}};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf a = {0}, b = {0};
+        struct batch_call c = {.settings = &(struct batch_settings){pro, 2}};
+        struct err err = {""};
+        spec.memory_bytes = 100 << 20;
+        spec.walltime_ms = 3600000;
+        spec.gpus = 1;
+        spec.words = words;
+        spec.word_count = 1;
+        assert_int_equal(batch_pbs.resources(c.settings, &spec, &a, &err), 0);
+        assert_non_null(strstr(
+                buf_z(&a),
+                "#PBS -l select=1:ncpus=2:ngpus=1:mem=100mb\n#PBS -l walltime=01:01:00\n#PBS -q workq\n"
+                "#PBS -A physics\n"));
+        assert_int_equal(batch_pbs.resources(&(struct batch_settings){torque, 1}, &spec, &b, &err), 0);
+        assert_non_null(strstr(buf_z(&b), "#PBS -l nodes=1:ppn=2:gpus=1,mem=100mb\n"));
+        spec.words = odd;
+        assert_int_equal(batch_pbs.resources(c.settings, &spec, &b, &err), -EINVAL);
+        batch_pbs.submit(&c, &(struct batch_sending){"d1", "/s", "", 3});
+        assert_string_equal(c.argv.v[1], "-J");
+        assert_string_equal(c.argv.v[2], "1-3");
+        args_deinit(&c.argv);
+        assert_int_equal(batch_pbs.check(&(struct batch_settings){NULL, 0}, &err), -EINVAL);
+        assert_int_equal(batch_pbs.check(&(struct batch_settings){torque, 1}, &err), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -407,6 +502,10 @@ int main(void)
                 cmocka_unit_test(exec_questions),
                 cmocka_unit_test(exec_answers),
                 cmocka_unit_test(exec_settings),
+                cmocka_unit_test(pbs_lines),
+                cmocka_unit_test(pbs_answers),
+                cmocka_unit_test(pbs_nodes),
+                cmocka_unit_test(pbs_asks_for_resources),
                 cmocka_unit_test(sizes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@ from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
 from slurm import Munge, Slurm
+from torque import Torque
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,25 @@ def processes(request):
     one.stop()
     wait_until(lambda: not one.jobs(), 60)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def pbs_cluster(request):
+    """A Slurm with the commands of PBS."""
+    folder = tempfile.mkdtemp(prefix="pb-", dir=request.config.drover_tmp)
+    munge = Munge(folder)
+    one = Torque(folder, munge)
+    try:
+        one.start()
+        yield one
+    finally:
+        one.stop()
+        munge.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def pbs(pbs_cluster):
+    yield pbs_cluster
+    pbs_cluster.cancel_all()
+    wait_until(lambda: not pbs_cluster.jobs(), 60)

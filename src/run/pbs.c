@@ -1,0 +1,374 @@
+/* PBS: qsub, qstat, qdel, qhold, qrls, pbsnodes, in the forms of Torque (2.5 to 6) and of PBS Pro and OpenPBS
+ * (13 and later), which the queue's setting `form` says. Read is `qstat -f`, whose lines "name = value" both
+ * have, and have had for long; `qsub -v`, hooks and servers by name are left alone. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/batch_runner.h"
+
+static const char *const settings[] = {"form", "server", "queue", "account", "resources", "array_max", NULL};
+
+static const struct batch_variable variables[] = {{"PBS_DEFAULT", "server"},
+                                                  {"PBS_SERVER", "server"},
+                                                  {"PBS_CONF_FILE", NULL},
+                                                  {"SLURM_CONF", NULL},
+                                                  {NULL, NULL}};
+
+static bool is_torque(const struct batch_settings *s)
+{
+        const char *form = batch_setting(s, "form");
+        return form && !strcmp(form, "torque");
+}
+
+static bool has_arrays(const struct batch_settings *s)
+{
+        const char *max = batch_setting(s, "array_max");
+        return !max || strcmp(max, "1") != 0;
+}
+
+static int pbs_check(const struct batch_settings *s, struct err *err)
+{
+        const char *form = batch_setting(s, "form"), *array_max = batch_setting(s, "array_max");
+        uint64_t n;
+        if (!form || (strcmp(form, "pro") != 0 && strcmp(form, "torque") != 0))
+                return err_set(err, -EINVAL,
+                               "pbs needs the setting `form`: pro (PBS Pro, OpenPBS) or torque");
+        if (array_max && (str_to_u64(str_of(array_max), &n) != 0 || n < 1 || n > 10000))
+                return err_set(err, -EINVAL, "array_max is a number, 1 to 10000");
+        return 0;
+}
+
+static int add_word(const struct batch_settings *s, const struct run_spec *spec, const char *option,
+                    const char *setting, const char *const *words, struct buf *out, struct err *err)
+{
+        const char *value = batch_word(spec, words, s, setting);
+        if (!value || !*value)
+                return 0;
+        if (!batch_plain(value))
+                return err_set(err, -EINVAL, "'%.100s' cannot be a %s of PBS", value, setting);
+        buf_printf(out, "#PBS %s %s\n", option, value);
+        return 0;
+}
+
+static void add_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out)
+{
+        unsigned long long cpus = (spec->cpus_milli + 999) / 1000,
+                           mib = (spec->memory_bytes + (1 << 20) - 1) >> 20;
+        unsigned long long left =
+                (spec->walltime_ms + 999) / 1000 + 60; /* the script ends the program first */
+        cpus = cpus ? cpus : 1;
+        if (is_torque(s)) {
+                buf_printf(out, "#PBS -l nodes=1:ppn=%llu", cpus);
+                if (spec->gpus)
+                        buf_printf(out, ":gpus=%llu", (unsigned long long)spec->gpus);
+                if (mib)
+                        buf_printf(out, ",mem=%llumb", mib);
+        } else {
+                buf_printf(out, "#PBS -l select=1:ncpus=%llu", cpus);
+                if (spec->gpus)
+                        buf_printf(out, ":ngpus=%llu", (unsigned long long)spec->gpus);
+                if (mib)
+                        buf_printf(out, ":mem=%llumb", mib);
+        }
+        buf_char(out, '\n');
+        if (spec->walltime_ms)
+                buf_printf(out, "#PBS -l walltime=%02llu:%02llu:%02llu\n", left / 3600, left / 60 % 60,
+                           left % 60);
+}
+
+static int pbs_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
+                         struct err *err)
+{
+        static const char *const queue[] = {"PbsQueue", "BatchQueue", NULL},
+                                 *const account[] = {"PbsAccount", "BatchProject", NULL},
+                                 *const resources[] = {"PbsResources", NULL};
+        buf_addz(out, "#PBS -S /bin/sh\n#PBS -r n\n#PBS -j oe\n");
+        add_resources(s, spec, out);
+        int r = add_word(s, spec, "-q", "queue", queue, out, err);
+        if (r == 0)
+                r = add_word(s, spec, "-A", "account", account, out, err);
+        return r < 0 ? r : add_word(s, spec, "-l", "resources", resources, out, err);
+}
+
+/* What the script itself prints: PBS puts an array's into files of its own naming, which nobody needs. */
+static void pbs_naming(const char *name, const char *log, unsigned count, struct buf *out)
+{
+        buf_printf(out, "#PBS -N %s\n", name);
+        if (count > 1)
+                buf_addz(out, "#PBS -o /dev/null\n");
+        else
+                buf_printf(out, "#PBS -o %s.0.log\n", log);
+}
+
+static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
+{
+        BUF_CLEANUP struct buf range = {0}, log = {0};
+        batch_word_add(c, "qsub");
+        if (s->count > 1) {
+                buf_printf(&range, "1-%u", s->count);
+                batch_word_add(c, is_torque(c->settings) ? "-t" : "-J");
+                batch_word_add(c, buf_z(&range));
+        } else if (strlen(s->script) > 3) { /* also here: Slurm's wrappers have names of their own else */
+                buf_printf(&log, "%.*s.0.log", (int)strlen(s->script) - 3, s->script);
+                batch_words_add(c, STR("-j oe -o"));
+                batch_word_add(c, buf_z(&log));
+        }
+        batch_word_add(c, s->script);
+}
+
+static struct str digits_of(struct str s)
+{
+        size_t n = 0;
+        while (n < s.n && isdigit((unsigned char)s.p[n]))
+                n++;
+        return str_head(s, n);
+}
+
+/* "17.server", "17[].server", in the last line */
+static bool pbs_submitted(struct str out, struct buf *ret_native)
+{
+        struct str last = batch_last_line(out), number = digits_of(last), end = str_skip(last, number.n);
+        if (!number.n || (end.n && end.p[0] != '.' && end.p[0] != '['))
+                return false;
+        buf_str(ret_native, number);
+        return true;
+}
+
+static bool pbs_refused(int exit_code, struct str errors)
+{
+        static const char *const unsure[] = {"annot connect", "Connection refused",
+                                             "ommunication",  "No default server",
+                                             "timed out",     "timeout",
+                                             "pbs_iff",       "Unauthorized",
+                                             "xceed",         "limit on number",
+                                             "busy",          "Unable to contact",
+                                             "Please try",    NULL};
+        return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
+}
+
+static bool pbs_refused_array(struct str errors)
+{
+        static const char *const said[] = {"array", "Array", NULL};
+        return batch_contains(errors, said);
+}
+
+static void pbs_native_of(const char *native, unsigned index, struct buf *out)
+{
+        buf_printf(out, "%s[%u]", native, index + 1);
+}
+
+static void pbs_status(struct batch_call *c, const char *user)
+{
+        (void)user; /* no form of the command has both all attributes and a user */
+        batch_words_add(c, has_arrays(c->settings) ? STR("qstat -f -t") : STR("qstat -f"));
+}
+
+struct job { /* of qstat -f */
+        struct str id, name, state, exit_status, comment;
+};
+
+/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system. */
+static enum batch_phase ended_phase(struct str exit_status)
+{
+        int64_t status = 0;
+        str_to_i64(exit_status, &status);
+        return status > 256 ? BATCH_CANCELLED : status < 0 ? BATCH_LOST : BATCH_OVER;
+}
+
+static void take_job(const struct job *j, batch_take_fn *take, void *arg)
+{
+        struct batch_line line = {.name = j->name, .reason = j->comment};
+        struct str number = digits_of(j->id), rest = str_skip(j->id, number.n);
+        char state = j->state.n == 1 ? j->state.p[0] : 0;
+        if (!number.n || !state || str_starts(rest, STR("[]")))
+                return; /* an array as a whole */
+        ptrdiff_t end = rest.n && rest.p[0] == '[' ? str_find(rest, ']') : -1;
+        line.native = str_head(j->id, number.n + (size_t)(end + 1));
+        if (end > 0) { /* Torque: name-3 */
+                ptrdiff_t dash = str_rfind(line.name, '-');
+                line.name = dash > 0 ? str_head(line.name, (size_t)dash) : line.name;
+        }
+        if (strchr("CFX", state))
+                line.phase = ended_phase(j->exit_status);
+        else if (strchr("QHWTMB", state))
+                line.phase = BATCH_WAITING;
+        else if (strchr("RESU", state))
+                line.phase = BATCH_RUNNING;
+        else
+                return;
+        take(arg, &line);
+}
+
+/* "Job Id: 17.server", then lines "    Job_Name = x"; a long value goes on in lines that begin with a tab. */
+static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct str line;
+        struct job j = {0};
+        while (out.n && str_cut(&out, '\n', &line)) {
+                if (str_starts(line, STR("Job Id:"))) {
+                        take_job(&j, take, arg);
+                        j = (struct job){.id = str_trim(str_skip(line, strlen("Job Id:")))};
+                        continue;
+                }
+                ptrdiff_t at = str_search(line, STR(" = "));
+                struct str name = at < 0 ? STR("") : str_trim(str_head(line, (size_t)at));
+                struct str value = at < 0 ? STR("") : str_trim(str_skip(line, (size_t)at + 3));
+                if (str_eqz(name, "Job_Name"))
+                        j.name = value;
+                else if (str_eqz(name, "job_state"))
+                        j.state = value;
+                else if (str_ieqz(name, "exit_status"))
+                        j.exit_status = value;
+                else if (str_eqz(name, "comment"))
+                        j.comment = value;
+        }
+        take_job(&j, take, arg);
+}
+
+/* PBS Pro keeps what has ended, if its admin has said so; Torque shows it for a while anyway. */
+static void pbs_past(struct batch_call *c, const char *natives)
+{
+        struct str list = str_of(natives), one;
+        batch_words_add(c, is_torque(c->settings) ? STR("qstat -f") : STR("qstat -x -f"));
+        while (list.n && str_cut(&list, ',', &one))
+                args_add(&c->argv, one);
+}
+
+static void pbs_act(struct batch_call *c, enum batch_verb verb, struct str natives)
+{
+        static const char *const words[] = {
+                [BATCH_END] = "qdel", [BATCH_HOLD] = "qhold", [BATCH_RELEASE] = "qrls"};
+        batch_words_add(c, str_of(words[verb]));
+        batch_words_add(c, natives);
+}
+
+/* ---- nodes */
+
+static void pbs_capacity(struct batch_call *c)
+{
+        batch_words_add(c, STR("pbsnodes -a"));
+}
+
+struct node {
+        bool there, usable;
+        uint64_t cpus, taken, memory, memory_taken;
+};
+
+static void take_node(const struct node *n, struct run_capacity *c)
+{
+        if (!n->there || !n->usable || !n->cpus)
+                return;
+        uint64_t idle = n->cpus > n->taken ? n->cpus - n->taken : 0;
+        c->nodes++;
+        c->cpus_milli += n->cpus * 1000;
+        c->idle_cpus_milli += idle * 1000;
+        c->memory_bytes += n->memory;
+        c->idle_memory_bytes += n->memory > n->memory_taken ? n->memory - n->memory_taken : 0;
+        c->node_cpus_milli = n->cpus * 1000 > c->node_cpus_milli ? n->cpus * 1000 : c->node_cpus_milli;
+        c->node_memory_bytes = n->memory > c->node_memory_bytes ? n->memory : c->node_memory_bytes;
+}
+
+/* Torque's jobs: "0/17.server, 2-3/18.server" are processors 0, 2 and 3. */
+static uint64_t processors(struct str jobs)
+{
+        struct str one, range, first;
+        uint64_t n = 0, a, b;
+        while (jobs.n && str_cut(&jobs, ',', &one)) {
+                one = str_trim(one);
+                if (str_find(one, '/') < 0 || !str_cut(&one, '/', &range) || !str_cut(&range, '-', &first) ||
+                    str_to_u64(first, &a) != 0)
+                        continue;
+                n += range.n && str_to_u64(range, &b) == 0 && b >= a && b - a < 100000 ? b - a + 1 : 1;
+        }
+        return n;
+}
+
+/* Torque's status: "rectime=...,ncpus=8,physmem=16314632kb,..." */
+static uint64_t physical_memory(struct str status)
+{
+        struct str one, name;
+        uint64_t bytes = 0;
+        while (status.n && str_cut(&status, ',', &one)) {
+                one = str_trim(one);
+                if (!str_cut(&one, '=', &name))
+                        continue;
+                if (str_eqz(name, "physmem") || (str_eqz(name, "availmem") && !bytes))
+                        batch_size(one, 1, &bytes);
+        }
+        return bytes;
+}
+
+static void node_line(struct node *n, struct str name, struct str value)
+{
+        static const char *const away[] = {"down",  "offline", "unknown",      "stale",
+                                           "drain", "maint",   "provisioning", NULL};
+        if (str_eqz(name, "state"))
+                n->usable = !batch_contains(value, away);
+        else if (str_eqz(name, "np") || str_eqz(name, "resources_available.ncpus"))
+                str_to_u64(value, &n->cpus);
+        else if (str_eqz(name, "resources_assigned.ncpus"))
+                str_to_u64(value, &n->taken);
+        else if (str_eqz(name, "resources_available.mem"))
+                batch_size(value, 1, &n->memory);
+        else if (str_eqz(name, "resources_assigned.mem"))
+                batch_size(value, 1, &n->memory_taken);
+        else if (str_eqz(name, "jobs") && !n->taken)
+                n->taken = processors(value);
+        else if (str_eqz(name, "status") && !n->memory)
+                n->memory = physical_memory(value);
+}
+
+/* A node's name alone in a line, then lines "     name = value". */
+static void pbs_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+{
+        struct str line;
+        struct node n = {0};
+        (void)s;
+        while (out.n && str_cut(&out, '\n', &line)) {
+                ptrdiff_t at = str_search(line, STR(" = "));
+                if (at >= 0) {
+                        node_line(&n, str_trim(str_head(line, (size_t)at)),
+                                  str_trim(str_skip(line, (size_t)at + 3)));
+                } else if (line.n && !isspace((unsigned char)line.p[0])) {
+                        take_node(&n, c);
+                        n = (struct node){.there = true};
+                }
+        }
+        take_node(&n, c);
+}
+
+const struct batch_system batch_pbs = {
+        .name = "pbs",
+        .settings = settings,
+        .variables = variables,
+        .index_variable = "PBS_ARRAY_INDEX PBS_ARRAYID",
+        .index_first = 1,
+        .array_max = 500,
+        .short_names = true,
+        .none_there = 153, /* PBSE_UNKJOBID, as a command's status */
+        .check = pbs_check,
+        .verbs = 1u << BATCH_END | 1u << BATCH_HOLD | 1u << BATCH_RELEASE,
+        .resources = pbs_resources,
+        .naming = pbs_naming,
+        .submit = pbs_submit,
+        .submitted = pbs_submitted,
+        .refused = pbs_refused,
+        .refused_array = pbs_refused_array,
+        .native_of = pbs_native_of,
+        .status = pbs_status,
+        .status_read = pbs_status_read,
+        .past = pbs_past,
+        .past_read = pbs_status_read,
+        .act = pbs_act,
+        .capacity = pbs_capacity,
+        .capacity_read = pbs_capacity_read,
+};
+
+static int pbs_open(const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        return batch_open(&runner_pbs, &batch_pbs, c, ret, err);
+}
+
+const struct runner_kind runner_pbs = {.name = "pbs", .open = pbs_open, BATCH_VERBS};
