@@ -16,6 +16,11 @@ struct side {
         char error[200];
 };
 
+static void client_gone(void *arg, struct http_request *r)
+{
+        (void)arg, (void)r;
+}
+
 /* /echo gives the body back, /big so much in chunks, /never nothing, /who the bearer. */
 static void serve(void *arg, struct http_request *r)
 {
@@ -23,7 +28,7 @@ static void serve(void *arg, struct http_request *r)
         struct buf out = {0};
         s->served++;
         if (str_eqz(http_path(r), "/never")) {
-                return;
+                http_on_close(r, client_gone, NULL);
         } else if (str_eqz(http_path(r), "/big")) {
                 http_reply_start(r, 200, "text/plain", NULL, NULL);
                 for (unsigned i = 0; i < 300; i++) {
