@@ -24,6 +24,7 @@ void agent_turn(void *arg)
                 return;
         attempt_schedule(a);
         journal_flush(a);
+        sandbox_remove_left(a);
         for (size_t i = 0; i < a->backend_count; i++)
                 a->backends[i]->runner->kind->flush(a->backends[i]->runner);
         report_flush(a);

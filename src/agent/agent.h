@@ -101,6 +101,7 @@ struct attempt {
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
+        bool leaves_sandbox;    /* DONE: it goes once the result is in the journal */
         uint64_t told_where;    /* hash of what the server was told of where it is */
         struct stage *stage;    /* what the worker does for it, or NULL */
         bool wanted;            /* its inputs were asked for */
@@ -146,6 +147,7 @@ struct agent {
         char *shepherd_dir, *users_path, program[4096];
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;
+        bool sandboxes_wait; /* some attempt leaves its sandbox */
         int exit_code;
 
         struct map *attempts;  /* by name: agent_key */
@@ -246,7 +248,8 @@ void whereabouts_tell(struct agent *a); /* every second */
 void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
 void sandbox_remove(struct attempt *at);
-void sandbox_sweep(struct agent *a); /* removes those that are no attempt's */
+void sandbox_remove_left(struct agent *a); /* of those that are done: the journal has their results */
+void sandbox_sweep(struct agent *a);       /* removes those that are no attempt's */
 
 /* assign.c */
 void assign_message(struct agent *a, const Drover__Assign *m);

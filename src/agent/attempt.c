@@ -224,7 +224,7 @@ void attempt_finish(struct attempt *at)
                 at->ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
         limits_release(at);
-        sandbox_remove(at);
+        at->leaves_sandbox = at->a->sandboxes_wait = true;
         attempt_move(at, ATTEMPT_DONE);
         journal_result(at);
         if (ran) {

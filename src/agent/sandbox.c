@@ -55,6 +55,20 @@ void sandbox_remove(struct attempt *at)
         at->has_sandbox = false;
 }
 
+/* Not before: an agent that is started again in between brings the outputs home from it once more. */
+void sandbox_remove_left(struct agent *a)
+{
+        if (!a->sandboxes_wait)
+                return;
+        a->sandboxes_wait = false;
+        for (size_t i = 0; i < a->queue_count; i++)
+                for (struct attempt *at = a->queues[i]->lists[ATTEMPT_DONE]; at; at = at->next)
+                        if (at->leaves_sandbox) {
+                                at->leaves_sandbox = false;
+                                sandbox_remove(at);
+                        }
+}
+
 void sandbox_sweep(struct agent *a)
 {
         int fd = openat(a->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
