@@ -55,7 +55,7 @@ class Slurm:
             "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "SwitchType=switch/none", "MpiDefault=none",
             "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none",
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=10",
-            "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=2", "MinJobAge=60", "CompleteWait=0",
+            "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=12", "MinJobAge=60", "CompleteWait=0",
             "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SlurmdTimeout=60",
         ]
         for i in range(1, nodes + 1):
