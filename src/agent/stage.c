@@ -712,6 +712,14 @@ void stage_out(struct attempt *at)
         if (maybe_all && s->w.count == 0 && leave_empty(at, name, s))
                 return;
         s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (s->w.sandbox < 0 && errno == ENOENT && at->adopted && maybe_all) {
+                /* an agent that died since has left it empty, and nothing else removes it before its result
+                 * is kept */
+                at->has_sandbox = false;
+                done_out(at, s);
+                stage_free(s);
+                return;
+        }
         if (s->w.sandbox < 0)
                 r = err_set(&s->w.err, -errno, "the job's folder is gone: %s", strerror(errno));
         if (r == 0 && maybe_all && s->w.count > 0 && quick(s) && s->w.result == 0 && leave_empty(at, name, s))
