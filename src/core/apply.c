@@ -53,17 +53,19 @@ static void log_job(struct job *j, const struct event *e, struct queue *q)
 /* For members without a record: one entry for all of them. */
 static void log_range(struct request *r, const struct event *e, const struct set *members)
 {
+        struct request_rare *rare;
         struct range_log *l;
 
         if (set_count(members) == 0)
                 return;
-        if (r->log_count >= 256) {
-                set_deinit(&r->log[0].members);
-                free(r->log[0].entry.text);
-                memmove(r->log, r->log + 1, --r->log_count * sizeof(*r->log));
+        rare = request_rare_make(r);
+        if (rare->log_count >= 256) {
+                set_deinit(&rare->log[0].members);
+                free(rare->log[0].entry.text);
+                memmove(rare->log, rare->log + 1, --rare->log_count * sizeof(*rare->log));
         }
-        MEM_GROW(r->log, r->log_cap, r->log_count + 1);
-        l = &r->log[r->log_count++];
+        MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
+        l = &rare->log[rare->log_count++];
         *l = (struct range_log){.entry = {.at_ms = e->at_ms,
                                           .type = e->type,
                                           .code = e->code,
@@ -108,13 +110,13 @@ static void set_hold(struct job *j, int32_t code, int32_t subcode, struct str re
 
 static void finished_maybe(struct core *c, struct request *r, int64_t at_ms)
 {
-        if (!request_ended(r) || set_count(&r->unfiled))
+        if (!request_ended(r) || set_count(&request_rare(r)->unfiled))
                 return;
-        if (!r->finished_ms) {
-                r->finished_ms = at_ms ? at_ms : 1;
+        if (!request_rare(r)->finished_ms) {
+                request_rare_make(r)->finished_ms = at_ms ? at_ms : 1;
                 request_inputs_free(c, r);
         }
-        if (set_count(&r->left)) /* it is not to be forgotten */
+        if (set_count(&request_rare(r)->left)) /* it is not to be forgotten */
                 return;
         MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
         c->finished[c->finished_count++] = r->id;
@@ -140,16 +142,16 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         case JOB_IDLE: request_idle_add(c, r, &one); break;
         case JOB_HELD:
                 set_hold(j, e->code, e->subcode, e->reason);
-                set_add(&r->held, j->member);
+                set_add(&request_rare_make(r)->held, j->member);
                 break;
         case JOB_COMPLETED:
         case JOB_REMOVED:
                 if (next == JOB_COMPLETED) {
-                        set_add(&r->completed, j->member);
+                        set_add(&request_rare_make(r)->completed, j->member);
                         if (j->signaled || j->exit_code != 0)
-                                set_add(&r->failed, j->member);
+                                set_add(&request_rare_make(r)->failed, j->member);
                 } else {
-                        set_add(&r->removed, j->member);
+                        set_add(&request_rare_make(r)->removed, j->member);
                 }
                 history_file(c, r, j->member, next, e->at_ms, j, 0);
                 drop_or_leave(c, r, j, e);
@@ -398,6 +400,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
                             : e->type == EVENT_RELEASED ? JOB_IDLE
                                                         : JOB_REMOVED;
+        struct request_rare *rare = request_rare_make(r);
         struct set bare = {0};
 
         SET_FOREACH (&e->members, m) {
@@ -418,24 +421,24 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                         set_hold(j, e->code, e->subcode, e->reason);
         }
         if (to == JOB_IDLE) {
-                set_remove_all(&r->held, &e->members);
+                set_remove_all(&rare->held, &e->members);
                 request_hold_drop(r, &e->members);
                 request_idle_add(c, r, &e->members);
         } else {
                 request_idle_remove(c, r, &e->members);
-                set_remove_all(&r->held, &e->members);
+                set_remove_all(&rare->held, &e->members);
                 request_hold_drop(r, &e->members);
                 if (to == JOB_HELD)
-                        set_add_all(&r->held, &e->members);
+                        set_add_all(&rare->held, &e->members);
                 else
-                        set_add_all(&r->removed, &e->members);
+                        set_add_all(&rare->removed, &e->members);
         }
         log_range(r, e, &bare);
         if (to == JOB_HELD && set_count(&bare)) {
                 struct hold_group *h;
 
-                MEM_GROW(r->holds, r->hold_cap, r->hold_count + 1);
-                h = &r->holds[r->hold_count++];
+                MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
+                h = &rare->holds[rare->hold_count++];
                 *h = (struct hold_group){.at_ms = e->at_ms,
                                          .code = e->code,
                                          .subcode = e->subcode,
@@ -444,7 +447,7 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         }
         if (to == JOB_REMOVED) {
                 claim_members_ended(c, r, set_count(&e->members));
-                set_add_all(&r->unfiled, &bare);
+                set_add_all(&rare->unfiled, &bare);
                 SET_FOREACH (&e->members, m) {
                         struct job *j = request_job(r, (uint32_t)m);
                         if (j) {
@@ -486,20 +489,21 @@ static int apply_control(struct core *c, struct request *r, const struct event *
 
 static void apply_priority(struct core *c, struct request *r, const struct event *e)
 {
+        struct request_rare *rare = request_rare_make(r);
         struct priority_group *g;
 
-        for (size_t i = 0; i < r->priority_count;) {
-                g = &r->priorities[i];
+        for (size_t i = 0; i < rare->priority_count;) {
+                g = &rare->priorities[i];
                 set_remove_all(&g->members, &e->members);
                 if (set_count(&g->members)) {
                         i++;
                         continue;
                 }
                 set_deinit(&g->members);
-                *g = r->priorities[--r->priority_count];
+                *g = rare->priorities[--rare->priority_count];
         }
-        MEM_GROW(r->priorities, r->priority_cap, r->priority_count + 1);
-        g = &r->priorities[r->priority_count++];
+        MEM_GROW(rare->priorities, rare->priority_cap, rare->priority_count + 1);
+        g = &rare->priorities[rare->priority_count++];
         *g = (struct priority_group){.priority = e->value};
         set_copy(&g->members, &e->members);
         if (!c->config.shadow)
@@ -524,12 +528,12 @@ static int apply_checkpoint(struct request *r, const struct event *e, struct err
 static void apply_filed(struct core *c, struct request *r, const struct event *e)
 {
         SET_FOREACH (&e->members, m) {
-                if (set_has(&r->left, (uint32_t)m))
+                if (set_has(&request_rare(r)->left, (uint32_t)m))
                         leave_go(c, r, (uint32_t)m);
                 else
                         history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
         }
-        set_remove_all(&r->unfiled, &e->members);
+        set_remove_all(&request_rare_make(r)->unfiled, &e->members);
         finished_maybe(c, r, e->at_ms);
 }
 
@@ -562,8 +566,8 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_PRIORITY: apply_priority(c, r, e); return 0;
         case EVENT_FILED: apply_filed(c, r, e); return 0;
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
-        case EVENT_LEASE_ENDED: r->hop.lease_over = true; return 0;
-        case EVENT_RESULTS_TAKEN: set_add_all(&r->hop.taken, &e->members); return 0;
+        case EVENT_LEASE_ENDED: request_rare_make(r)->hop.lease_over = true; return 0;
+        case EVENT_RESULTS_TAKEN: set_add_all(&request_rare_make(r)->hop.taken, &e->members); return 0;
         case EVENT_PURGED:
                 if (!request_ended(r))
                         return damaged(err, e, "it has not ended");

@@ -23,7 +23,7 @@ struct wait {
 
 static struct wait *wait_of(const struct request *r, uint32_t member)
 {
-        return r->waits ? idmap_get(r->waits, member) : NULL;
+        return request_rare(r)->waits ? idmap_get(request_rare(r)->waits, member) : NULL;
 }
 
 /* NULL: too many others wait. */
@@ -33,13 +33,13 @@ static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
 
         if (w)
                 return w;
-        if (!r->waits)
-                r->waits = idmap_new();
-        if (idmap_count(r->waits) == WAITS_MAX)
+        if (!request_rare(r)->waits)
+                request_rare_make(r)->waits = idmap_new();
+        if (idmap_count(request_rare(r)->waits) == WAITS_MAX)
                 return NULL;
         w = mem_new(struct wait);
         w->since_ms = c->now_ms;
-        idmap_put(r->waits, member, w);
+        idmap_put(request_rare(r)->waits, member, w);
         return w;
 }
 
@@ -185,10 +185,12 @@ void better_forget(struct request *r)
 {
         void *wait;
 
-        for (size_t at = 0; r->waits && idmap_next(r->waits, &at, NULL, &wait);)
+        for (size_t at = 0; request_rare(r)->waits && idmap_next(request_rare(r)->waits, &at, NULL, &wait);)
                 wait_free(wait);
-        idmap_free(r->waits);
-        r->waits = NULL;
+        if (!r->rare)
+                return;
+        idmap_free(r->rare->waits);
+        r->rare->waits = NULL;
 }
 
 void better_left(struct request *r, const struct set *members)
@@ -196,22 +198,22 @@ void better_left(struct request *r, const struct set *members)
         struct set gone = {0};
         uint64_t member;
 
-        if (!r->waits)
+        if (!request_rare(r)->waits)
                 return;
-        if (set_count(members) <= idmap_count(r->waits))
+        if (set_count(members) <= idmap_count(request_rare(r)->waits))
                 set_copy(&gone, members);
         else
-                for (size_t at = 0; idmap_next(r->waits, &at, &member, NULL);)
+                for (size_t at = 0; idmap_next(request_rare(r)->waits, &at, &member, NULL);)
                         if (set_has(members, (uint32_t)member))
                                 set_add(&gone, (uint32_t)member);
         SET_FOREACH (&gone, m) {
-                struct wait *w = idmap_take(r->waits, m);
+                struct wait *w = idmap_take(request_rare(r)->waits, m);
 
                 if (w)
                         wait_free(w);
         }
         set_deinit(&gone);
-        if (idmap_count(r->waits) == 0)
+        if (idmap_count(request_rare(r)->waits) == 0)
                 better_forget(r);
 }
 
@@ -223,7 +225,7 @@ int64_t better_tick(struct core *c)
                 return c->better_due_ms - c->now_ms;
         c->better_due_ms = 0;
         for (struct request *r = c->first; r; r = r->next)
-                for (size_t i = 0; r->waits && i < r->bucket_count; i++)
+                for (size_t i = 0; request_rare(r)->waits && i < r->bucket_count; i++)
                         if (set_count(&r->buckets[i]->idle))
                                 class_look_again(c, r->buckets[i]->class);
         return INT64_MAX;

@@ -148,7 +148,7 @@ int core_why_changes(struct core *c, uint64_t request, uint32_t member,
                 for (struct queue *q = agents[i]->queues; q; q = q->next) {
                         struct ad *place;
 
-                        if (!q->agent->connected || !q->ad || !queue_allows_owner(q, r->owner))
+                        if (!q->agent->connected || !q->ad || !queue_allows_owner(q, request_owner(r)))
                                 continue;
                         place = queue_whole_ad(c, q);
                         ask(&all, job, place);

@@ -16,6 +16,7 @@ static char sentence[256];
 
 static const char *check_jobs(const struct core *c, const struct request *r, uint64_t *ret_active)
 {
+        const struct request_rare *rare = request_rare(r);
         uint32_t running = 0;
         void *value;
 
@@ -32,11 +33,11 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
                 if (idle != (j->state == JOB_IDLE) && !(c->config.shadow && !r->bucket_count))
                         FAIL("%llu.%u is %s and %s in the idle set", ID(r), j->member,
                              job_state_name(j->state), idle ? "is" : "is not");
-                if (set_has(&r->held, j->member) != (j->state == JOB_HELD))
+                if (set_has(&rare->held, j->member) != (j->state == JOB_HELD))
                         FAIL("%llu.%u is %s: the held set says otherwise", ID(r), j->member,
                              job_state_name(j->state));
-                if (set_has(&r->left, j->member) !=
-                    (set_has(&r->completed, j->member) || set_has(&r->removed, j->member)))
+                if (set_has(&rare->left, j->member) !=
+                    (set_has(&rare->completed, j->member) || set_has(&rare->removed, j->member)))
                         FAIL("%llu.%u has a record: to have ended and to be left is not the same", ID(r),
                              j->member);
                 *ret_active += j->queue != NULL;
@@ -49,6 +50,7 @@ static const char *check_jobs(const struct core *c, const struct request *r, uin
 
 static const char *check_request(const struct core *c, const struct request *r)
 {
+        const struct request_rare *rare = request_rare(r);
         struct set idle = {0}, all = {0};
         uint64_t active, in_buckets = 0, sum;
         const char *bad = check_jobs(c, r, &active);
@@ -62,12 +64,12 @@ static const char *check_request(const struct core *c, const struct request *r)
         for (size_t i = 0; i < r->bucket_count; i++)
                 in_buckets += set_count(&r->buckets[i]->idle);
         request_idle_all(r, &idle);
-        sum = set_count(&idle) + set_count(&r->held) + set_count(&r->completed) + set_count(&r->removed) +
-              active;
+        sum = set_count(&idle) + set_count(&rare->held) + set_count(&rare->completed) +
+              set_count(&rare->removed) + active;
         set_add_all(&all, &idle);
-        set_add_all(&all, &r->held);
-        set_add_all(&all, &r->completed);
-        set_add_all(&all, &r->removed);
+        set_add_all(&all, &rare->held);
+        set_add_all(&all, &rare->completed);
+        set_add_all(&all, &rare->removed);
         active += set_count(&all);
         wrong = in_buckets != set_count(&idle) || r->idle != in_buckets || sum != r->count ||
                 active != r->count;
@@ -76,9 +78,9 @@ static const char *check_request(const struct core *c, const struct request *r)
         if (wrong)
                 FAIL("request %llu: its jobs are not each in one place (idle %llu, "
                      "held %llu, completed %llu, removed %llu, active %u, of %u)",
-                     ID(r), (unsigned long long)r->idle, (unsigned long long)set_count(&r->held),
-                     (unsigned long long)set_count(&r->completed), (unsigned long long)set_count(&r->removed),
-                     r->active, r->count);
+                     ID(r), (unsigned long long)r->idle, (unsigned long long)set_count(&rare->held),
+                     (unsigned long long)set_count(&rare->completed),
+                     (unsigned long long)set_count(&rare->removed), r->active, r->count);
         return NULL;
 }
 

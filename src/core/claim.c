@@ -20,6 +20,11 @@ static struct limit *owner_limit(struct core *c, const char *pool, const char *o
         return limits_get(c->limits, buf_view(&name));
 }
 
+struct limit *claim_user(const struct request *r)
+{
+        return r->owner ? r->owner->user : NULL;
+}
+
 /* ---- classes */
 
 static struct str text_of(struct core *c, const struct ad *ad, symbol name)
@@ -190,8 +195,8 @@ static int take(struct core *c, struct job *j, struct str account, struct str dr
                 return r;
         j->claims = true;
         draws_take(j->draws);
-        if (j->request->user)
-                j->request->user->used++;
+        if (claim_user(j->request))
+                claim_user(j->request)->used++;
         j->account = account.n ? shares_leaf(c->shares, account) : NULL;
         j->rate = shares_rate(c->shares, j->cpus, j->memory_mib);
         return 0;
@@ -228,8 +233,8 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms)
                 limit_give_back(c->some_limit, 0, on_woken, c);
         draws_unref(c->limits, j->draws);
         j->draws = NULL;
-        if (j->request->user)
-                limit_give_back(j->request->user, 1, on_woken, c);
+        if (claim_user(j->request))
+                limit_give_back(claim_user(j->request), 1, on_woken, c);
         if (j->account) {
                 account_end(c->shares, j->account, j->rate, at_ms);
                 order_account_changed(c, j->account);
@@ -241,19 +246,23 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms)
 
 void claim_request(struct core *c, struct request *r, uint64_t members)
 {
-        r->user = owner_limit(c, "user", r->owner);
-        r->queued = owner_limit(c, "queued", r->owner);
-        r->queued->used += (int64_t)members;
-        r->queued_count = members;
+        struct owner *o = r->owner;
+
+        if (!o->queued) {
+                o->user = owner_limit(c, "user", o->name);
+                o->queued = owner_limit(c, "queued", o->name);
+        }
+        o->queued->used += (int64_t)members;
+        r->queued_count = (uint32_t)members;
 }
 
 void claim_members_ended(struct core *c, struct request *r, uint64_t members)
 {
-        if (!r->queued)
+        if (!r->owner || !r->owner->queued)
                 return;
         assert(r->queued_count >= members);
-        r->queued_count -= members;
-        limit_give_back(r->queued, (int64_t)members, on_woken, c);
+        r->queued_count -= (uint32_t)members;
+        limit_give_back(r->owner->queued, (int64_t)members, on_woken, c);
 }
 
 static int check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
@@ -321,13 +330,12 @@ static void count_attempts(struct core *c, int sign)
                         for (struct job *j = q->attempts; j; j = j->next) {
                                 for (size_t i = 0; j->draws && i < j->draws->count; i++)
                                         j->draws->v[i].limit->counted += sign * j->draws->v[i].units;
-                                if (j->request->user)
-                                        j->request->user->counted += sign;
+                                if (claim_user(j->request))
+                                        claim_user(j->request)->counted += sign;
                         }
         for (struct request *r = c->first; r; r = r->next)
-                if (r->queued)
-                        r->queued->counted += sign * (int64_t)(r->count - set_count(&r->completed) -
-                                                               set_count(&r->removed));
+                if (r->owner)
+                        r->owner->queued->counted += sign * (int64_t)request_unended(r);
 }
 
 static void compare_count(void *arg, struct limit *x)

@@ -34,6 +34,7 @@ const char *claim_invariant(struct core *c);
 /* Members in the queue, of an owner: counted when a request comes, and as they end. */
 void claim_request(struct core *c, struct request *r, uint64_t members);
 void claim_members_ended(struct core *c, struct request *r, uint64_t members);
+struct limit *claim_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */
 /* May this be submitted: are its limits named well, may the owner use its account, has he room in the queue?
  * 0, -EINVAL, -EDQUOT with err. */
 int claim_check(struct core *c, const struct submission *s, struct err *err);

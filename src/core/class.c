@@ -122,7 +122,7 @@ bool class_is_per_member(struct core *c, const struct template *t)
 
 static struct ad *class_ad(struct core *c, const struct request *r, const struct part *p, uint32_t member)
 {
-        struct str user = str_of(r->owner), name = user;
+        struct str user = str_of(request_owner(r)), name = user;
         struct ad *ad = ad_new(c->symbols);
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
 
@@ -235,7 +235,7 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         k->template = p->template;
         k->template->refs++;
         k->buckets.before = before;
-        k->owner = mem_dupz(r->owner);
+        k->owner = mem_dupz(request_owner(r));
         k->labels = labels;
         k->stores = stores;
         k->leaks = leaks;

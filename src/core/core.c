@@ -115,7 +115,7 @@ static int try_late(struct core *c, const struct submission *s, struct err *err)
                 const struct submission_part *from = &s->parts[i];
                 struct part p = {.first = (uint32_t)first,
                                  .count = (uint32_t)(from->rows * from->steps),
-                                 .rows = from->rows,
+                                 .rows = (uint32_t)from->rows,
                                  .steps = (uint32_t)from->steps};
                 uint32_t start = 0;
                 int e;
@@ -127,7 +127,7 @@ static int try_late(struct core *c, const struct submission *s, struct err *err)
                 if (e)
                         return e;
                 p.items = (char *)from->items.p;
-                p.items_n = from->items.n;
+                p.items_n = (uint32_t)from->items.n;
                 p.row_at = &start;
                 for (size_t k = 0; k < p.template->late_count && !e; k++) {
                         const struct template_late *l = &p.template->late[k];
@@ -207,7 +207,7 @@ int core_submit(struct core *c, const struct submission *s, bool check_only, uin
         int r;
 
         *ret_existing = false;
-        if (known && !str_eqz(s->owner, known->owner))
+        if (known && !str_eqz(s->owner, request_owner(known)))
                 return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
         if (known) {
                 *ret_existing = true;
@@ -311,7 +311,7 @@ static void waiting_members(const struct request *r, const struct set *only, boo
         if (idle)
                 request_idle_all(r, to);
         if (held)
-                set_add_all(to, &r->held);
+                set_add_all(to, &request_rare(r)->held);
         if (only)
                 set_keep_all(to, only);
 }
@@ -386,8 +386,8 @@ static uint64_t act_priority(struct core *c, struct request *r, const struct cor
         set_add_range(&all, 0, r->count);
         if (cmd->members)
                 set_keep_all(&all, cmd->members);
-        set_remove_all(&all, &r->completed);
-        set_remove_all(&all, &r->removed);
+        set_remove_all(&all, &request_rare(r)->completed);
+        set_remove_all(&all, &request_rare(r)->removed);
         n = emit_for(c, cmd, EVENT_PRIORITY, 0, &all);
         set_deinit(&all);
         return n;
@@ -425,9 +425,9 @@ int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affec
         if (!r)
                 return err_set(err, CORE_UNKNOWN, "there is no request %llu",
                                (unsigned long long)cmd->request);
-        if (cmd->owner.n && !str_eqz(cmd->owner, r->owner))
+        if (cmd->owner.n && !str_eqz(cmd->owner, request_owner(r)))
                 return err_set(err, CORE_FORBIDDEN, "request %llu belongs to %s", (unsigned long long)r->id,
-                               r->owner);
+                               request_owner(r));
         if (cmd->members && set_next(cmd->members, r->count) != SET_END)
                 return err_set(err, CORE_UNKNOWN, "request %llu has only the jobs %llu.0 to %llu.%u",
                                (unsigned long long)r->id, (unsigned long long)r->id,

@@ -53,7 +53,7 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         struct estimate *owner;
         struct str program;
 
-        buf_addz(&key, r->owner);
+        buf_addz(&key, request_owner(r));
         owner = find(c, buf_view(&key));
         buf_char(&key, '\0');
         if (eval_string(&c->eval, p->template->ad, NULL, c->attr.Cmd, &program))

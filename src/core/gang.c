@@ -146,7 +146,7 @@ void gang_look(struct request *r, uint32_t first, struct gang *g)
         *g = (struct gang){
                 .request = r, .first = at, .size = size, .first_ends = p->template->gang.first_ends};
         g->accepted = true;
-        g->first_over = set_has(&r->completed, at);
+        g->first_over = set_has(&request_rare(r)->completed, at);
         for (uint32_t m = at; m < at + size; m++) {
                 const struct job *j = request_job(r, m);
                 enum job_state s = request_state(r, m);

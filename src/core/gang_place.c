@@ -186,7 +186,7 @@ static bool members_of(const struct bucket *b, uint32_t first, uint32_t size, st
         for (uint32_t m = first; m < first + size; m++)
                 if (set_has(&b->idle, m))
                         set_add(ret, m);
-                else if (!set_has(&r->completed, m) && !set_has(&r->removed, m))
+                else if (!set_has(&request_rare(r)->completed, m) && !set_has(&request_rare(r)->removed, m))
                         return false;
         return set_count(ret) > 0;
 }

@@ -129,10 +129,10 @@ static bool alike(struct core *c, const struct request *r, uint32_t first, uint6
 {
         const struct bucket *b = request_bucket(c, r, first);
 
-        if (!b || b->whole || set_count_range(&b->members, first, end) == end - first)
+        if (!b || !b->members || set_count_range(b->members, first, end) == end - first)
                 return true;
         for (uint32_t m = first; m < end; m++)
-                if (!set_has(&b->members, m)) {
+                if (!set_has(b->members, m)) {
                         *ret_other = m;
                         return false;
                 }

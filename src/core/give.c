@@ -123,7 +123,7 @@ static void group_deinit(struct group *g)
 
 static bool room_for_fresh(const struct request *r, const struct part *p, uint64_t more)
 {
-        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&r->left) : 0;
+        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_rare(r)->left) : 0;
 
         return !p->template || under_way + more < (uint64_t)p->template->jobs_max;
 }

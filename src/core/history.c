@@ -8,20 +8,21 @@
 /* *ret_removed: why it was removed, as whoever did it has said; NULL: nothing. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
 {
+        const struct request_rare *rare = request_rare(r);
         const struct job *j = request_job(r, member);
         struct buf BUF_CLEANUP line = {0};
         bool comma = false;
 
         buf_addz(out, "{ ");
-        for (size_t i = 0; i < r->log_count + (j ? j->log.count : 0); i++) {
+        for (size_t i = 0; i < rare->log_count + (j ? j->log.count : 0); i++) {
                 const struct joblog_entry *e;
 
-                if (i < r->log_count) {
-                        if (!set_has(&r->log[i].members, member))
+                if (i < rare->log_count) {
+                        if (!set_has(&rare->log[i].members, member))
                                 continue;
-                        e = &r->log[i].entry;
+                        e = &rare->log[i].entry;
                 } else {
-                        e = &j->log.entries[i - r->log_count];
+                        e = &j->log.entries[i - rare->log_count];
                 }
                 if (e->type == EVENT_REMOVED || e->type == EVENT_VACATING)
                         *ret_removed = e->text;
@@ -104,7 +105,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         }
         ad_print(&data, ad, CLASSAD_NEW, false);
         ad_free(ad);
-        f.owner = str_of(r->owner);
+        f.owner = str_of(request_owner(r));
         f.data = buf_view(&data);
         c->world.history(c->world.arg, &f);
 }

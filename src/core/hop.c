@@ -31,8 +31,11 @@ static void keep_origin(struct hop *h, const struct submission_origin *from)
 
 void hop_load(struct core *c, struct request *r, const struct submission *s)
 {
-        struct hop *h = &r->hop;
+        struct hop *h;
 
+        if (!s->hold_results && !s->lease_ms && s->origin.servers.n == 0)
+                return;
+        h = &request_rare_make(r)->hop;
         h->hold_results = s->hold_results;
         keep_origin(h, &s->origin);
         if (!s->lease_ms)
@@ -45,14 +48,19 @@ void hop_load(struct core *c, struct request *r, const struct submission *s)
 
 void hop_free(struct core *c, struct request *r)
 {
-        for (size_t i = 0; r->hop.lease_ms && i < c->hops.count; i++)
+        struct hop *h;
+
+        if (!r->rare)
+                return;
+        h = &r->rare->hop;
+        for (size_t i = 0; h->lease_ms && i < c->hops.count; i++)
                 if (c->hops.leased[i] == r) {
                         c->hops.leased[i] = c->hops.leased[--c->hops.count];
                         break;
                 }
-        set_deinit(&r->hop.taken);
-        free(r->hop.origin);
-        free(r->hop.text);
+        set_deinit(&h->taken);
+        free(h->origin);
+        free(h->text);
 }
 
 void hops_deinit(struct core *c)
@@ -62,7 +70,9 @@ void hops_deinit(struct core *c)
 
 bool hop_keeps_results(const struct request *r)
 {
-        return r->hop.hold_results && !r->hop.lease_over && set_count(&r->hop.taken) < r->count;
+        const struct hop *h = &request_rare(r)->hop;
+
+        return h->hold_results && !h->lease_over && set_count(&h->taken) < r->count;
 }
 
 /* ---- leases */
@@ -84,7 +94,7 @@ static void end_lease(struct core *c, struct request *r)
 /* Does anything depend on the lease? */
 static bool lease_counts(const struct request *r)
 {
-        return !r->hop.lease_over && (!request_ended(r) || hop_keeps_results(r));
+        return !request_rare(r)->hop.lease_over && (!request_ended(r) || hop_keeps_results(r));
 }
 
 int64_t hops_tick(struct core *c)
@@ -93,7 +103,7 @@ int64_t hops_tick(struct core *c)
 
         for (size_t i = 0; i < c->hops.count; i++) {
                 struct request *r = c->hops.leased[i];
-                int64_t end = r->hop.renewed_steady_ms + (int64_t)r->hop.lease_ms;
+                int64_t end = r->rare->hop.renewed_steady_ms + (int64_t)r->rare->hop.lease_ms;
 
                 if (!lease_counts(r))
                         continue;
@@ -108,7 +118,7 @@ int64_t hops_tick(struct core *c)
 void hops_ready(struct core *c)
 {
         for (size_t i = 0; i < c->hops.count; i++)
-                c->hops.leased[i]->hop.renewed_steady_ms = c->steady_ms;
+                c->hops.leased[i]->rare->hop.renewed_steady_ms = c->steady_ms;
 }
 
 static int find(struct core *c, uint64_t id, struct str owner, struct request **ret, struct err *err)
@@ -117,9 +127,9 @@ static int find(struct core *c, uint64_t id, struct str owner, struct request **
 
         if (!r)
                 return err_set(err, CORE_UNKNOWN, "there is no request %llu", (unsigned long long)id);
-        if (owner.n && !str_eqz(owner, r->owner))
+        if (owner.n && !str_eqz(owner, request_owner(r)))
                 return err_set(err, CORE_FORBIDDEN, "request %llu belongs to %s", (unsigned long long)id,
-                               r->owner);
+                               request_owner(r));
         *ret = r;
         return 0;
 }
@@ -131,15 +141,15 @@ int core_request_renew(struct core *c, uint64_t request, struct str owner, uint6
 
         if (e)
                 return e;
-        if (!r->hop.lease_ms)
+        if (!request_rare(r)->hop.lease_ms)
                 return err_set(err, CORE_INVALID, "request %llu was submitted without a lease",
                                (unsigned long long)request);
-        if (r->hop.lease_over)
+        if (request_rare(r)->hop.lease_over)
                 return err_set(err, CORE_INVALID, "the lease of request %llu has ended: it is removed",
                                (unsigned long long)request);
         if (lease_ms)
-                r->hop.lease_ms = lease_ms;
-        r->hop.renewed_steady_ms = c->steady_ms;
+                r->rare->hop.lease_ms = lease_ms;
+        r->rare->hop.renewed_steady_ms = c->steady_ms;
         return 0;
 }
 
@@ -149,19 +159,22 @@ int core_results_taken(struct core *c, uint64_t request, struct str owner, const
                        uint64_t *ret_left, struct err *err)
 {
         struct event e = {.type = EVENT_RESULTS_TAKEN, .request = request};
+        const struct request_rare *rare;
         struct request *r = NULL;
         int result = find(c, request, owner, &r, err);
 
         if (result)
                 return result;
-        set_copy(&e.members, &r->completed);
-        set_add_all(&e.members, &r->removed);
+        rare = request_rare(r);
+        set_copy(&e.members, &rare->completed);
+        set_add_all(&e.members, &rare->removed);
         set_keep_all(&e.members, members);
-        set_remove_all(&e.members, &r->hop.taken);
-        if (r->hop.hold_results && set_count(&e.members))
+        set_remove_all(&e.members, &rare->hop.taken);
+        if (rare->hop.hold_results && set_count(&e.members))
                 core_emit(c, &e, NULL);
         event_deinit(&e);
-        *ret_left = r->hop.hold_results ? r->count - set_count(&r->hop.taken) : 0;
+        rare = request_rare(r); /* the event may have made it */
+        *ret_left = rare->hop.hold_results ? r->count - set_count(&rare->hop.taken) : 0;
         return 0;
 }
 
@@ -177,19 +190,28 @@ int64_t core_results_held_since(struct core *c)
 
 /* ---- snapshots: the shadow has no records, so only what came by events */
 
+static const struct hop *changed(const struct request *r) /* NULL: by no event */
+{
+        const struct hop *h = &request_rare(r)->hop;
+
+        return h->lease_over || set_count(&h->taken) ? h : NULL;
+}
+
 void hops_pack(struct core *c, struct buf *out)
 {
         uint64_t n = 0;
 
         for (struct request *r = c->first; r; r = r->next)
-                n += r->hop.lease_over || set_count(&r->hop.taken);
+                n += changed(r) != NULL;
         pack_u64(out, n);
         for (struct request *r = c->first; r; r = r->next) {
-                if (!r->hop.lease_over && !set_count(&r->hop.taken))
+                const struct hop *h = changed(r);
+
+                if (!h)
                         continue;
                 pack_u64(out, r->id);
-                pack_u64(out, r->hop.lease_over);
-                set_pack(out, &r->hop.taken);
+                pack_u64(out, h->lease_over);
+                set_pack(out, &h->taken);
         }
 }
 
@@ -197,13 +219,15 @@ void hops_unpack(struct core *c, struct unpack *u)
 {
         for (uint64_t n = unpack_u64(u); n > 0 && !u->bad; n--) {
                 struct request *r = request_find(c, unpack_u64(u));
+                struct hop *h;
 
                 if (!r) {
                         u->bad = true;
                         return;
                 }
-                r->hop.lease_over = unpack_max(u, 1);
-                set_unpack(&r->hop.taken, u);
+                h = &request_rare_make(r)->hop;
+                h->lease_over = unpack_max(u, 1);
+                set_unpack(&h->taken, u);
         }
 }
 
@@ -212,15 +236,16 @@ void hops_unpack(struct core *c, struct unpack *u)
 int core_request_hop(struct core *c, uint64_t request, struct core_hop *ret)
 {
         const struct request *r = request_find(c, request);
+        const struct hop *h;
 
         if (!r)
                 return CORE_UNKNOWN;
-        *ret = (struct core_hop){.lease_ms = r->hop.lease_ms,
-                                 .left_ms =
-                                         r->hop.renewed_steady_ms + (int64_t)r->hop.lease_ms - c->steady_ms,
-                                 .lease_over = r->hop.lease_over,
-                                 .hold_results = r->hop.hold_results,
-                                 .origin = r->hop.origin};
+        h = &request_rare(r)->hop;
+        *ret = (struct core_hop){.lease_ms = h->lease_ms,
+                                 .left_ms = h->renewed_steady_ms + (int64_t)h->lease_ms - c->steady_ms,
+                                 .lease_over = h->lease_over,
+                                 .hold_results = h->hold_results,
+                                 .origin = h->origin};
         if (ret->left_ms < 0 || ret->lease_over || !ret->lease_ms)
                 ret->left_ms = 0;
         return 0;

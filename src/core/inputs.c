@@ -43,10 +43,11 @@ static bool file_of(struct core *c, const struct inputs *in, struct str element,
 
 static struct map *spooled_by_name(const struct request *r)
 {
-        struct map *m = r->spooled_count ? map_new() : NULL;
+        const struct request_rare *rare = request_rare(r);
+        struct map *m = rare->spooled_count ? map_new() : NULL;
 
-        for (size_t i = 0; i < r->spooled_count; i++)
-                map_put(m, r->spooled[i].name, &r->spooled[i]);
+        for (size_t i = 0; i < rare->spooled_count; i++)
+                map_put(m, rare->spooled[i].name, &rare->spooled[i]);
         return m;
 }
 

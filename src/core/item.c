@@ -166,12 +166,13 @@ static void set_labels(struct core *c, struct ad *ad, const struct request *r, u
 
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
+        const struct request_rare *rare = request_rare(r);
         const struct attributes *a = &c->attr;
         const struct part *p = request_part(r, member, NULL);
         enum job_state state = j ? j->state : request_state(r, member);
         struct ad *ad = ad_new(c->symbols);
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
-        struct str user = str_of(r->owner), name = user;
+        struct str user = str_of(request_owner(r)), name = user;
         uint32_t first, size;
 
         if (str_find(user, '@') >= 0)
@@ -222,8 +223,8 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 ad_set_string(ad, a->DroverSet, buf_view(&text));
                 ad_set_integer(ad, a->DroverNode, member - first);
         }
-        for (size_t i = 0; i < r->priority_count; i++)
-                if (set_has(&r->priorities[i].members, member))
-                        ad_set_integer(ad, a->JobPrio, r->priorities[i].priority);
+        for (size_t i = 0; i < rare->priority_count; i++)
+                if (set_has(&rare->priorities[i].members, member))
+                        ad_set_integer(ad, a->JobPrio, rare->priorities[i].priority);
         return ad;
 }

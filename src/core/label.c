@@ -243,7 +243,7 @@ int label_refuse(struct core *c, const struct request *r, struct err *err)
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
                 const struct part *p = &r->parts[b->part];
-                uint32_t member = b->whole ? p->first : (uint32_t)set_first(&b->members);
+                uint32_t member = b->members ? (uint32_t)set_first(b->members) : p->first;
                 uint64_t labels;
 
                 if (b->class && b->class->leaks)

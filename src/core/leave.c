@@ -22,13 +22,13 @@ void leave_mark(const struct core *c, struct event *e)
 
 void leave_stay(struct core *c, struct request *r, struct job *j)
 {
-        set_add(&r->left, j->member);
+        set_add(&request_rare_make(r)->left, j->member);
         c->left++;
 }
 
 void leave_go(struct core *c, struct request *r, uint32_t member)
 {
-        set_remove(&r->left, member);
+        set_remove(&request_rare_make(r)->left, member);
         c->left--;
         request_job_drop(r, request_job(r, member));
 }
@@ -77,9 +77,9 @@ void leave_look(struct core *c, const struct event *e)
         struct request *r = e->stays ? request_find(c, e->request) : NULL;
         struct set mine = {0};
 
-        if (!r || set_count(&r->left) == 0)
+        if (!r || set_count(&request_rare(r)->left) == 0)
                 return;
-        set_copy(&mine, &r->left); /* few, beside a million that were removed */
+        set_copy(&mine, &request_rare(r)->left); /* few, beside a million that were removed */
         set_keep_all(&mine, &e->members);
         look_at(c, r, &mine, 0, &budget);
         set_deinit(&mine);
@@ -90,7 +90,7 @@ uint64_t leave_remove(struct core *c, struct request *r, const struct set *membe
         struct set gone = {0};
         uint64_t n;
 
-        set_copy(&gone, &r->left);
+        set_copy(&gone, &request_rare(r)->left);
         if (members)
                 set_keep_all(&gone, members);
         n = set_count(&gone);
@@ -107,10 +107,10 @@ int64_t leave_tick(struct core *c)
         if (!c->leave_request && c->now_ms < c->leave_due_ms)
                 return c->leave_due_ms - c->now_ms;
         for (struct request *r = c->first; r; r = r->next) {
-                if (r->id < c->leave_request || set_count(&r->left) == 0)
+                if (r->id < c->leave_request || set_count(&request_rare(r)->left) == 0)
                         continue;
-                c->leave_member =
-                        look_at(c, r, &r->left, r->id == c->leave_request ? c->leave_member : 0, &budget);
+                c->leave_member = look_at(c, r, &request_rare(r)->left,
+                                          r->id == c->leave_request ? c->leave_member : 0, &budget);
                 c->leave_request = r->id;
                 if (c->leave_member != SET_END)
                         return 0;

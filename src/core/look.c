@@ -27,14 +27,16 @@ uint64_t core_request_last(struct core *c)
 
 static void count(const struct request *r, struct core_counts *n)
 {
+        const struct request_rare *rare = request_rare(r);
+
         n->jobs += r->count;
         n->idle += r->idle + r->active - r->running;
         n->running += r->running;
-        n->held += set_count(&r->held);
-        n->completed += set_count(&r->completed);
-        n->failed += set_count(&r->failed);
-        n->removed += set_count(&r->removed);
-        n->left += set_count(&r->left);
+        n->held += set_count(&rare->held);
+        n->completed += set_count(&rare->completed);
+        n->failed += set_count(&rare->failed);
+        n->removed += set_count(&rare->removed);
+        n->left += set_count(&rare->left);
 }
 
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
@@ -45,9 +47,9 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
                 return CORE_UNKNOWN;
         *ret = (struct core_request){
                 .id = r->id,
-                .owner = str_of(r->owner),
+                .owner = str_of(request_owner(r)),
                 .submitted_ms = r->submitted_ms,
-                .finished_ms = r->finished_ms,
+                .finished_ms = request_rare(r)->finished_ms,
                 .part_count = r->part_count,
         };
         memcpy(ret->uuid, r->uuid, sizeof(ret->uuid));
@@ -164,9 +166,9 @@ int core_members(struct core *c, uint64_t request, enum job_state state, struct 
                 return CORE_UNKNOWN;
         switch (state) {
         case JOB_IDLE: request_idle_all(r, to); break;
-        case JOB_HELD: set_add_all(to, &r->held); break;
-        case JOB_COMPLETED: set_add_all(to, &r->completed); break;
-        case JOB_REMOVED: set_add_all(to, &r->removed); break;
+        case JOB_HELD: set_add_all(to, &request_rare(r)->held); break;
+        case JOB_COMPLETED: set_add_all(to, &request_rare(r)->completed); break;
+        case JOB_REMOVED: set_add_all(to, &request_rare(r)->removed); break;
         default:
                 for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                         if (((struct job *)value)->state == state)
@@ -182,7 +184,7 @@ int core_members_left(struct core *c, uint64_t request, struct set *to)
 
         if (!r)
                 return CORE_UNKNOWN;
-        set_add_all(to, &r->left);
+        set_add_all(to, &request_rare(r)->left);
         return 0;
 }
 
@@ -287,8 +289,8 @@ int core_request_spooled(struct core *c, uint64_t request, const struct submissi
 
         if (!r)
                 return CORE_UNKNOWN;
-        *ret = r->spooled;
-        *ret_count = r->spooled_count;
+        *ret = request_rare(r)->spooled;
+        *ret_count = request_rare(r)->spooled_count;
         return 0;
 }
 
@@ -310,6 +312,7 @@ int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn 
 {
         struct request *r = request_find(c, request);
         struct core_log_entry first = {.type = EVENT_SUBMITTED};
+        const struct request_rare *rare;
         const struct job *j;
 
         if (!r || member >= r->count)
@@ -317,9 +320,10 @@ int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn 
         j = request_job(r, member);
         first.at_ms = r->submitted_ms;
         fn(arg, &first);
-        for (size_t i = 0; i < r->log_count; i++)
-                if (set_has(&r->log[i].members, member))
-                        tell_entry(&r->log[i].entry, fn, arg);
+        rare = request_rare(r);
+        for (size_t i = 0; i < rare->log_count; i++)
+                if (set_has(&rare->log[i].members, member))
+                        tell_entry(&rare->log[i].entry, fn, arg);
         for (uint32_t i = 0; j && i < j->log.count; i++)
                 tell_entry(&j->log.entries[i], fn, arg);
         return 0;
@@ -362,11 +366,12 @@ size_t core_bytes(struct core *c)
                         n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +
                              inputs_bytes(p->inputs);
                 }
-                for (size_t i = 0; i < r->bucket_count; i++)
-                        n += sizeof(struct bucket) + set_bytes(&r->buckets[i]->idle) +
-                             set_bytes(&r->buckets[i]->members);
-                n += set_bytes(&r->held) + set_bytes(&r->completed) + set_bytes(&r->removed) +
-                     set_bytes(&r->failed);
+                for (size_t i = 0; i < r->bucket_count; i++) {
+                        const struct bucket *b = r->buckets[i];
+                        n += sizeof(*b) + set_bytes(&b->idle) +
+                             (b->members ? sizeof(*b->members) + set_bytes(b->members) : 0);
+                }
+                n += request_rare_bytes(r);
                 n += r->jobs ? idmap_count(r->jobs) * (sizeof(struct job) + 32) : 0;
         }
         for (size_t at = 0; map_next(c->templates, &at, NULL, &value);) {

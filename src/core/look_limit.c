@@ -34,7 +34,7 @@ void core_limits(struct core *c, void (*fn)(void *arg, const struct core_limit *
 /* What this attempt has of the pool. */
 static int64_t units_of(const struct job *j, const struct limit *x)
 {
-        if (x == j->request->user)
+        if (x == claim_user(j->request))
                 return 1;
         for (size_t i = 0; j->draws && i < j->draws->count; i++)
                 if (j->draws->v[i].limit == x)
@@ -83,7 +83,7 @@ void core_limit_users(struct core *c, const char *name,
                                 int64_t units = units_of(j, x);
 
                                 if (units)
-                                        users_add(&u, j->request->owner, units);
+                                        users_add(&u, request_owner(j->request), units);
                         }
         if (u.n)
                 qsort(u.v, u.n, sizeof(*u.v), by_units);

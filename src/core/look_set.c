@@ -90,8 +90,9 @@ int core_job_set(struct core *c, uint64_t request, uint32_t member, struct core_
                                  .within = (enum core_set_within)t->gang.within,
                                  .group_by = symbols_name(c->symbols, t->gang.by)};
         gang_look(r, first, &g);
-        ret->left = size - (uint32_t)set_count_range(&r->completed, first, (uint64_t)first + size) -
-                    (uint32_t)set_count_range(&r->removed, first, (uint64_t)first + size);
+        ret->left = size -
+                    (uint32_t)set_count_range(&request_rare(r)->completed, first, (uint64_t)first + size) -
+                    (uint32_t)set_count_range(&request_rare(r)->removed, first, (uint64_t)first + size);
         b = request_bucket(c, r, member);
         look_at_state(c, b ? b->class : NULL, &g, ret);
         gang_look_deinit(&g);

@@ -255,7 +255,7 @@ static void periodic_bare(struct core *c, struct request *r, const struct part *
         void *value;
 
         if (held)
-                set_copy(&bare, &r->held);
+                set_copy(&bare, &request_rare(r)->held);
         else
                 request_idle_all(r, &bare);
         set_remove_range(&bare, 0, p->first);
@@ -287,7 +287,7 @@ static void periodic_request(struct core *c, struct request *r)
                 struct set one = {0};
 
                 if (!request_part(r, (uint32_t)m, NULL)->template->periodic_policy ||
-                    set_has(&r->left, (uint32_t)m))
+                    set_has(&request_rare(r)->left, (uint32_t)m))
                         continue;
                 set_add(&one, (uint32_t)m);
                 periodic_act(c, r, (uint32_t)m, &one);

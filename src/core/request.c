@@ -27,39 +27,38 @@ struct request *request_by_uuid(const struct core *c, const unsigned char uuid[1
         struct request *r = idmap_get(c->uuids, uuid_hash(uuid));
 
         while (r && memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0)
-                r = r->uuid_next;
+                r = request_rare(r)->uuid_next;
         return r;
 }
 
 static void uuid_put(struct core *c, struct request *r)
 {
-        r->uuid_next = idmap_put(c->uuids, uuid_hash(r->uuid), r);
+        struct request *had = idmap_put(c->uuids, uuid_hash(r->uuid), r);
+
+        if (had)
+                request_rare_make(r)->uuid_next = had;
 }
 
 /* No-op when it never got there. */
 static void uuid_take(struct core *c, struct request *r)
 {
-        struct request *first = idmap_get(c->uuids, uuid_hash(r->uuid)), **at = &first;
+        struct request *next = request_rare(r)->uuid_next, *at = idmap_get(c->uuids, uuid_hash(r->uuid));
 
-        while (*at && *at != r)
-                at = &(*at)->uuid_next;
-        if (!*at)
-                return;
-        *at = r->uuid_next;
-        if (first)
-                idmap_put(c->uuids, uuid_hash(r->uuid), first);
-        else
+        if (at != r) {
+                while (at && request_rare(at)->uuid_next != r)
+                        at = request_rare(at)->uuid_next;
+                if (at)
+                        at->rare->uuid_next = next;
+        } else if (next) {
+                idmap_put(c->uuids, uuid_hash(r->uuid), next);
+        } else {
                 idmap_take(c->uuids, uuid_hash(r->uuid));
+        }
 }
 
 /* ---- owners: one string for all requests of a user */
 
-struct owner {
-        unsigned refs;
-        char name[];
-};
-
-static char *owner_ref(struct core *c, struct str name)
+static struct owner *owner_ref(struct core *c, struct str name)
 {
         struct owner *o = map_get(c->owners, name);
 
@@ -70,16 +69,14 @@ static char *owner_ref(struct core *c, struct str name)
                 map_put(c->owners, name, o);
         }
         o->refs++;
-        return o->name;
+        return o;
 }
 
-static void owner_unref(struct core *c, char *name)
+static void owner_unref(struct core *c, struct owner *o)
 {
-        struct owner *o = name ? container_of(name, struct owner, name) : NULL;
-
         if (!o || --o->refs)
                 return;
-        map_take(c->owners, str_of(name));
+        map_take(c->owners, str_of(o->name));
         free(o);
 }
 
@@ -92,6 +89,8 @@ struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t
         r->id = id;
         r->submitted_ms = at_ms;
         r->count = count;
+        r->buckets = &r->only_bucket;
+        r->bucket_cap = 1;
         idmap_put(c->requests, id, r);
         r->prev = c->last;
         if (c->last)
@@ -102,15 +101,16 @@ struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t
         return r;
 }
 
-static void part_load_items(struct part *p, struct str items)
+/* Copies the items to `room`; returns what is behind them. */
+static char *part_load_items(struct part *p, struct str items, char *room)
 {
         uint64_t row = 0;
         const char *at, *end;
 
         if (items.n == 0)
-                return;
-        p->items = mem_dup(items.p, items.n);
-        p->items_n = items.n;
+                return room;
+        p->items = memcpy(room, items.p, items.n);
+        p->items_n = (uint32_t)items.n;
         if (p->rows > ROW_STRIDE)
                 p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
         for (at = p->items, end = at + items.n; at < end; row++) {
@@ -120,23 +120,7 @@ static void part_load_items(struct part *p, struct str items)
                 assert(at);
                 at++;
         }
-}
-
-static void load_spooled(struct request *r, const struct submission *s)
-{
-        struct buf names = {0};
-
-        if (s->spooled_count == 0)
-                return;
-        r->spooled = mem_array(NULL, s->spooled_count, sizeof(*r->spooled));
-        r->spooled_count = s->spooled_count;
-        for (size_t i = 0; i < s->spooled_count; i++) {
-                r->spooled[i] = s->spooled[i];
-                buf_str(&names, s->spooled[i].name);
-        }
-        r->spooled_names = buf_take(&names);
-        for (size_t i = 0, at = 0; i < r->spooled_count; at += r->spooled[i++].name.n)
-                r->spooled[i].name.p = r->spooled_names + at;
+        return room + items.n;
 }
 
 void request_inputs_free(struct core *c, struct request *r)
@@ -161,7 +145,8 @@ void request_data_load(struct core *c, struct request *r)
 
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
 {
-        uint64_t first = 0;
+        uint64_t first = 0, items = 0;
+        char *room;
 
         memcpy(r->uuid, s->uuid, sizeof(r->uuid));
         r->owner = owner_ref(c, s->owner);
@@ -170,9 +155,12 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
         uuid_put(c, r);
-        claim_request(c, r, r->count - set_count(&r->completed) - set_count(&r->removed));
-        load_spooled(r, s);
-        r->parts = mem_zalloc(s->part_count * sizeof(*r->parts));
+        claim_request(c, r, request_unended(r));
+        request_spooled_load(r, s);
+        for (size_t i = 0; i < s->part_count; i++)
+                items += s->parts[i].items.n;
+        r->parts = mem_zalloc(s->part_count * sizeof(*r->parts) + items);
+        room = (char *)(r->parts + s->part_count);
         for (; r->part_count < s->part_count; r->part_count++) {
                 const struct submission_part *from = &s->parts[r->part_count];
                 struct part *p = &r->parts[r->part_count];
@@ -183,9 +171,9 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                         return e;
                 p->first = (uint32_t)first;
                 p->count = (uint32_t)(from->rows * from->steps);
-                p->rows = from->rows;
+                p->rows = (uint32_t)from->rows;
                 p->steps = (uint32_t)from->steps;
-                part_load_items(p, from->items);
+                room = part_load_items(p, from->items, room);
                 p->item_fills = match_macro_present(from->items);
                 p->template->late_class = class_is_per_member(c, p->template);
                 r->periodic |= p->template->periodic_policy;
@@ -218,7 +206,9 @@ static void drop_buckets(struct core *c, struct request *r)
 
                 set_deinit(&b->idle);
                 class_bucket_drained(c, b, had);
-                set_deinit(&b->members);
+                if (b->members)
+                        set_deinit(b->members);
+                free(b->members);
                 class_unref(c, b->class);
                 free(b);
         }
@@ -233,7 +223,8 @@ void request_free(struct core *c, struct request *r)
         request_inputs_free(c, r);
         hop_free(c, r);
         claim_members_ended(c, r, r->queued_count);
-        free(r->buckets);
+        if (r->buckets != &r->only_bucket)
+                free(r->buckets);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
                 claim_end(c, value, 0);
                 job_free(value);
@@ -241,34 +232,13 @@ void request_free(struct core *c, struct request *r)
         idmap_free(r->jobs);
         for (size_t i = 0; i < r->part_count; i++) {
                 template_unref(c, r->parts[i].template);
-                free(r->parts[i].items);
                 free(r->parts[i].row_at);
         }
         free(r->parts);
-        for (size_t i = 0; i < r->hold_count; i++) {
-                set_deinit(&r->holds[i].members);
-                free(r->holds[i].reason);
-        }
-        free(r->holds);
-        for (size_t i = 0; i < r->log_count; i++) {
-                set_deinit(&r->log[i].members);
-                free(r->log[i].entry.text);
-        }
-        free(r->log);
-        for (size_t i = 0; i < r->priority_count; i++)
-                set_deinit(&r->priorities[i].members);
-        free(r->priorities);
         better_forget(r);
-        set_deinit(&r->held);
-        set_deinit(&r->completed);
-        set_deinit(&r->removed);
-        set_deinit(&r->failed);
-        set_deinit(&r->unfiled);
-        c->left -= set_count(&r->left);
-        set_deinit(&r->left);
-        free(r->spooled);
-        free(r->spooled_names);
+        c->left -= set_count(&request_rare(r)->left);
         uuid_take(c, r);
+        request_rare_free(r);
         idmap_take(c->requests, r->id);
         if (c->rekey_next == r)
                 c->rekey_next = r->next;
@@ -338,50 +308,43 @@ bool request_idle_has(const struct request *r, uint32_t member)
 
 enum job_state request_state(const struct request *r, uint32_t member)
 {
+        const struct request_rare *rare = request_rare(r);
         struct job *j = request_job(r, member);
 
         if (j)
                 return j->state;
-        if (set_has(&r->completed, member))
+        if (set_has(&rare->completed, member))
                 return JOB_COMPLETED;
-        if (set_has(&r->removed, member))
+        if (set_has(&rare->removed, member))
                 return JOB_REMOVED;
-        if (set_has(&r->held, member))
+        if (set_has(&rare->held, member))
                 return JOB_HELD;
         return JOB_IDLE;
+}
+
+static bool bucket_has(const struct bucket *b, uint32_t member)
+{
+        return !b->members || set_has(b->members, member);
+}
+
+/* Those of them that are the bucket's; the caller frees. */
+static struct set bucket_mine(const struct bucket *b, const struct set *members)
+{
+        struct set mine;
+
+        set_copy(&mine, members);
+        if (b->members)
+                set_keep_all(&mine, b->members);
+        return mine;
 }
 
 struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member)
 {
         (void)c;
         for (size_t i = 0; i < r->bucket_count; i++)
-                if (r->buckets[i]->whole || set_has(&r->buckets[i]->members, member))
+                if (bucket_has(r->buckets[i], member))
                         return r->buckets[i];
         return NULL;
-}
-
-const struct hold_group *request_hold(const struct request *r, uint32_t member)
-{
-        for (size_t i = 0; i < r->hold_count; i++)
-                if (set_has(&r->holds[i].members, member))
-                        return &r->holds[i];
-        return NULL;
-}
-
-void request_hold_drop(struct request *r, const struct set *members)
-{
-        for (size_t i = 0; i < r->hold_count;) {
-                struct hold_group *h = &r->holds[i];
-
-                set_remove_all(&h->members, members);
-                if (set_count(&h->members) > 0) {
-                        i++;
-                        continue;
-                }
-                set_deinit(&h->members);
-                free(h->reason);
-                *h = r->holds[--r->hold_count];
-        }
 }
 
 void request_idle_all(const struct request *r, struct set *to)
@@ -394,14 +357,8 @@ static void bucket_change(struct core *c, struct request *r, struct bucket *b, c
                           bool add)
 {
         uint64_t had = set_count(&b->idle), has;
-        struct set mine = {0};
+        struct set mine = bucket_mine(b, members);
 
-        if (b->whole) {
-                set_copy(&mine, members);
-        } else {
-                set_copy(&mine, members);
-                set_keep_all(&mine, &b->members);
-        }
         if (add)
                 set_add_all(&b->idle, &mine);
         else
@@ -409,10 +366,10 @@ static void bucket_change(struct core *c, struct request *r, struct bucket *b, c
         set_deinit(&mine);
         has = set_count(&b->idle);
         if (has > had) {
-                r->idle += has - had;
+                r->idle += (uint32_t)(has - had);
                 class_bucket_filled(c, b, has - had);
         } else if (has < had) {
-                r->idle -= had - has;
+                r->idle -= (uint32_t)(had - has);
                 class_bucket_drained(c, b, had - has);
         }
 }
@@ -430,19 +387,22 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
         better_left(r, members);
 }
 
+/* Of the whole request; split_part and request_set_priority give it members. */
 static struct bucket *add_bucket(struct core *c, struct request *r, struct class *k, uint32_t part,
                                  int64_t priority)
 {
-        struct bucket *b = mem_new(struct bucket);
+        struct bucket *b = mem_new(struct bucket), **had = r->buckets;
 
         b->request = r;
         b->class = k;
         b->part = part;
         b->priority = priority;
         b->points = order_bucket_points(c, b);
-        if (r->bucket_count == r->bucket_cap) { /* most requests have one */
-                r->bucket_cap = r->bucket_cap ? 2 * r->bucket_cap : 1;
-                r->buckets = mem_array(r->buckets, r->bucket_cap, sizeof(struct bucket *));
+        if (r->bucket_count == r->bucket_cap) {
+                r->bucket_cap *= 2;
+                r->buckets = mem_array(had == &r->only_bucket ? NULL : had, r->bucket_cap, sizeof(*had));
+                if (had == &r->only_bucket)
+                        r->buckets[0] = r->only_bucket;
         }
         r->buckets[r->bucket_count++] = b;
         return b;
@@ -537,9 +497,10 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 struct bucket *b = add_bucket(c, r, class_get(c, r, p, p->first), index,
                                               member_priority(c, r, p, p->first));
 
-                b->whole = r->part_count == 1;
-                if (!b->whole)
-                        set_add_range(&b->members, p->first, (uint64_t)p->first + p->count);
+                if (r->part_count > 1) {
+                        b->members = mem_new(struct set);
+                        set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
+                }
                 return;
         }
         alike_begin(c, p, late_priority, &alike);
@@ -547,7 +508,7 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 struct bucket *b = alike_find(r, p, m, &alike);
 
                 if (b) {
-                        set_add(&b->members, m);
+                        set_add(b->members, m);
                         continue;
                 }
                 /* Too many already: the submit is about to be refused. */
@@ -559,11 +520,13 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
                 for (size_t i = from; i < r->bucket_count && !b; i++)
                         if (r->buckets[i]->class == k && r->buckets[i]->priority == priority)
                                 b = r->buckets[i];
-                if (b)
+                if (b) {
                         class_unref(c, k);
-                else
+                } else {
                         b = add_bucket(c, r, k, index, priority);
-                set_add(&b->members, m);
+                        b->members = mem_new(struct set);
+                }
+                set_add(b->members, m);
                 alike_learn(c, p, b, &alike);
         }
         alike_end(&alike);
@@ -571,18 +534,20 @@ static void split_part(struct core *c, struct request *r, uint32_t index)
 
 void request_split(struct core *c, struct request *r)
 {
+        const struct request_rare *rare = request_rare(r);
         struct set idle = {0};
 
         request_idle_all(r, &idle);
         r->idle = 0;
         drop_buckets(c, r);
         if (c->config.shadow) {
-                add_bucket(c, r, NULL, 0, 0)->whole = true;
+                add_bucket(c, r, NULL, 0, 0);
         } else {
                 for (uint32_t i = 0; i < r->part_count; i++)
                         split_part(c, r, i);
-                for (size_t i = 0; i < r->priority_count; i++)
-                        request_set_priority(c, r, &r->priorities[i].members, r->priorities[i].priority);
+                for (size_t i = 0; i < rare->priority_count; i++)
+                        request_set_priority(c, r, &rare->priorities[i].members,
+                                             rare->priorities[i].priority);
         }
         request_idle_add(c, r, &idle);
         set_deinit(&idle);
@@ -594,12 +559,9 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
 
         for (size_t i = 0; i < count; i++) {
                 struct bucket *b = r->buckets[i], *other;
-                struct set mine = {0};
-                uint64_t all = b->whole ? r->count : set_count(&b->members);
+                struct set mine = bucket_mine(b, members);
+                uint64_t all = b->members ? set_count(b->members) : r->count;
 
-                set_copy(&mine, members);
-                if (!b->whole)
-                        set_keep_all(&mine, &b->members);
                 if (b->priority == priority || set_count(&mine) == 0) {
                         set_deinit(&mine);
                         continue;
@@ -614,16 +576,17 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 if (b->class)
                         b->class->users++;
                 other = add_bucket(c, r, b->class, b->part, priority);
-                if (b->whole) {
-                        set_add_range(&b->members, 0, r->count);
-                        b->whole = false;
+                if (!b->members) {
+                        b->members = mem_new(struct set);
+                        set_add_range(b->members, 0, r->count);
                 }
-                set_remove_all(&b->members, &mine);
-                other->members = mine;
+                set_remove_all(b->members, &mine);
+                other->members = mem_new(struct set);
+                *other->members = mine;
                 /* What is idle of them moves along. */
                 struct set idle = {0};
                 set_copy(&idle, &b->idle);
-                set_keep_all(&idle, &other->members);
+                set_keep_all(&idle, other->members);
                 uint64_t moved = set_count(&idle);
                 set_remove_all(&b->idle, &idle);
                 class_bucket_drained(c, b, moved);
@@ -632,7 +595,14 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
         }
 }
 
+uint64_t request_unended(const struct request *r)
+{
+        const struct request_rare *rare = request_rare(r);
+
+        return r->count - set_count(&rare->completed) - set_count(&rare->removed);
+}
+
 bool request_ended(const struct request *r)
 {
-        return set_count(&r->completed) + set_count(&r->removed) == r->count;
+        return request_unended(r) == 0;
 }

@@ -97,23 +97,24 @@ static void put_job(struct writer *w, const struct job *j)
 
 static void put_request(struct writer *w, const struct request *r)
 {
+        const struct request_rare *rare = request_rare(r);
         struct set idle = {0}, recorded = {0};
         void *value;
 
         request_idle_all(r, &idle);
         pack_u64(w->out, r->id);
         pack_i64(w->out, r->submitted_ms);
-        pack_i64(w->out, r->finished_ms);
+        pack_i64(w->out, rare->finished_ms);
         pack_u64(w->out, r->count);
         set_pack(w->out, &idle);
-        set_pack(w->out, &r->held);
-        set_pack(w->out, &r->completed);
-        set_pack(w->out, &r->removed);
-        set_pack(w->out, &r->failed);
-        set_pack(w->out, &r->unfiled);
-        pack_u64(w->out, r->hold_count);
-        for (size_t i = 0; i < r->hold_count; i++) {
-                const struct hold_group *h = &r->holds[i];
+        set_pack(w->out, &rare->held);
+        set_pack(w->out, &rare->completed);
+        set_pack(w->out, &rare->removed);
+        set_pack(w->out, &rare->failed);
+        set_pack(w->out, &rare->unfiled);
+        pack_u64(w->out, rare->hold_count);
+        for (size_t i = 0; i < rare->hold_count; i++) {
+                const struct hold_group *h = &rare->holds[i];
 
                 set_pack(w->out, &h->members);
                 pack_i64(w->out, h->at_ms);
@@ -121,15 +122,15 @@ static void put_request(struct writer *w, const struct request *r)
                 pack_i64(w->out, h->subcode);
                 put_text(w, h->reason);
         }
-        pack_u64(w->out, r->log_count);
-        for (size_t i = 0; i < r->log_count; i++) {
-                set_pack(w->out, &r->log[i].members);
-                put_entry(w, &r->log[i].entry);
+        pack_u64(w->out, rare->log_count);
+        for (size_t i = 0; i < rare->log_count; i++) {
+                set_pack(w->out, &rare->log[i].members);
+                put_entry(w, &rare->log[i].entry);
         }
-        pack_u64(w->out, r->priority_count);
-        for (size_t i = 0; i < r->priority_count; i++) {
-                set_pack(w->out, &r->priorities[i].members);
-                pack_i64(w->out, r->priorities[i].priority);
+        pack_u64(w->out, rare->priority_count);
+        for (size_t i = 0; i < rare->priority_count; i++) {
+                set_pack(w->out, &rare->priorities[i].members);
+                pack_i64(w->out, rare->priorities[i].priority);
         }
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_add(&recorded, ((struct job *)value)->member);
@@ -315,15 +316,15 @@ static void get_job(struct reader *r, struct request *req)
         }
 }
 
-static void get_groups(struct reader *r, struct request *req)
+static void get_groups(struct reader *r, struct request_rare *rare)
 {
         struct unpack *u = &r->in;
 
         for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
                 struct hold_group *h;
 
-                MEM_GROW(req->holds, req->hold_cap, req->hold_count + 1);
-                h = &req->holds[req->hold_count++];
+                MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
+                h = &rare->holds[rare->hold_count++];
                 *h = (struct hold_group){0};
                 set_unpack(&h->members, u);
                 h->at_ms = unpack_i64(u);
@@ -334,8 +335,8 @@ static void get_groups(struct reader *r, struct request *req)
         for (uint64_t n = unpack_max(u, 256); n > 0 && !u->bad; n--) {
                 struct range_log *l;
 
-                MEM_GROW(req->log, req->log_cap, req->log_count + 1);
-                l = &req->log[req->log_count++];
+                MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
+                l = &rare->log[rare->log_count++];
                 *l = (struct range_log){0};
                 set_unpack(&l->members, u);
                 l->entry = get_entry(r);
@@ -343,8 +344,8 @@ static void get_groups(struct reader *r, struct request *req)
         for (uint64_t n = unpack_max(u, UINT32_MAX); n > 0 && !u->bad; n--) {
                 struct priority_group *g;
 
-                MEM_GROW(req->priorities, req->priority_cap, req->priority_count + 1);
-                g = &req->priorities[req->priority_count++];
+                MEM_GROW(rare->priorities, rare->priority_cap, rare->priority_count + 1);
+                g = &rare->priorities[rare->priority_count++];
                 *g = (struct priority_group){0};
                 set_unpack(&g->members, u);
                 g->priority = unpack_i64(u);
@@ -376,20 +377,23 @@ static int get_request(struct reader *rd, struct err *err)
         int64_t submitted_ms = unpack_i64(u), finished_ms = unpack_i64(u);
         uint64_t count = unpack_max(u, SUBMISSION_MEMBERS_MAX);
         struct set idle = {0};
+        struct request_rare *rare;
         struct request *r;
         int e;
 
         if (u->bad || count == 0 || (c->last && id <= c->last->id))
                 return err_set(err, CORE_DAMAGED, "the snapshot is damaged");
         r = request_new(c, id, submitted_ms, (uint32_t)count);
-        r->finished_ms = finished_ms;
+        rare = request_rare_make(r);
+        rare->finished_ms = finished_ms;
         set_unpack(&idle, u);
-        set_unpack(&r->held, u);
-        set_unpack(&r->completed, u);
-        set_unpack(&r->removed, u);
-        set_unpack(&r->failed, u);
-        set_unpack(&r->unfiled, u);
-        get_groups(rd, r);
+        set_unpack(&rare->held, u);
+        set_unpack(&rare->completed, u);
+        set_unpack(&rare->removed, u);
+        set_unpack(&rare->failed, u);
+        set_unpack(&rare->unfiled, u);
+        get_groups(rd, rare);
+        request_rare_trim(r);
         e = load_record(c, r, err);
         for (uint64_t n = unpack_max(u, count); n > 0 && !u->bad && !e; n--)
                 get_job(rd, r);

@@ -4,7 +4,7 @@
  *     |         |                             |
  *     |         +-- buckets: the idle members of one class with one priority ---> class
  *     |         +-- jobs: a record for each member that ever had an attempt and has not ended, or is left
- *     |         +-- sets: held, completed, removed, failed, unfiled, left
+ *     |         +-- rare, when there is some: held, completed, removed, failed, unfiled, left; logs, a hop
  *     +--- classes: jobs alike in all that matters for matching; those with idle members stand in the index
  *     +--- agents --- queues: the offer that is parked, and the attempts that it has
  *
@@ -95,22 +95,20 @@ struct bucket {
         int64_t priority;
         double points; /* for it and for its age, see order.h */
         struct set idle;
-        struct set members; /* empty when it has all of the request */
+        struct set *members; /* NULL: all of the request */
         uint32_t part;
         uint32_t eta_pass; /* eta.c: when its idle members will start, the first one and those behind it */
         float eta_step_ms, eta_run_ms;
         int64_t eta_start_ms;
-        bool whole; /* all members of the request */
 };
 
 struct part {
         struct template *template;
-        uint32_t first, count, steps;
-        uint16_t output_store; /* its number; sites.store_count: the server's spool */
-        bool item_fills;       /* $$() stands in an item */
-        uint64_t rows;
-        char *items; /* owned, rows of values */
-        size_t items_n;
+        uint32_t first, count, steps, rows;
+        char *items; /* rows of values, behind the request's parts; NULL: none */
+        uint32_t items_n;
+        uint16_t output_store;       /* its number; sites.store_count: the server's spool */
+        bool item_fills;             /* $$() stands in an item */
         uint32_t *row_at;            /* byte offset of every ROW_STRIDEth row; NULL: there are no more rows */
         struct estimate *of_program; /* of the core; NULL in a shadow */
         struct inputs *inputs;       /* files that its members read; NULL: none, or the request has ended */
@@ -133,37 +131,51 @@ struct priority_group {
         int64_t priority;
 };
 
-struct request {
-        uint64_t id;
-        unsigned char uuid[16];
-        struct request *uuid_next; /* with the same hash of it */
-        char *owner;               /* shared */
-        int64_t submitted_ms, finished_ms;
-        uint32_t count, active,
-                running; /* members; those with an attempt; of these, those that were started */
-        struct part *parts;
-        uint32_t part_count;
-        struct bucket **buckets;
-        uint32_t bucket_count, bucket_cap;
-        uint64_t idle;
+/* A user, one for all of his requests. */
+struct owner {
+        unsigned refs;
+        struct limit *user, *queued; /* his own; NULL: no request of his was counted yet */
+        char name[];
+};
+
+/* What most requests do without while they wait: made when the first of it is set (request_rare_make). */
+struct request_rare {
         struct set held, completed, removed, failed, unfiled;
-        struct set left;    /* of completed and removed, those that are still shown (leave.h) */
-        struct idmap *jobs; /* NULL until there is one */
+        struct set left; /* of completed and removed, those that are still shown (leave.h) */
+        int64_t finished_ms;
+        struct request *uuid_next; /* with the same hash of it */
         struct hold_group *holds;
         uint32_t hold_count, hold_cap;
         struct range_log *log;
         uint32_t log_count, log_cap;
-        struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
         struct priority_group *priorities;
         uint32_t priority_count, priority_cap;
+        struct idmap *waits; /* members that wait for a better place (better.c); NULL: none */
         struct submission_file *spooled;
-        uint32_t spooled_count;
         char *spooled_names;
+        uint32_t spooled_count;
+        struct hop hop;
+};
+
+/* There are as many of these as jobs that came alone: each byte counts (core_bytes_per_single_job_request).
+ */
+struct request {
+        uint64_t id;
+        unsigned char uuid[16];
+        struct owner *owner; /* NULL in a shadow */
+        int64_t submitted_ms;
+        uint32_t count, active,
+                running;       /* members; those with an attempt; of these, those that were started */
+        uint32_t idle;         /* members */
+        uint32_t queued_count; /* members that have not ended, as counted in owner->queued */
+        uint32_t part_count;
+        struct part *parts;                    /* and the items of all behind them */
+        struct bucket **buckets, *only_bucket; /* of one alone the array is only_bucket */
+        uint32_t bucket_count, bucket_cap;
+        struct idmap *jobs;              /* NULL until there is one */
+        struct request_rare *rare;       /* NULL: all of it is empty */
         struct request *next, *prev;     /* by id */
         bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
-        struct limit *user, *queued;     /* the owner's; NULL in a shadow */
-        uint64_t queued_count;           /* members that have not ended, as counted there */
-        struct hop hop;
 };
 
 /* Where a class with idle members stands in the order, or stood; see order.h. */
@@ -367,6 +379,10 @@ struct request *request_by_uuid(const struct core *c, const unsigned char uuid[1
 struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
 void request_free(struct core *c, struct request *r);
+static inline const char *request_owner(const struct request *r) /* NULL in a shadow */
+{
+        return r->owner ? r->owner->name : NULL;
+}
 void request_data_load(struct core *c, struct request *r);         /* what its parts read and write */
 void request_inputs_free(struct core *c, struct request *r);       /* nobody asks for its files any more */
 struct job *request_job(const struct request *r, uint32_t member); /* NULL: it has no record */
@@ -375,8 +391,6 @@ void request_job_drop(struct request *r, struct job *j);
 struct part *request_part(const struct request *r, uint32_t member, uint32_t *ret_part);
 enum job_state request_state(const struct request *r, uint32_t member);
 struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
-const struct hold_group *request_hold(const struct request *r, uint32_t member);
-void request_hold_drop(struct request *r, const struct set *members);
 void request_idle_add(struct core *c, struct request *r, const struct set *members);
 void request_idle_remove(struct core *c, struct request *r, const struct set *members);
 void request_idle_all(const struct request *r, struct set *to);
@@ -384,7 +398,22 @@ bool request_idle_has(const struct request *r, uint32_t member);
 void request_split(struct core *c,
                    struct request *r); /* makes its buckets, every member in the one of its class */
 void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority);
+uint64_t request_unended(const struct request *r); /* members that have not ended */
 bool request_ended(const struct request *r);
+
+/* rare.c */
+extern const struct request_rare request_nothing_rare;
+static inline const struct request_rare *request_rare(const struct request *r) /* to look at; never NULL */
+{
+        return r->rare ? r->rare : &request_nothing_rare;
+}
+struct request_rare *request_rare_make(struct request *r); /* to change */
+void request_rare_trim(struct request *r);                 /* frees it when all of it is empty */
+void request_rare_free(struct request *r);
+size_t request_rare_bytes(const struct request *r); /* memory it takes */
+void request_spooled_load(struct request *r, const struct submission *s);
+const struct hold_group *request_hold(const struct request *r, uint32_t member);
+void request_hold_drop(struct request *r, const struct set *members);
 
 /* item.c: rows of a part, and a member's own ad */
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);

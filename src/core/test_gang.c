@@ -269,8 +269,8 @@ static void test_the_first_ends_it(void **s)
         assert_int_equal(state(r, 2), JOB_VACATING);
         result(c, "n1", 1, 2, CORE_KILLED);
         assert_int_equal(state(r, 2), JOB_COMPLETED);
-        assert_int_equal(set_count(&r->failed), 0);
-        assert_true(r->finished_ms > 0);
+        assert_int_equal(set_count(&request_rare(r)->failed), 0);
+        assert_true(request_rare(r)->finished_ms > 0);
 }
 
 /* An agent that has not heard, or was not heard, is told again when it comes back. */

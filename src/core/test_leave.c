@@ -76,7 +76,7 @@ static void test_until_its_time(void **state)
         end(c, r, 1, 7);
         assert_int_equal(left(c, r), 2);
         assert_int_equal(request_state(r, 0), JOB_COMPLETED);
-        assert_true(r->finished_ms > 0);
+        assert_true(request_rare(r)->finished_ms > 0);
         pass_time(c, 20000);
         assert_int_equal(left(c, r), 2);
         pass_time(c, 20000);
@@ -143,7 +143,7 @@ static void test_those_that_never_started(void **state)
         assert_int_equal(act_remove(c, r, NULL), 5000);
         pass_time(c, 1000);
         assert_int_equal(left(c, r), 0);
-        assert_true(r->finished_ms > 0);
+        assert_true(request_rare(r)->finished_ms > 0);
 }
 
 /* Many at once: they leave in slices, and a tick in between breaks nothing. */

@@ -18,11 +18,12 @@ bool history_file_slice(struct core *c)
 
         for (struct request *r = c->first; r; r = r->next) {
                 struct event e = {.type = EVENT_FILED, .request = r->id};
+                const struct set *unfiled = &request_rare(r)->unfiled;
                 uint64_t first, end;
 
-                if (set_count(&r->unfiled) == 0)
+                if (set_count(unfiled) == 0)
                         continue;
-                for (uint64_t at = 0; budget && set_run(&r->unfiled, at, &first, &end); at = end) {
+                for (uint64_t at = 0; budget && set_run(unfiled, at, &first, &end); at = end) {
                         if (end - first > budget)
                                 end = first + budget;
                         set_add_range(&e.members, first, end);
@@ -44,7 +45,7 @@ static void forget_old(struct core *c)
                 struct event e = {.type = EVENT_PURGED, .request = id};
 
                 if (c->finished_count <= c->config.keep_finished &&
-                    c->now_ms - r->finished_ms < c->config.keep_finished_ms)
+                    c->now_ms - request_rare(r)->finished_ms < c->config.keep_finished_ms)
                         break;
                 if (hop_keeps_results(r)) {
                         i++;

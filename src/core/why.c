@@ -136,8 +136,8 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         }
         w->verdict = CORE_OWNER_REFUSED;
-        if (!queue_allows_owner(q, r->owner)) {
-                const char *why = queue_denies_owner(q, r->owner);
+        if (!queue_allows_owner(q, request_owner(r))) {
+                const char *why = queue_denies_owner(q, request_owner(r));
                 buf_addz(value, why ? why : "");
                 return;
         }
