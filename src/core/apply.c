@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "core/claim.h"
+#include "core/coming.h"
 #include "core/gang.h"
 #include "core/give.h"
 #include "core/leave.h"
@@ -91,6 +92,7 @@ static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms
                 j->set_size = 0;
                 j->set_goes = false;
                 claim_end(c, j, at_ms);
+                coming_end(c, j);
                 queue_detach(j->queue, j);
                 j->request->active--;
         } else if (!had && has) {
@@ -268,6 +270,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 move(c, j, JOB_MATCHED, e->at_ms);
                 j->accepted = false;
                 queue_attach(q, j);
+                coming_begin(c, j);
                 lease_began(c, j);
                 if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
                         return damaged(err, e, "the limits that it draws on");

@@ -1,5 +1,6 @@
 #include "core/cost.h"
 
+#include "core/coming.h"
 #include "core/estimate.h"
 #include "core/state.h"
 
@@ -28,11 +29,14 @@ static bool add_input(void *arg, const struct input *f)
         struct sum *s = arg;
 
         s->cost->bytes_in += f->bytes;
-        if (agent_holds(s->agent, f->id))
+        if (agent_holds(s->agent, f->id)) {
                 s->cost->bytes_held += f->bytes;
-        else
+        } else {
+                double share = coming_to(s->agent, f->id) ? COMING_PART : 1;
+
                 *(f->image ? &s->image_us : &s->fetch_us) +=
-                        transfer_us(s->profile, f->store, 1, (double)f->bytes, false);
+                        transfer_us(s->profile, f->store, share, share * (double)f->bytes, false);
+        }
         return true;
 }
 
@@ -76,7 +80,7 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
 
 /* ---- of places that are alike */
 
-void cost_load_add(struct cost_load *l, const struct input *f)
+void cost_load_add(struct cost_load *l, const struct input *f, double share)
 {
         unsigned i = 0;
 
@@ -86,8 +90,8 @@ void cost_load_add(struct cost_load *l, const struct input *f)
                 i--; /* as if it came from the last one */
         if (i == l->count)
                 l->stores[l->count++] = (struct cost_store){.store = f->store};
-        l->stores[i].files++;
-        l->stores[i].bytes += (double)f->bytes;
+        l->stores[i].files += share;
+        l->stores[i].bytes += share * (double)f->bytes;
 }
 
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,

@@ -15,7 +15,8 @@
 
 struct core_cost {
         int64_t wait_ms;  /* until the place has room; 0 where it has */
-        int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency */
+        int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
+                             half of it for those on their way to it (coming.h) */
         int64_t image_ms; /* the same for container images */
         int64_t run_ms;
         int64_t send_ms;  /* outputs to their store */
@@ -48,7 +49,8 @@ struct cost_load {
         } stores[COST_STORES_MAX];
         unsigned count;
 };
-void cost_load_add(struct cost_load *l, const struct input *f);
+/* `share` of the file, of its latency too: 1 for all of it. */
+void cost_load_add(struct cost_load *l, const struct input *f, double share);
 /* total_ms of a member of the part at a place of this profile to which all of the load must come. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
                         const struct profile *x);

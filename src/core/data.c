@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "core/coming.h"
 #include "core/near.h"
 #include "core/state.h"
 
@@ -180,20 +181,13 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
 
 void data_deinit(struct core *c)
 {
-        void *value;
-
         sites_deinit(&c->sites);
         near_deinit(c);
         for (unsigned i = 0; i < c->profile_count; i++)
                 profile_unref(c->profiles[i]);
         free(c->profiles);
-        for (size_t at = 0; c->files && idmap_next(c->files, &at, NULL, &value);) {
-                struct file *f = value;
-
-                free(f->holders);
-                free(f);
-        }
-        idmap_free(c->files);
+        files_free(c->files);
+        coming_deinit(c);
 }
 
 /* ---- what agents hold */
@@ -212,30 +206,30 @@ void agent_data_free(struct agent_data *d)
         if (!d)
                 return;
         idmap_free(d->held);
+        idmap_free(d->coming);
         free(d->links);
         free(d);
 }
 
-static void file_add_holder(struct core *c, uint64_t id, uint64_t bytes, struct core_agent *a)
+void file_add_holder(struct idmap **files, uint64_t id, uint64_t bytes, struct core_agent *a)
 {
         struct file *f;
 
-        if (!c->files)
-                c->files = idmap_new();
-        f = idmap_get(c->files, id);
+        if (!*files)
+                *files = idmap_new();
+        f = idmap_get(*files, id);
         if (!f) {
                 f = mem_new(struct file);
-                idmap_put(c->files, id, f);
+                idmap_put(*files, id, f);
         }
         f->bytes = bytes;
         MEM_GROW(f->holders, f->cap, f->count + 1);
         f->holders[f->count++] = a;
 }
 
-/* A file that nobody holds is forgotten, and its size with it. */
-static void file_drop_holder(struct core *c, uint64_t id, const struct core_agent *a)
+void file_drop_holder(struct idmap *files, uint64_t id, const struct core_agent *a)
 {
-        struct file *f = idmap_get(c->files, id);
+        struct file *f = idmap_get(files, id);
 
         for (uint32_t i = 0; i < f->count; i++)
                 if (f->holders[i] == a) {
@@ -244,9 +238,22 @@ static void file_drop_holder(struct core *c, uint64_t id, const struct core_agen
                 }
         if (f->count)
                 return;
-        idmap_take(c->files, id);
+        idmap_take(files, id);
         free(f->holders);
         free(f);
+}
+
+void files_free(struct idmap *files)
+{
+        void *value;
+
+        for (size_t at = 0; files && idmap_next(files, &at, NULL, &value);) {
+                struct file *f = value;
+
+                free(f->holders);
+                free(f);
+        }
+        idmap_free(files);
 }
 
 static void drop(struct core *c, struct core_agent *a, uint64_t id)
@@ -256,7 +263,7 @@ static void drop(struct core *c, struct core_agent *a, uint64_t id)
         if (!had)
                 return;
         a->data->bytes -= as_bytes(had);
-        file_drop_holder(c, id, a);
+        file_drop_holder(c->files, id, a);
         near_went(c, a, id);
 }
 
@@ -269,7 +276,7 @@ static void drop_all(struct core *c, struct core_agent *a)
         a->data->held = idmap_new();
         a->data->bytes = 0;
         for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
-                file_drop_holder(c, id, a);
+                file_drop_holder(c->files, id, a);
                 near_went(c, a, id);
         }
         idmap_free(had);
@@ -295,7 +302,8 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                         continue;
                 idmap_put(d->held, added[i].id, as_value(added[i].bytes));
                 d->bytes += added[i].bytes;
-                file_add_holder(c, added[i].id, added[i].bytes, a);
+                coming_arrived(c, a, added[i].id);
+                file_add_holder(&c->files, added[i].id, added[i].bytes, a);
                 near_came(c, a, added[i].id);
         }
 }
@@ -417,6 +425,8 @@ const char *data_invariant(const struct core *c)
                 if (d && all != d->bytes)
                         return "an agent's files have another size than it counts";
         }
+        if (!coming_ok(c))
+                return "files that come to agents are counted wrongly";
         if (held != holders)
                 return "agents hold files that do not name them";
         for (const struct request *r = c->first; r; r = r->next)

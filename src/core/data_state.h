@@ -21,12 +21,13 @@ struct link {
         int64_t measured_ms; /* 0: not measured */
 };
 struct agent_data {
-        struct idmap *held; /* file → its size */
-        uint64_t bytes;     /* of all that it holds */
-        struct link *links; /* by number of the store; behind the last one, the server's spool */
+        struct idmap *held;   /* file → its size */
+        struct idmap *coming; /* file → for how many attempts it comes (coming.h); NULL: nothing does */
+        uint64_t bytes;       /* of all that it holds */
+        struct link *links;   /* by number of the store; behind the last one, the server's spool */
         size_t link_count;
 };
-/* A file that some agent holds. */
+/* A file that some agent holds, or is to hold (coming.h). */
 struct file {
         uint64_t bytes;
         struct core_agent **holders;
@@ -37,6 +38,11 @@ struct file {
 
 bool data_counts(const struct core *c); /* where files are decides who gets what */
 bool agent_holds(const struct core_agent *a, uint64_t file);
+/* In such a map from files to struct file; it is made when it is NULL. Without holders a file is forgotten.
+ */
+void file_add_holder(struct idmap **files, uint64_t id, uint64_t bytes, struct core_agent *a);
+void file_drop_holder(struct idmap *files, uint64_t id, const struct core_agent *a);
+void files_free(struct idmap *files);
 void agent_data_free(struct agent_data *d); /* NULL is fine */
 void data_deinit(struct core *c);
 const char *data_invariant(const struct core *c); /* for core_check */

@@ -3,6 +3,7 @@
  * others need not be asked; so an image that everybody holds costs as little as one that nobody does. */
 #include "core/places.h"
 
+#include "core/coming.h"
 #include "core/near.h"
 #include "core/order.h"
 
@@ -24,7 +25,7 @@ struct search {
         uint32_t member;
         uint64_t choice, number;
         struct cost_load load;     /* all of its files */
-        struct cost_load not_held; /* those that nobody holds */
+        struct cost_load not_held; /* those that nobody holds, the part of them that must come anywhere */
         uint64_t held_bytes;       /* of those that somebody holds */
         struct found_file files[FILES_MAX];
         unsigned file_count;
@@ -55,15 +56,18 @@ static void note_file(struct search *s, struct file *f, uint64_t bytes)
 static bool on_file(void *arg, const struct input *f)
 {
         struct search *s = arg;
-        struct file *held = s->core->files ? idmap_get(s->core->files, f->id) : NULL;
+        struct file *held = s->core->files ? idmap_get(s->core->files, f->id) : NULL,
+                    *coming = s->core->coming ? idmap_get(s->core->coming, f->id) : NULL;
 
-        cost_load_add(&s->load, f);
-        if (!held) {
-                cost_load_add(&s->not_held, f);
-                return true;
-        }
-        s->held_bytes += f->bytes;
-        note_file(s, held, f->bytes);
+        cost_load_add(&s->load, f, 1);
+        if (!held)
+                cost_load_add(&s->not_held, f, coming ? COMING_PART : 1);
+        else
+                s->held_bytes += f->bytes;
+        if (held)
+                note_file(s, held, f->bytes);
+        if (coming)
+                note_file(s, coming, f->bytes);
         return true;
 }
 

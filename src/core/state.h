@@ -342,6 +342,7 @@ struct core {
         struct sites sites;
         bool leaks_wanted;         /* label_hold has something to look at */
         struct idmap *files;       /* file → struct file, those that some agent holds; NULL: none ever */
+        struct idmap *coming;      /* the same of those on their way to one (coming.h) */
         struct inputs *filling;    /* those that inputs_fill_slice goes on with */
         struct idmap *wanted[256]; /* file → whose members want it (near.c), by its first byte */
         struct inputs *leaving;    /* of requests that have ended: taken out of `wanted` in slices */

@@ -1,0 +1,27 @@
+/* coming: files on their way to an agent, because jobs that read them were given to it; for the files of
+ * core/ only.
+ *
+ * A file that comes is not there yet, but a job that joins the transfer waits for the rest of it only, and
+ * moves nothing. Without this, jobs with the same file that are given at one time are spread over as many
+ * agents as are free, and each fetches it. Nothing of it is an event, and it is a guess: an agent that fails
+ * to fetch is found out when its attempts end. Jobs given before a restart are not counted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct core_agent;
+struct job;
+
+#define COMING_PART 0.5 /* of a file's transfer: what is taken to be left of it */
+
+/* The job was given to its queue; its attempt ends (call it while it still has the queue). */
+void coming_begin(struct core *c, const struct job *j);
+void coming_end(struct core *c, const struct job *j);
+/* The agent says that it holds the file now. */
+void coming_arrived(struct core *c, struct core_agent *a, uint64_t file);
+
+bool coming_to(const struct core_agent *a, uint64_t file);
+void coming_deinit(struct core *c);
+bool coming_ok(const struct core *c); /* for core_check */
