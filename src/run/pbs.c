@@ -32,9 +32,8 @@ static int pbs_check(const struct batch_settings *s, struct err *err)
 {
         const char *form = batch_setting(s, "form"), *array_max = batch_setting(s, "array_max");
         uint64_t n;
-        if (!form || (strcmp(form, "pro") != 0 && strcmp(form, "torque") != 0))
-                return err_set(err, -EINVAL,
-                               "pbs needs the setting `form`: pro (PBS Pro, OpenPBS) or torque");
+        if (form && strcmp(form, "pro") != 0 && strcmp(form, "torque") != 0)
+                return err_set(err, -EINVAL, "form is pro (PBS Pro, OpenPBS) or torque");
         if (array_max && (str_to_u64(str_of(array_max), &n) != 0 || n < 1 || n > 10000))
                 return err_set(err, -EINVAL, "array_max is a number, 1 to 10000");
         return 0;

@@ -483,7 +483,10 @@ static void pbs_asks_for_resources(void **state)
         assert_string_equal(c.argv.v[1], "-J");
         assert_string_equal(c.argv.v[2], "1-3");
         args_deinit(&c.argv);
-        assert_int_equal(batch_pbs.check(&(struct batch_settings){NULL, 0}, &err), -EINVAL);
+        assert_int_equal(batch_pbs.check(&(struct batch_settings){NULL, 0}, &err), 0);
+        torque[0].value = "tork";
+        assert_int_equal(batch_pbs.check(&(struct batch_settings){torque, 1}, &err), -EINVAL);
+        torque[0].value = "torque";
         assert_int_equal(batch_pbs.check(&(struct batch_settings){torque, 1}, &err), 0);
 }
 
