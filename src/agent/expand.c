@@ -79,7 +79,7 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
                 buf_str(out, s);
                 return 0;
         }
-        uint64_t random = at->request * 1000003 + at->member + 1;
+        uint64_t random = macro_job_seed(at->request, at->member);
         struct macro_world w = {.arg = (void *)at, .lookup = lookup, .random = &random, .cwd = at->t->m->iwd};
         BUF_CLEANUP struct buf expanded = {.max = TEXT_MAX};
         int r = macro_expand(&w, s, &expanded, NULL, err);

@@ -434,6 +434,11 @@ int macro_expand_expression(const struct macro_world *w, struct str text, struct
         return rc;
 }
 
+uint64_t macro_job_seed(uint64_t request, uint32_t member)
+{
+        return request * 1000003 + member + 1;
+}
+
 bool macro_cut(struct str *rest, char sep, struct str *ret_element)
 {
         size_t depth = 0, i;

@@ -50,6 +50,9 @@ int macro_expand(const struct macro_world *w, struct str text, struct buf *out, 
  * holds it, so that a value with a quote or a backslash stays inside. */
 int macro_expand_expression(const struct macro_world *w, struct str text, struct buf *out, bool *ret_late,
                             struct err *err);
+/* Where $JOB_CHOICE and $JOB_INTEGER of a job begin, so that everybody who expands a text comes to the same.
+ */
+uint64_t macro_job_seed(uint64_t request, uint32_t member);
 bool macro_present(struct str text); /* there is a $( or $FUNCTION( in it, other than $$( */
 /* The next element of a list, trimmed, and *rest behind its separator; one inside $(…), $$(…) or $FUNCTION(…)
  * parts nothing. As str_cut: false, with nothing changed, when *rest is used up. */

@@ -331,6 +331,9 @@ int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t 
 /* A member's text attribute as it was submitted, macros filled in, added to *to. 0; CORE_UNKNOWN;
  * CORE_INVALID when it has none, or it is no string. Looks at nothing that changes as the job goes. */
 int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to);
+/* A text of its template, macros filled in, added to *to. 0; CORE_UNKNOWN; CORE_INVALID: they make no sense.
+ */
+int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct str text, struct buf *to);
 /* Does a queue of this agent, by its last offer, run this owner's jobs? */
 bool core_agent_serves(struct core *c, const char *agent, struct str owner);
 int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,

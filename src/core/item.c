@@ -75,10 +75,25 @@ int part_expand(const struct request *r, const struct part *p, uint32_t member, 
                 struct buf *out, struct err *err)
 {
         struct expansion x = {.request = r, .part = p, .member = member};
-        uint64_t random = r->id * 0x9e3779b97f4a7c15u + member;
+        uint64_t random = macro_job_seed(r->id, member);
         struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
 
         return macro_expand_expression(&w, text, out, NULL, err);
+}
+
+int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct str text, struct buf *to)
+{
+        const struct request *r = request_find(c, request);
+        struct expansion x = {.request = r, .member = member};
+        uint64_t random = macro_job_seed(request, member);
+        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        x.part = request_part(r, member, NULL);
+        if (!x.part->template)
+                return CORE_INVALID;
+        return macro_expand(&w, text, to, NULL, NULL) ? CORE_INVALID : 0;
 }
 
 static void set_seconds(struct ad *ad, symbol name, int64_t ms)

@@ -74,6 +74,17 @@ static void test_all_or_none(void **s)
         expect_went(c, "");
 }
 
+static void test_a_text_says_which_node(void **s)
+{
+        struct core *c = *s;
+        BUF_CLEANUP struct buf b = {0};
+
+        submit_set(c, 6, "3", "\"anywhere\"");
+        assert_int_equal(core_member_expand(c, 1, 4, STR("$(Node) of $(Process)"), &b), 0);
+        assert_string_equal(buf_z(&b), "1 of 4");
+        assert_int_equal(core_member_expand(c, 1, 6, STR("x"), &b), CORE_UNKNOWN);
+}
+
 static void test_one_queue_or_one_group(void **s)
 {
         struct core *c = *s;
@@ -451,6 +462,7 @@ int main(void)
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
         const struct CMUnitTest tests[] = {
                 STORY(test_all_or_none),
+                STORY(test_a_text_says_which_node),
                 STORY(test_one_queue_or_one_group),
                 STORY(test_room_ahead_of_its_turn_does_not_count),
                 STORY(test_several_sets),

@@ -3,7 +3,7 @@
 static const struct {
         const char *verdict, *side, *text;
 } verdicts[] = {
-        [CORE_FITS] = {"fits", NULL, "it fits, and will be given the job"},
+        [CORE_FITS] = {"fits", NULL, "it fits, and has room now"},
         [CORE_BUSY] = {"busy", NULL, "it would take the job, but has no room now"},
         [CORE_JOB_REFUSES] = {"refuses", "job", NULL},
         [CORE_QUEUE_REFUSES] = {"refuses", "agent", NULL},

@@ -60,52 +60,13 @@ static void load_part(struct row_maker *m, uint64_t request, uint32_t part)
         if (m->args.n == 0)
                 m->args = text_of(m, &ev, ad, m->attr->Args, &m->args_late);
         eval_deinit(&ev);
-        m->variable_count = core_part_variables(m->server->core, request, part, &m->variables);
-}
-
-struct expansion {
-        struct row_maker *m;
-        uint32_t member, row, step;
-        struct str values[SUBMISSION_VARIABLES_MAX];
-        size_t count;
-};
-
-static enum macro_found lookup(void *arg, struct str name, struct buf *out)
-{
-        struct expansion *x = arg;
-        uint64_t number;
-
-        if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
-                number = x->member;
-        else if (str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId"))
-                number = x->m->request;
-        else if (str_ieqz(name, "Step"))
-                number = x->step;
-        else if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
-                number = x->row;
-        else {
-                for (size_t i = 0; i < x->m->variable_count && i < x->count; i++)
-                        if (str_ieqz(name, x->m->variables[i])) {
-                                buf_str(out, x->values[i]);
-                                return MACRO_FINAL;
-                        }
-                return MACRO_UNKNOWN;
-        }
-        buf_printf(out, "%llu", (unsigned long long)number);
-        return MACRO_FINAL;
 }
 
 static struct str expand(struct row_maker *m, uint32_t member, struct str text)
 {
-        struct expansion x = {.m = m, .member = member};
-        uint64_t random = member;
-        struct macro_world w = {.arg = &x, .lookup = lookup, .random = &random};
         BUF_CLEANUP struct buf out = {.max = 65536};
-        uint32_t part;
 
-        if (core_member_item(m->server->core, m->request, member, &part, &x.row, &x.step, x.values,
-                             SUBMISSION_VARIABLES_MAX, &x.count) != 0 ||
-            macro_expand(&w, text, &out, NULL, NULL) != 0)
+        if (core_member_expand(m->server->core, m->request, member, text, &out) != 0)
                 return text;
         return arena_str(m->arena, buf_view(&out));
 }

@@ -32,8 +32,6 @@ struct row_maker {
         struct str owner;
         struct str cmd, args;
         bool cmd_late, args_late;
-        char **variables;
-        size_t variable_count;
 };
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a);
 void row_maker_deinit(struct row_maker *m);
