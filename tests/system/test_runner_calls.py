@@ -65,9 +65,9 @@ class Place:
         self.driver = None
 
     def start(self):
+        ready = len(self.driver.lines("ready")) if self.driver else 0
         self.driver = Driver(self.build, self.folder, self.kind, self.settings, self.env)
-        ready = len(self.driver.lines("ready"))
-        self.driver.wait("ready", count=ready + 1 if ready else 1)
+        self.driver.wait("ready", count=ready + 1)
         return self.driver
 
 

@@ -3,9 +3,9 @@
 #include "jdl/galaxy/galaxy.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 
@@ -56,11 +56,12 @@ static void environment_name(const struct xml *x, struct buf *out)
 
 /* What Galaxy calls the environment of these packages: of one by its name, of several by the checksum of
  * their names. */
-static void conda_name(const struct xml *requirements, struct buf *out)
+static int conda_name(const struct xml *requirements, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf all = {0};
-        unsigned char sum[EVP_MAX_MD_SIZE];
-        unsigned n = 0, size = 0;
+        char sum[SHA256_HEX];
+        unsigned n = 0;
+        int r;
 
         for (const struct xml *x = requirements->first; x; x = x->next)
                 if (is_package(x)) {
@@ -69,12 +70,12 @@ static void conda_name(const struct xml *requirements, struct buf *out)
                 }
         if (n == 1) {
                 buf_str(out, buf_view(&all));
-                return;
+                return 0;
         }
-        EVP_Digest(all.p, all.n, sum, &size, EVP_sha256(), NULL);
-        buf_addz(out, "mulled-v1-");
-        for (unsigned i = 0; i < size; i++)
-                buf_printf(out, "%02x", sum[i]);
+        r = sha256_hex(buf_view(&all), sum, err);
+        if (!r)
+                buf_printf(out, "mulled-v1-%s", sum);
+        return r;
 }
 
 static void container_line(const struct xml *container, struct buf *out)
@@ -106,8 +107,10 @@ static int resolve(struct tool *t, enum galaxy_resolve how, struct buf *out, str
                 container_line(container, out);
         } else if (package) {
                 buf_addz(out, "conda_env = ");
-                conda_name(all, out);
+                int r = conda_name(all, out, err);
+
                 buf_char(out, '\n');
+                return r;
         } else if (how == GALAXY_CONDA) {
                 return tool_fail(all ? all : t->root, err, "the tool names no packages");
         }
