@@ -92,7 +92,8 @@ struct batch_variable {             /* from the setting, else from our own envir
 
 struct batch_system {
         const char *name;
-        const char *const *settings; /* names that a queue may set beside batch.c's; NULL behind the last */
+        const char *const
+                *settings; /* names that a queue may set beside batch_settings.c's; NULL behind the last */
         const struct batch_variable
                 *variables;         /* of its commands' environment; a NULL name behind the last */
         const char *index_variable; /* which member of an array a task is */

@@ -313,10 +313,7 @@ static void look_for_missing(struct batch *b)
                     (b->system->past_max && count >= b->system->past_max))
                         continue;
                 count++;
-                if (t->s->count > 1)
-                        b->system->native_of(t->s->native, t->index, &native);
-                else
-                        buf_addz(&native, t->s->native);
+                batch_native_key(b, t, &native);
                 buf_printf(&natives, "%s%s", natives.n ? "," : "", buf_z(&native));
         }
         if (natives.n && b->system->past && !b->commands[SLOT_PAST]) {

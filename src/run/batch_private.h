@@ -1,4 +1,4 @@
-/* Shared by the files of the batch base (batch.c, batch_submit.c, batch_poll.c, batch_journal.c). */
+/* Shared by the files of the batch base (batch*.c). */
 #pragma once
 #include "base/buf.h"
 #include "base/mem.h"
@@ -80,25 +80,38 @@ static inline struct str run_key(const struct run_id *id)
         return str_make((const char *)id, RUN_KEY);
 }
 
-/* batch.c */
+/* batch_tasks.c */
 struct task *batch_task_new(struct batch *b, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);
 struct submission *batch_submission_new(struct batch *b, const char *name);
+void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
 void batch_native_known(struct batch *b, struct submission *s, struct str native);
+void batch_native_key(const struct batch *b, const struct task *t,
+                      struct buf *out); /* t->s->native is known */
+void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
+void batch_log_name(const struct batch *b, const struct task *t,
+                    struct buf *out);   /* in b->dir: what the system caught of it */
+void batch_tasks_free(struct batch *b); /* and the maps */
+
 void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
+void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
 /* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
-void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
 void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
-void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
-void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
+void batch_tell_gathered(void *batch);
+
+/* batch_acts.c */
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
+void batch_acts_run(struct batch *b);
+void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb, and waits */
 /* Runs what `call` says, and frees it. */
 void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
+void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */
 
-void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
-void batch_log_name(const struct batch *b, const struct task *t,
-                    struct buf *out); /* in b->dir: what the system caught of it */
-void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
+/* batch_settings.c */
+int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err);
+unsigned batch_setting_number(const struct batch *b, const char *name, unsigned otherwise); /* checked */
+void batch_environment(struct batch *b);                                                    /* into b->env */
 
 /* batch_submit.c */
 void batch_submit_gathered(void *batch);

@@ -1,0 +1,80 @@
+/* The commands that are run, and what the system is told to do with its tasks: all natives of a verb at once.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/batch_private.h"
+
+#define COMMAND_MS  60000
+#define WORDS_SHOWN 400
+
+void batch_clean(struct buf *out, struct str words)
+{
+        for (size_t i = 0; i < words.n && i < WORDS_SHOWN; i++)
+                buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
+}
+
+void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
+{
+        b->commands[slot] =
+                command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
+        args_deinit(&call->argv);
+        buf_deinit(&call->input);
+}
+
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
+{
+        struct buf *out = &b->acts[verb];
+        if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted_ms))
+                return;
+        if (verb == BATCH_END)
+                t->acted_ms = clock_boot_ms();
+        if (out->n)
+                buf_char(out, ' ');
+        batch_native_key(b, t, out);
+}
+
+static void acted(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+        (void)out;
+        b->commands[SLOT_ACT] = NULL;
+        if (status != 0 && errors.n)
+                log_warn("msg=\"a command of the batch system failed\" queue=%s error=%s", b->dir,
+                         LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
+}
+
+/* At most 500 of a verb's natives, in one command. */
+static void next_act(struct batch *b, enum batch_verb verb, struct batch_call *call)
+{
+        struct buf *all = &b->acts[verb];
+        struct str rest = buf_view(all), one, natives;
+        for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
+                n++;
+        natives = str_head(buf_view(all), all->n - rest.n);
+        b->system->act(call, verb, str_trim(natives));
+        buf_consume(all, natives.n);
+}
+
+/* One command for all natives of a verb; the next verb with the next tick. */
+void batch_acts_run(struct batch *b)
+{
+        for (int verb = 0; verb < BATCH_VERBS_COUNT && !b->commands[SLOT_ACT]; verb++) {
+                struct batch_call call = {.settings = &b->settings};
+                if (b->acts[verb].n == 0)
+                        continue;
+                next_act(b, (enum batch_verb)verb, &call);
+                batch_run(b, SLOT_ACT, &call, acted, b);
+        }
+}
+
+/* At once, for we end. */
+void batch_act_now(struct batch *b, enum batch_verb verb)
+{
+        while (b->acts[verb].n) {
+                struct batch_call call = {.settings = &b->settings};
+                next_act(b, verb, &call);
+                command_now(&call.argv, b->env.v, buf_view(&call.input));
+                args_deinit(&call.argv);
+                buf_deinit(&call.input);
+        }
+}

@@ -1,0 +1,117 @@
+/* Opening and closing a queue of a batch system, and its tick. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "run/batch_private.h"
+#include "run/batch_runner.h"
+
+#define TICK_MS 250
+
+static void on_tick(void *arg)
+{
+        struct batch *b = arg;
+        batch_acts_run(b);
+        batch_poll(b);
+        batch_journal_flush(b, false);
+        timer_start(b->tick, TICK_MS);
+}
+
+static int open_folder(struct batch *b, const struct runner_config *c, struct err *err)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "%s/batch.%s", c->dir, c->queue);
+        if (strchr(c->dir, '\n'))
+                return err_set(err, -EINVAL, "the agent's folder has a line's end in its name");
+        int r = fs_mkdirs(buf_z(&path), 0755);
+        b->dir = buf_take(&path);
+        b->fd = r < 0 ? -1 : open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return b->fd < 0 ? err_set(err, -errno, "cannot use %s: %s", b->dir, strerror(errno)) : 0;
+}
+
+int batch_open(const struct runner_kind *kind, const struct batch_system *system,
+               const struct runner_config *c, struct runner **ret, struct err *err)
+{
+        int r = batch_settings_check(system, c, err);
+        if (r < 0)
+                return r;
+        struct batch *b = mem_new(struct batch);
+        const struct passwd *pw = getpwuid(geteuid());
+        struct buf text = {0};
+        b->base.kind = kind;
+        b->system = system;
+        b->settings = (struct batch_settings){c->settings, c->setting_count};
+        b->loop = c->loop;
+        b->events = c->events;
+        b->arg = c->arg;
+        b->fd = b->journal = -1;
+        b->array_max = batch_setting_number(b, "array_max", system->array_max);
+        b->verbs = system->verbs_of ? system->verbs_of(&b->settings) : system->verbs;
+        b->poll_ms = batch_setting_number(b, "poll", 2) * 1000;
+        b->watch_s = batch_setting_number(b, "watch", 5);
+        b->last = &b->all;
+        b->to_send_last = &b->to_send;
+        b->questions_last = &b->questions;
+        b->tasks = map_new();
+        b->natives = map_new();
+        b->submissions = map_new();
+        b->name_serial = (uint64_t)clock_wall_ms() << 8;
+        if (system->short_names)
+                buf_printf(&text, "d%.4s", c->instance);
+        else
+                buf_printf(&text, "drover-%.8s-", c->instance);
+        b->prefix = buf_take(&text);
+        b->user = mem_dupz(pw ? pw->pw_name : "root");
+        batch_environment(b);
+        b->tick = timer_new(b->loop, on_tick, b);
+        b->later = timer_new(b->loop, batch_tell_gathered, b);
+        b->gather = timer_new(b->loop, batch_submit_gathered, b);
+        r = open_folder(b, c, err);
+        if (r == 0)
+                r = batch_journal_open(b, err);
+        if (r < 0) {
+                batch_close(&b->base, false);
+                return r;
+        }
+        timer_start(b->tick, 0);
+        *ret = &b->base;
+        return 0;
+}
+
+/* What does not reach the system ends by its lease, which ends now. */
+static void end_all(struct batch *b)
+{
+        fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
+        for (struct task *t = b->all; t; t = t->next)
+                batch_act(b, t, BATCH_END);
+        batch_act_now(b, BATCH_END);
+}
+
+void batch_close(struct runner *r, bool kill_all)
+{
+        struct batch *b = (struct batch *)(void *)r;
+        for (size_t i = 0; i < sizeof(b->commands) / sizeof(*b->commands); i++)
+                command_cancel(b->commands[i]);
+        if (kill_all)
+                end_all(b);
+        batch_journal_close(b);
+        batch_when_close(b);
+        batch_tasks_free(b);
+        for (size_t i = 0; i < sizeof(b->acts) / sizeof(*b->acts); i++)
+                buf_deinit(&b->acts[i]);
+        timer_free(b->tick);
+        timer_free(b->later);
+        timer_free(b->gather);
+        args_deinit(&b->env);
+        if (b->fd >= 0)
+                close(b->fd);
+        free(b->dir);
+        free(b->prefix);
+        free(b->explaining);
+        free(b->user);
+        free(b);
+}
