@@ -17,7 +17,8 @@ enum event_field {
         F_RESULT = 1 << 6,
         F_RESOURCES = 1 << 7,
         F_VALUES = 1 << 8,
-        F_STAYS = 1 << 9, /* behind all others, and only when it is so */
+        F_STAYS = 1 << 9,  /* behind all others, and only when it is so */
+        F_USAGE = 1 << 10, /* the same */
 };
 
 static const struct {
@@ -44,7 +45,7 @@ static const struct {
         [EVENT_SET] = {"set", F_MEMBERS | F_FENCE | F_VALUE},
         [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
-        [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES},
+        [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES | F_USAGE},
         [EVENT_RESULTS_TAKEN] = {"results_taken", F_MEMBERS},
 };
 
@@ -109,6 +110,10 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_str(out, e->values);
         if ((fields & F_STAYS) && e->stays)
                 pack_u64(out, 1);
+        if ((fields & F_USAGE) && (e->cpu_user_ms || e->cpu_system_ms)) {
+                pack_i64(out, e->cpu_user_ms);
+                pack_i64(out, e->cpu_system_ms);
+        }
 }
 
 static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
@@ -161,6 +166,10 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                 e->values = unpack_str(u);
         if ((fields & F_STAYS) && !u->bad && u->p < u->end)
                 e->stays = unpack_max(u, 1);
+        if ((fields & F_USAGE) && !u->bad && u->p < u->end) {
+                e->cpu_user_ms = unpack_i64(u);
+                e->cpu_system_ms = unpack_i64(u);
+        }
 }
 
 int event_unpack(struct event *e, struct str record, struct err *err)

@@ -395,6 +395,8 @@ bool core_checkpoint(struct core *c, const char *agent, const struct core_result
         struct event e = {.type = EVENT_CHECKPOINTED,
                           .request = res->request,
                           .fence = res->fence,
+                          .cpu_user_ms = res->cpu_user_ms,
+                          .cpu_system_ms = res->cpu_system_ms,
                           .values = res->outputs};
 
         if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))

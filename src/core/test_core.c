@@ -601,6 +601,26 @@ static void test_an_impossible_record_is_named(void **state)
         buf_deinit(&record);
 }
 
+/* What it had used is told with it; records of before have no word of that. */
+static void test_checkpoints_with_usage(void **state)
+{
+        struct event e = {.type = EVENT_CHECKPOINTED, .request = 1, .fence = 1, .values = STR("files")}, got;
+
+        (void)state;
+        set_add(&e.members, 1);
+        for (int i = 0; i < 2; i++) {
+                BUF_CLEANUP struct buf record = {0};
+                event_pack(&record, &e);
+                assert_int_equal(event_unpack(&got, buf_view(&record), NULL), 0);
+                assert_int_equal(got.cpu_user_ms, e.cpu_user_ms);
+                assert_int_equal(got.cpu_system_ms, e.cpu_system_ms);
+                assert_true(str_eqz(got.values, "files"));
+                event_deinit(&got);
+                e.cpu_user_ms = 7000;
+        }
+        event_deinit(&e);
+}
+
 static void keep_why(void *arg, const struct core_why *w)
 {
         buf_printf(arg, "%s %d %.*s = %.*s\n", w->agent, w->verdict, STR_ARG(w->clause), STR_ARG(w->value));
@@ -763,6 +783,7 @@ int main(void)
                 STORY(test_a_job_without_requirements_goes_where_there_is_room),
                 STORY(test_replay_and_snapshot_give_the_same),
                 STORY(test_an_impossible_record_is_named),
+                STORY(test_checkpoints_with_usage),
                 STORY(test_why),
                 STORY(test_owners),
                 STORY(test_ahead_is_no_machine),

@@ -200,6 +200,32 @@ static void test_killed_by_a_signal(void **state)
               "\t6  -  MemoryUsage of job (MB)\n\t5120  -  ResidentSetSize of job (KB)\n...\n");
 }
 
+static void test_checkpointed(void **state)
+{
+        struct userlog_line l = line();
+
+        (void)state;
+        l.cpu_user_ms = 61999;
+        l.cpu_system_ms = 2000;
+        l.bytes_out = 5000000000;
+        check(USERLOG_CHECKPOINTED, &l,
+              "003 (007.042.000) " AT "Job was checkpointed.\n"
+              "\t\tUsr 0 00:01:01, Sys 0 00:00:02  -  Run Remote Usage\n"
+              "\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n"
+              "\t5000000000  -  Run Bytes Sent By Job For Checkpoint\n"
+              "...\n");
+        l.symbols = symbols_new();
+        l.bytes_out = 4;
+        l.options = USERLOG_JSON;
+        check(USERLOG_CHECKPOINTED, &l,
+              "{\n  \"MyType\": \"CheckpointedEvent\",\n  \"EventTypeNumber\": 3,\n"
+              "  \"EventTime\": \"2026-01-02T03:04:05\",\n  \"Cluster\": 7,\n  \"Proc\": 42,\n  \"Subproc\": "
+              "0,\n"
+              "  \"RunRemoteUsage\": \"Usr 0 00:01:01, Sys 0 00:00:02\",\n"
+              "  \"RunLocalUsage\": \"Usr 0 00:00:00, Sys 0 00:00:00\",\n  \"SentBytes\": 4.0\n}\n");
+        symbols_free(l.symbols);
+}
+
 static void test_evicted(void **state)
 {
         struct userlog_line l = line();
@@ -291,6 +317,7 @@ static void test_numbers(void **state)
         check_numbers((struct userlog_record){.type = EVENT_STARTED}, "1");
         check_numbers((struct userlog_record){.type = EVENT_HELD}, "12");
         check_numbers((struct userlog_record){.type = EVENT_RELEASED}, "13");
+        check_numbers((struct userlog_record){.type = EVENT_CHECKPOINTED}, "3");
         check_numbers((struct userlog_record){.type = EVENT_REMOVED}, "9");
         check_numbers((struct userlog_record){.type = EVENT_VACATING}, "");
         check_numbers((struct userlog_record){.type = EVENT_SUSPENDED}, "10");
@@ -343,6 +370,7 @@ int main(void)
                 cmocka_unit_test(test_execute),
                 cmocka_unit_test(test_terminated),
                 cmocka_unit_test(test_killed_by_a_signal),
+                cmocka_unit_test(test_checkpointed),
                 cmocka_unit_test(test_evicted),
                 cmocka_unit_test(test_held_released_aborted),
                 cmocka_unit_test(test_lost),

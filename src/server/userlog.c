@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/pack.h"
 #include "server/userlog_private.h"
 
 #define LATE_COST 8 /* a member whose path must be expanded, in members */
@@ -425,6 +426,23 @@ static void on_over(struct server *s, struct logged *l, const struct event *e)
         }
 }
 
+/* Of the files of a checkpoint, packed as a result's outputs. */
+static uint64_t bytes_of(struct str files)
+{
+        struct unpack u = unpack_from(files);
+        uint64_t bytes = 0;
+
+        for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                unpack_str(&u);
+                if (u.bad || u.end - u.p < 32)
+                        break;
+                u.p += 32;
+                bytes += unpack_u64(&u);
+                unpack_u64(&u);
+        }
+        return bytes;
+}
+
 static void on_members(struct server *s, struct logged *l, const struct event *e)
 {
         struct entry *n = entry_new(s->userlog, l, e);
@@ -433,6 +451,8 @@ static void on_members(struct server *s, struct logged *l, const struct event *e
                 set_add_range(&n->members, 0, (uint64_t)e->value);
         else
                 set_copy(&n->members, &e->members);
+        if (e->type == EVENT_CHECKPOINTED)
+                n->line.bytes_out = bytes_of(e->values);
         entry_add(s, n);
 }
 
@@ -463,7 +483,8 @@ void userlog_event(struct server *s, const struct event *e)
         case EVENT_RELEASED:
         case EVENT_REMOVED:
         case EVENT_SUSPENDED:
-        case EVENT_RESUMED: on_members(s, l, e); break;
+        case EVENT_RESUMED:
+        case EVENT_CHECKPOINTED: on_members(s, l, e); break;
         case EVENT_PURGED:
                 idmap_take(u->requests, e->request);
                 logged_unref(u, l);

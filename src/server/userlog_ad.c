@@ -78,6 +78,7 @@ static const char *type_name(enum userlog_number number)
         case USERLOG_SUBMIT: return "SubmitEvent";
         case USERLOG_EXECUTE: return "ExecuteEvent";
         case USERLOG_EXECUTABLE_ERROR: return "ExecutableErrorEvent";
+        case USERLOG_CHECKPOINTED: return "CheckpointedEvent";
         case USERLOG_EVICTED: return "JobEvictedEvent";
         case USERLOG_TERMINATED: return "JobTerminatedEvent";
         case USERLOG_IMAGE_SIZE: return "JobImageSizeEvent";
@@ -99,10 +100,15 @@ static void put_ending(struct ad *ad, const struct userlog_line *l)
         put_integer(ad, l, l->signaled ? "TerminatedBySignal" : "ReturnValue", l->exit_code);
 }
 
-static void put_run(struct ad *ad, const struct userlog_line *l)
+static void put_usages(struct ad *ad, const struct userlog_line *l)
 {
         put_usage(ad, l, "RunRemoteUsage", l->cpu_user_ms, l->cpu_system_ms);
         put_usage(ad, l, "RunLocalUsage", 0, 0);
+}
+
+static void put_run(struct ad *ad, const struct userlog_line *l)
+{
+        put_usages(ad, l);
         put_bytes(ad, l, "SentBytes", l->bytes_out);
         put_bytes(ad, l, "ReceivedBytes", l->bytes_in);
         if (l->cpus == 0)
@@ -151,6 +157,10 @@ static void put_body(struct ad *ad, enum userlog_number number, const struct use
                 put_slot(ad, l, "SlotName");
                 break;
         case USERLOG_EXECUTABLE_ERROR: put_integer(ad, l, "ExecuteErrorType", 1); break;
+        case USERLOG_CHECKPOINTED:
+                put_usages(ad, l);
+                put_bytes(ad, l, "SentBytes", l->bytes_out);
+                break;
         case USERLOG_EVICTED: put_evicted(ad, l); break;
         case USERLOG_TERMINATED: put_terminated(ad, l); break;
         case USERLOG_IMAGE_SIZE:

@@ -147,6 +147,14 @@ static void add_terminated(struct buf *out, const struct userlog_line *l)
         add_resources(out, l);
 }
 
+static void add_checkpointed(struct buf *out, const struct userlog_line *l)
+{
+        buf_addz(out, "Job was checkpointed.\n");
+        add_usage(out, l->cpu_user_ms, l->cpu_system_ms, "Run Remote Usage");
+        add_usage(out, 0, 0, "Run Local Usage");
+        buf_printf(out, "\t%" PRIu64 "  -  Run Bytes Sent By Job For Checkpoint\n", l->bytes_out);
+}
+
 static void add_evicted(struct buf *out, const struct userlog_line *l)
 {
         buf_addz(out, l->requeued ? "Job was evicted.\n\t(0) Job terminated and was requeued\n"
@@ -197,6 +205,7 @@ static void add_body(struct buf *out, enum userlog_number number, const struct u
                 buf_char(out, '\n');
                 break;
         case USERLOG_EXECUTABLE_ERROR: buf_addz(out, "(1) Job file not executable.\n"); break;
+        case USERLOG_CHECKPOINTED: add_checkpointed(out, l); break;
         case USERLOG_EVICTED: add_evicted(out, l); break;
         case USERLOG_TERMINATED: add_terminated(out, l); break;
         case USERLOG_IMAGE_SIZE:
@@ -302,6 +311,7 @@ unsigned userlog_numbers(const struct userlog_record *r, enum userlog_number num
         case EVENT_REMOVED: numbers[0] = USERLOG_ABORTED; return 1;
         case EVENT_SUSPENDED: numbers[0] = USERLOG_SUSPENDED; return 1;
         case EVENT_RESUMED: numbers[0] = USERLOG_UNSUSPENDED; return 1;
+        case EVENT_CHECKPOINTED: numbers[0] = USERLOG_CHECKPOINTED; return 1;
         case EVENT_EXITED:
         case EVENT_LOST:
         case EVENT_REFUSED: return numbers_over(r, numbers);

@@ -30,6 +30,7 @@ enum userlog_number {
         USERLOG_SUBMIT = 0,
         USERLOG_EXECUTE = 1,
         USERLOG_EXECUTABLE_ERROR = 2,
+        USERLOG_CHECKPOINTED = 3,
         USERLOG_EVICTED = 4,
         USERLOG_TERMINATED = 5,
         USERLOG_IMAGE_SIZE = 6,
@@ -59,7 +60,7 @@ struct userlog_line {
         bool signaled;
         int32_t exit_code; /* or the signal */
         int64_t cpu_user_ms, cpu_system_ms, total_user_ms, total_system_ms;
-        uint64_t bytes_in, bytes_out, memory_peak_bytes;
+        uint64_t bytes_in, bytes_out /* checkpointed: its files' */, memory_peak_bytes;
         uint32_t cpus; /* what the attempt took; 0: not known, and no table of resources is written */
         uint64_t memory_mib, disk_kib;
         unsigned options;        /* userlog_option */

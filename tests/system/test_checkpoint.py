@@ -57,13 +57,20 @@ def place(request, instance):
 
 def test_goes_on_in_place(place):
     """Each checkpoint is kept at the server; the program is started again where it was, and its output goes on."""
-    request = counter(place, most=13, often="yes")
+    request = counter(place, most=13, often="yes", log="job.log")
     place.wait(request, seconds=60)
     assert starts(place) == [0, 5, 10]
     assert place.read("out") == "from 0\nfrom 5\nfrom 10\ndone\n"
     assert kinds(place, f"{request}.0").count("checkpointed") == 2
     row = place.history(request)[0]
     assert (row["exit_code"], row["starts"]) == (0, 1)
+    wait_until(lambda: "\n005 (" in place.read("job.log"))
+    events = [e.splitlines() for e in place.read("job.log").split("...\n")]
+    assert [e[0][:3] for e in events if e and e[0][:3] != "006"] == ["000", "001", "003", "003", "005"]
+    made = next(e for e in events if e[0][:3] == "003")
+    assert made[0].endswith(" Job was checkpointed.") and made[1].endswith("  -  Run Remote Usage")
+    sent = sum(len(text) for text in ("5\n", "from 0\n"))
+    assert made[3:] == [f"\t{sent}  -  Run Bytes Sent By Job For Checkpoint"]
 
 
 def test_asked_for_one_and_its_node_killed(place):
