@@ -215,7 +215,7 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason); /* i
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 bool attempt_frees(struct agent *a,
                    const struct run_event *e); /* its last process has ended: its resources are free */
-void attempt_event(struct backend *b, const struct run_event *e);
+void attempt_lost(struct attempt *at, const char *why); /* nobody knows what became of it: finished as lost */
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
                   uint32_t hold_code);
 void attempt_abandon(struct attempt *at); /* stop, deliver nothing, forget */
@@ -225,6 +225,9 @@ void attempt_set_outcome(struct attempt *at, Drover__Outcome outcome, uint32_t h
                          ...) __attribute__((format(printf, 4, 5)));
 struct template *template_ref(struct template *t);
 void template_unref(struct template *t);
+
+/* attempt_event.c */
+void attempt_event(struct backend *b, const struct run_event *e);
 
 /* expand.c */
 /* The text with the member's macros filled in; "" for NULL. 0, or -EINVAL with err. */
@@ -299,7 +302,7 @@ bool offers_fits(const struct attempt *at);                            /* now */
 /* Ever? NULL, or why not. */
 const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
 
-/* stage.c */
+/* stage.c, stage_child.c, stage_out.c */
 void stage_checkpoint(struct attempt *at); /* into the spool, and then calls attempt_delivered */
 /* With `users`: writes its credentials as its user. The first time attempt_staged is called then. */
 void stage_credentials(struct attempt *at);

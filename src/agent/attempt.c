@@ -1,8 +1,6 @@
 /* The life of an attempt; the diagram is in agent.h. attempt_move alone changes the state, and keeps the
  * lists. */
 #include <assert.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -12,7 +10,6 @@
 #include "agent/contain.h"
 #include "agent/containers.h"
 #include "agent/credentials.h"
-#include "agent/movers.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -362,7 +359,7 @@ void attempt_delivered(struct attempt *at, int hold_code, const char *reason)
         attempt_finish(at);
 }
 
-static void lost(struct attempt *at, const char *why)
+void attempt_lost(struct attempt *at, const char *why)
 {
         at->stepping = false;
         contain_lost(at);
@@ -417,180 +414,6 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         deliver(at);
 }
 
-static unsigned step_of(const struct run_event *e)
-{
-        return e->id.step % STEPS_MAX;
-}
-
-static unsigned round_of(const struct run_event *e)
-{
-        return e->id.step / STEPS_MAX;
-}
-
-static void record(struct attempt *at, const struct run_event *e)
-{
-        unsigned step = step_of(e);
-        Drover__StepResult *r = &at->results[step];
-        drover__step_result__init(r);
-        r->signaled = e->signaled;
-        r->exit_code = e->exit_code;
-        if (*at->t->m->steps[step]->container && !r->signaled && r->exit_code > 128 &&
-            r->exit_code <= 128 + SIGSYS) { /* so an engine says it */
-                r->signaled = true;
-                r->exit_code -= 128;
-        }
-        r->started_ms = e->started_ms;
-        r->ended_ms = e->ended_ms;
-        if (step + 1 > at->result_count)
-                at->result_count = step + 1;
-        if (!at->started_ms || e->started_ms < at->started_ms)
-                at->started_ms = e->started_ms;
-        if (e->ended_ms > at->ended_ms)
-                at->ended_ms = e->ended_ms;
-        at->cpu_user_ms += e->cpu_user_ms;
-        at->cpu_system_ms += e->cpu_system_ms;
-        if (e->memory_peak_bytes > at->memory_peak_bytes)
-                at->memory_peak_bytes = e->memory_peak_bytes;
-        uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;
-        offers_job_took(at, ms ? ms * 1000 : 700);
-}
-
-/* It was not started: whose fault is it? */
-static void start_failed(struct attempt *at, const struct run_event *e)
-{
-        const Drover__Step *step = at->t->m->steps[step_of(e)];
-        BUF_CLEANUP struct buf path = {0};
-        const char *why = strerror(e->error);
-        at->stepping = false;
-        if (e->text) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", e->text);
-        } else if (!strcmp(e->what, "program")) {
-                expand_program(at, step, &path);
-                attempt_set_outcome(
-                        at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "cannot run %s: %s", buf_z(&path),
-                        e->error == ENOEXEC ? "it is neither a program nor a script with #!" : why);
-        } else if (!strcmp(e->what, "stdin")) {
-                expand_input(at, step, &path, NULL);
-                attempt_set_outcome(at, DROVER__OUTCOME__STAGING_FAILED, HOLD_INPUT,
-                                    "cannot read its input %s: %s", buf_z(&path), why);
-        } else if (!strcmp(e->what, "folder")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
-                                    "cannot run in %s: %s", at->iwd, why);
-        } else if (!strcmp(e->what, "user")) {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
-                                    "the agent's `users` do not allow %s a local user", at->t->m->owner);
-        } else {
-                log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
-                attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
-                                    e->what, why);
-        }
-        at->hold_subcode = e->error;
-        attempt_finish(at);
-}
-
-/* ---- what the runner tells */
-
-/* One that the runner no longer tells of. */
-static void not_known(struct attempt *at)
-{
-        bool local = queue_is_local(at->q);
-        if (at->checkpointing)
-                return;
-        if (at->adopted && at->state != ATTEMPT_RUNNING)
-                lost(at, "the agent stopped before it was started");
-        else if (at->state == ATTEMPT_RUNNING && at->stepping)
-                lost(at, local ? "the agent's shepherd died, and its processes with it"
-                               : "the batch system no longer knows it");
-        else if (at->state == ATTEMPT_RUNNING)
-                attempt_step_over(at, RUN_ITSELF);
-}
-
-static void look_through(struct queue *q)
-{
-        for (int s = 0; s < ATTEMPT_DELIVERING; s++)
-                for (struct attempt *at = q->lists[s], *next; at; at = next) {
-                        next = at->next;
-                        if (at->seen != q->backend->generation)
-                                not_known(at);
-                        else if (at->adopted && !at->stepping && !at->checkpointing &&
-                                 at->state == ATTEMPT_RUNNING)
-                                attempt_step_over(at, at->adopted_why);
-                }
-}
-
-static void runner_is_ready(struct backend *b)
-{
-        struct agent *a = b->a;
-        b->ready = true;
-        free(b->unreachable);
-        b->unreachable = NULL;
-        for (size_t i = 0; i < a->queue_count; i++)
-                if (a->queues[i]->backend == b)
-                        look_through(a->queues[i]);
-        bool all = true;
-        for (size_t i = 0; i < a->backend_count; i++)
-                all = all && a->backends[i]->ready;
-        if (!a->swept && all) { /* what no attempt claims */
-                a->swept = true;
-                containers_sweep(a);
-                if (a->cgroups)
-                        cgroups_sweep(a->cgroups);
-                sandbox_sweep(a);
-        }
-        offers_update(a, true);
-        agent_turn_later(a);
-}
-
-/* Its tasks go on; it is given no new ones until it is back. */
-static void runner_is_away(struct backend *b, const char *why)
-{
-        struct agent *a = b->a;
-        b->ready = false;
-        b->generation++;
-        free(b->unreachable);
-        b->unreachable = why ? mem_dupz(why) : NULL;
-        log_warn("msg=\"%s is gone\"", b->runner == a->runner ? "the shepherd" : "the batch system");
-        if (b->runner == a->runner && a->users_path && !a->stopping) {
-                /* only root can start another: who started us, shall again */
-                a->exit_code = 1;
-                loop_stop(a->loop);
-        }
-        offers_update(a, true);
-}
-
-/* A task that the runner had from an earlier life. */
-static void known(struct attempt *at, const struct run_event *e)
-{
-        struct agent *a = at->a;
-        at->seen = at->q->backend->generation;
-        if (!at->adopted)
-                return;
-        if (at->state == ATTEMPT_WAITING) {
-                at->has_sandbox = at->staged = true;
-                attempt_move(at, ATTEMPT_RUNNING);
-        }
-        if (step_of(e) > at->step)
-                at->step = step_of(e);
-        if (round_of(e) > at->round)
-                at->round = round_of(e);
-        if (e->slot != UINT32_MAX && !at->cgroup && a->cgroups)
-                cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
-        if (e->state == RUN_WAITING) {
-                at->stepping = true;
-        } else if (e->state == RUN_RUNNING) {
-                at->stepping = true;
-                at->pid = e->native;
-                at->started_ms = e->started_ms;
-                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
-                         at->member, at->fence, (long long)e->native);
-        } else if (e->state == RUN_ENDED) {
-                record(at, e);
-                at->adopted_why = e->why;
-        } else if (e->state == RUN_FAILED) {
-                start_failed(at, e);
-        }
-}
-
 bool attempt_frees(struct agent *a, const struct run_event *e)
 {
         struct attempt *at = e->state == RUN_ENDED && !e->known
@@ -601,57 +424,6 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
                 return false;
         commit(at, false);
         return true;
-}
-
-void attempt_event(struct backend *b, const struct run_event *e)
-{
-        struct agent *a = b->a;
-        if (e->state == RUN_READY) {
-                runner_is_ready(b);
-                return;
-        }
-        if (e->state == RUN_AWAY) {
-                runner_is_away(b, e->text);
-                return;
-        }
-        if (e->state == RUN_QUOTED || stage_event(a, e) || movers_event(a, e))
-                return;
-        struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
-        if (!at || step_of(e) >= at->t->m->n_steps || round_of(e) < at->round) {
-                /* nobody's any more */
-                if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
-                        runner_kill(b->runner, e->id, 0);
-                else
-                        runner_forget(b->runner, e->id);
-                return;
-        }
-        if (at->state == ATTEMPT_DONE) { /* its result is in the journal */
-                runner_forget(b->runner, e->id);
-                return;
-        }
-        if (e->known && (at->adopted || e->state == RUN_RUNNING || e->state == RUN_WAITING)) {
-                known(at, e);
-                return;
-        }
-        if (e->known)
-                at->seen = b->generation;
-        if (at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) || !at->stepping ||
-            at->ending)
-                return;
-        if (e->state == RUN_RUNNING) {
-                at->pid = e->native;
-                if (!at->started_ms)
-                        at->started_ms = e->started_ms;
-                if (at->suspended)
-                        b->runner->kind->suspend(b->runner, e->id);
-        } else if (e->state == RUN_ENDED) {
-                record(at, e);
-                attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
-        } else if (e->state == RUN_FAILED) {
-                start_failed(at, e);
-        } else if (e->state == RUN_LOST) {
-                lost(at, e->text ? e->text : "the agent's shepherd was away");
-        }
 }
 
 /* ---- told to end */

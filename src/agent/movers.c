@@ -16,7 +16,7 @@
 #define SILENCE_MS 120000 /* it says something every second */
 #define LOOK_MS    5000
 #define LIVES      2           /* movers that one transfer may bring down */
-#define IDS        0xc0000000u /* marks a run_id as a mover's; see stage.c */
+#define IDS        0xc0000000u /* marks a run_id as a mover's; see stage_child.c */
 
 struct mover {
         struct agent *a;
