@@ -396,6 +396,7 @@ void request_idle_add(struct core *c, struct request *r, const struct set *membe
 void request_idle_remove(struct core *c, struct request *r, const struct set *members);
 void request_idle_all(const struct request *r, struct set *to);
 bool request_idle_has(const struct request *r, uint32_t member);
+void request_buckets_free(struct core *c, struct request *r); /* its members are in no class any more */
 void request_split(struct core *c,
                    struct request *r); /* makes its buckets, every member in the one of its class */
 void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority);

@@ -21,19 +21,12 @@ static const char *const big[] = {"TransferInput",
                                   "100",
                                   NULL};
 
-static void link_to(struct core *c, const char *agent, uint64_t bytes_per_s)
-{
-        const struct core_link link = {STR(""), 2000, bytes_per_s, 0};
-
-        core_links(c, agent, &link, 1);
-}
-
 static void two_alike(struct core *c)
 {
         c->config.check_choices = true;
         for (int i = 1; i <= 2; i++) {
                 offer(c, i == 1 ? "n1" : "n2", TEN);
-                link_to(c, i == 1 ? "n1" : "n2", 100000000);
+                link_to(c, i == 1 ? "n1" : "n2", 2000, 100000000);
         }
 }
 
@@ -84,12 +77,12 @@ static void test_not_to_far_places(void **state)
 
         c->config.check_choices = true;
         offer(c, "far", TEN);
-        link_to(c, "far", 1000000);
+        link_to(c, "far", 2000, 1000000);
         submit(c, NULL, 1, big);
         expect_assigned(c, "far/default 1 0\n");
         assert_true(comes(c, "far"));
         offer(c, "near", TEN);
-        link_to(c, "near", 100000000);
+        link_to(c, "near", 2000, 100000000);
         submit(c, NULL, 1, big);
         expect_assigned(c, "near/default 2 0\n");
         assert_false(c->wrong_choice);

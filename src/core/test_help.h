@@ -128,6 +128,14 @@ static inline struct queue *offer(struct core *c, const char *agent, const char 
         return agent_find(c, agent)->queues;
 }
 
+/* What the agent has measured to every store. */
+static inline void link_to(struct core *c, const char *agent, uint32_t latency_us, uint64_t bytes_per_s)
+{
+        const struct core_link link = {STR(""), latency_us, bytes_per_s, 0};
+
+        core_links(c, agent, &link, 1);
+}
+
 /* The place of the attempt is `agent`; it starts now. */
 static inline void started(struct core *c, const char *agent, uint64_t request, uint32_t member)
 {

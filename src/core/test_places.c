@@ -23,13 +23,6 @@ static const char *const big[] = {"TransferInput",
                                   "100",
                                   NULL};
 
-static void link_to(struct core *c, const char *agent, uint64_t bytes_per_s)
-{
-        const struct core_link link = {STR(""), 1000, bytes_per_s, 0};
-
-        core_links(c, agent, &link, 1);
-}
-
 static struct queue *queue_at(struct core *c, const char *agent)
 {
         return agent_find(c, agent)->queues;
@@ -45,15 +38,15 @@ static void test_alike(void **state)
         offer(c, "n2", AD);
         offer(c, "n3", AD);
         assert_ptr_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
-        link_to(c, "n1", 100000000);
-        link_to(c, "n2", 120000000);
+        link_to(c, "n1", 1000, 100000000);
+        link_to(c, "n2", 1000, 120000000);
         assert_ptr_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
         assert_ptr_not_equal(queue_at(c, "n1")->profile, queue_at(c, "n3")->profile);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n1"), &one);
         cost_of(c, &r->parts[0], 0, queue_at(c, "n2"), &two);
         assert_int_equal(one.fetch_ms, two.fetch_ms);
         assert_in_range(one.fetch_ms, 8400, 9900); /* what both have measured */
-        link_to(c, "n2", 20000000);
+        link_to(c, "n2", 1000, 20000000);
         assert_ptr_not_equal(queue_at(c, "n1")->profile, queue_at(c, "n2")->profile);
         offer(c, "n1", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Speed=2.0]");
         offer(c, "n4", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2.0]");
@@ -109,7 +102,7 @@ static void test_few_are_asked(void **state)
         for (unsigned i = 0; i < 300; i++) {
                 snprintf(name, sizeof(name), "n%u", i);
                 offer(c, name, TEN);
-                link_to(c, name, i % 10 == 3 ? 900000000 + i * 1000 : 40000000 + i * 1000);
+                link_to(c, name, 1000, i % 10 == 3 ? 900000000 + i * 1000 : 40000000 + i * 1000);
         }
         core_match(c);
         c->config.check_choices = true;
