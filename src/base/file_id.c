@@ -3,6 +3,8 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "base/url.h"
+
 static const struct {
         struct str scheme, port;
 } default_ports[] = {
@@ -75,12 +77,6 @@ static int hex(char c)
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool unreserved(int c)
-{
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-               c == '.' || c == '_' || c == '~';
-}
-
 static void add_unescaped(struct buf *out, struct str s)
 {
         for (size_t i = 0; i < s.n; i++) {
@@ -91,7 +87,7 @@ static void add_unescaped(struct buf *out, struct str s)
                         buf_str(out, s.p[i] == '%' ? STR("%25") : str_make(s.p + i, 1));
                         continue;
                 }
-                if (unreserved(high * 16 + low))
+                if (url_unreserved((unsigned char)(high * 16 + low)))
                         buf_char(out, (char)(high * 16 + low));
                 else
                         buf_printf(out, "%%%02X", (unsigned)(high * 16 + low));

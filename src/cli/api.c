@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/url.h"
 #include "cli/http.h"
 #include "cli/instance.h"
 #include "cli/remote.h"
@@ -206,7 +207,7 @@ void api_query(struct buf *path, const char *name, struct str value)
         buf_char(path, str_find(buf_view(path), '?') < 0 ? '?' : '&');
         buf_addz(path, name);
         buf_char(path, '=');
-        http_escape(path, value);
+        url_escape(path, value);
 }
 
 int api_path_check(struct buf *path)

@@ -1,5 +1,5 @@
+#include "base/url.h"
 #include "cli/api.h"
-#include "cli/http.h"
 #include "cli/human.h"
 
 static const struct table_column columns[] = {
@@ -83,7 +83,7 @@ static int revoke(struct cli *cli, const char *name)
         int rc;
 
         buf_addz(&path, "/v1/agents/");
-        http_escape(&path, str_of(name));
+        url_escape(&path, str_of(name));
         buf_addz(&path, "/revoke");
         rc = api_call(cli, &(struct api_request){.method = "POST", .path = buf_z(&path)}, &answer, &err);
         if (rc != 0)

@@ -1,5 +1,5 @@
+#include "base/url.h"
 #include "cli/credential.h"
-#include "cli/http.h"
 #include "cli/human.h"
 
 static const struct table_column columns[] = {{"NAME", false, false},
@@ -81,7 +81,7 @@ static int drop(struct cli *cli, const char *name)
         int rc;
 
         buf_addz(&path, "/v1/credentials/");
-        http_escape(&path, str_of(name));
+        url_escape(&path, str_of(name));
         rc = api_call(cli, &(struct api_request){.method = "DELETE", .path = buf_z(&path)}, &answer, &err);
         if (rc != 0)
                 return cli_error(api_exit(rc, &answer), "%s", err.text);

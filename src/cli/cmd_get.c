@@ -9,8 +9,8 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/url.h"
 #include "cli/api.h"
-#include "cli/http.h"
 #include "cli/human.h"
 #include "cli/ids.h"
 #include "cli/jobs.h"
@@ -111,7 +111,7 @@ static int download(struct fetch *f, const struct file *file, int fd, struct err
         int rc;
 
         buf_printf(&path, "/v1/jobs/%s/files/", file->job);
-        http_escape(&path, str_of(file->name));
+        url_escape(&path, str_of(file->name));
         rc = api_call(
                 f->cli,
                 &(struct api_request){.path = buf_z(&path), .timeout_ms = 3600000, .to_file = true, .fd = fd},

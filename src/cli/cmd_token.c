@@ -1,6 +1,6 @@
 #include "base/json.h"
+#include "base/url.h"
 #include "cli/api.h"
-#include "cli/http.h"
 #include "cli/human.h"
 
 #define AGENT_S 3600
@@ -89,7 +89,7 @@ static int revoke(struct cli *cli, const char *id)
         int rc;
 
         buf_addz(&path, "/v1/tokens/");
-        http_escape(&path, str_of(id));
+        url_escape(&path, str_of(id));
         rc = api_call(cli, &(struct api_request){.method = "DELETE", .path = buf_z(&path)}, &answer, &err);
         if (rc != 0)
                 return cli_error(api_exit(rc, &answer), "%s", err.text);

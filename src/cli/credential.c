@@ -8,7 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/secret.h"
-#include "cli/http.h"
+#include "base/url.h"
 #include "cli/ship.h"
 
 #define FILE_MAX (64u << 10)
@@ -86,7 +86,7 @@ int credential_send(struct cli *cli, const char *name, const char *type, const c
         json_kstr(&j, "data", buf_view(&data));
         json_close(&j, '}');
         buf_addz(&where, "/v1/credentials/");
-        http_escape(&where, str_of(name));
+        url_escape(&where, str_of(name));
         rc = api_call(cli,
                       &(struct api_request){.method = "PUT", .path = buf_z(&where), .body = buf_view(&body)},
                       ret, &err);

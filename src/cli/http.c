@@ -395,16 +395,3 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
                 drop(h);
         return rc;
 }
-
-void http_escape(struct buf *out, struct str text)
-{
-        for (size_t i = 0; i < text.n; i++) {
-                unsigned char c = (unsigned char)text.p[i];
-
-                if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    (c && strchr("-._~", c)))
-                        buf_char(out, (char)c);
-                else
-                        buf_printf(out, "%%%02X", c);
-        }
-}

@@ -44,6 +44,3 @@ void http_free(struct http *h); /* NULL is fine */
  * caller's to deinit. A connection that the server closed while idle is opened again without a word, before
  * anything was sent on it. */
 int http_call(struct http *h, const struct http_request *r, struct http_answer *ret, struct err *err);
-
-/* Appends text with all but unreserved characters as %XX (RFC 3986, 2.3). */
-void http_escape(struct buf *out, struct str text);

@@ -222,23 +222,12 @@ static void nobody_there(void **state)
         http_free(h);
 }
 
-static void escapes(void **state)
-{
-        struct buf b BUF_CLEANUP = {0};
-
-        (void)state;
-        http_escape(&b, STR("a-Z_0.~ /?&=%\xc3\xa4"));
-        assert_string_equal(buf_z(&b), "a-Z_0.~%20%2F%3F%26%3D%25%C3%A4");
-}
-
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(by_length_and_in_chunks),
-                                           cmocka_unit_test(a_closed_connection_is_opened_again),
-                                           cmocka_unit_test(breaks_are_told),
-                                           cmocka_unit_test(silence_has_an_end),
-                                           cmocka_unit_test(nobody_there),
-                                           cmocka_unit_test(escapes)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(by_length_and_in_chunks),
+                cmocka_unit_test(a_closed_connection_is_opened_again), cmocka_unit_test(breaks_are_told),
+                cmocka_unit_test(silence_has_an_end), cmocka_unit_test(nobody_there)};
 
         return cmocka_run_group_tests_name("cli http", tests, NULL, NULL);
 }

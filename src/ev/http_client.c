@@ -114,17 +114,6 @@ void http_client_free(struct http_client *c)
 
 /* ---- calls */
 
-void http_client_escape(struct buf *out, struct str text)
-{
-        for (size_t i = 0; i < text.n; i++) {
-                unsigned char ch = (unsigned char)text.p[i];
-                if ((ch >= '0' && ch <= '9') || ((ch | 32) >= 'a' && (ch | 32) <= 'z') || strchr("-._~", ch))
-                        buf_char(out, (char)ch);
-                else
-                        buf_printf(out, "%%%02X", ch);
-        }
-}
-
 static void enqueue(struct http_client *c, struct http_call *call)
 {
         call->on = NULL;

@@ -40,6 +40,3 @@ struct http_call;
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
                                    void *arg);
 void http_call_cancel(struct http_call *call); /* it is not answered any more; NULL is fine */
-
-/* Appends text with all but unreserved characters as %XX (RFC 3986, 2.3). */
-void http_client_escape(struct buf *out, struct str text);

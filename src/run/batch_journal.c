@@ -19,11 +19,6 @@
 
 #define JOURNAL_MAX (1u << 30)
 
-static void put_id(struct buf *out, struct run_id id)
-{
-        buf_printf(out, "%llu.%u.%u.%u", (unsigned long long)id.request, id.member, id.fence, id.step);
-}
-
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
         buf_printf(&b->journal_out, "submission %s\n", s->name);
@@ -32,7 +27,7 @@ void batch_journal_submission(struct batch *b, const struct submission *s)
 void batch_journal_task(struct batch *b, const struct task *t)
 {
         buf_printf(&b->journal_out, "task %s %u ", t->s->name, t->index);
-        put_id(&b->journal_out, t->id);
+        run_id_print(&b->journal_out, t->id);
         buf_printf(&b->journal_out, " %s\n", t->box);
 }
 
@@ -44,7 +39,7 @@ void batch_journal_native(struct batch *b, const struct submission *s)
 static void put_task_line(struct batch *b, const char *what, const struct task *t)
 {
         buf_printf(&b->journal_out, "%s ", what);
-        put_id(&b->journal_out, t->id);
+        run_id_print(&b->journal_out, t->id);
         buf_char(&b->journal_out, '\n');
 }
 
@@ -75,24 +70,13 @@ int batch_journal_flush(struct batch *b, bool sync)
 
 /* ---- reading */
 
-static bool read_id(struct str s, struct run_id *ret)
-{
-        uint64_t n[4];
-        struct str one;
-        for (size_t i = 0; i < 4; i++)
-                if (!str_cut(&s, '.', &one) || str_to_u64(one, &n[i]) != 0)
-                        return false;
-        *ret = (struct run_id){n[0], (uint32_t)n[1], (uint32_t)n[2], (uint32_t)n[3], 0};
-        return true;
-}
-
 static void read_task(struct batch *b, struct str line)
 {
         struct str name, index, text;
         uint64_t number;
         struct run_id id;
         if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &index) || !str_cut(&line, ' ', &text) ||
-            str_to_u64(index, &number) != 0 || !read_id(text, &id) || map_get(b->tasks, run_key(&id)))
+            str_to_u64(index, &number) != 0 || !run_id_parse(text, &id) || map_get(b->tasks, run_key(&id)))
                 return;
         struct submission *s = map_get(b->submissions, name);
         if (!s)
@@ -123,7 +107,7 @@ static void read_line(struct batch *b, struct str line)
                 struct submission *s = str_cut(&line, ' ', &name) ? map_get(b->submissions, name) : NULL;
                 if (s)
                         batch_native_known(b, s, line);
-        } else if (read_id(line, &id)) {
+        } else if (run_id_parse(line, &id)) {
                 struct task *t = map_get(b->tasks, run_key(&id));
                 if (t && str_eqz(word, "kill"))
                         t->killing = true;

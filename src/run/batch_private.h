@@ -74,12 +74,6 @@ struct batch {
 };
 enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
-#define RUN_KEY 24
-static inline struct str run_key(const struct run_id *id)
-{
-        return str_make((const char *)id, RUN_KEY);
-}
-
 /* batch_tasks.c */
 struct task *batch_task_new(struct batch *b, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);

@@ -17,11 +17,6 @@
 
 #define WORKING_MAX 6 /* tasks whose files are on the way at the same time */
 
-static struct str key(const struct run_id *id)
-{
-        return str_make((const char *)id, sizeof(*id));
-}
-
 static struct far *self(struct runner *r)
 {
         return (struct far *)(void *)r;
@@ -29,7 +24,7 @@ static struct far *self(struct runner *r)
 
 static struct far_task *find(struct far *f, struct run_id id)
 {
-        return map_get(f->tasks, key(&id));
+        return map_get(f->tasks, run_key(&id));
 }
 
 /* ---- telling */
@@ -112,7 +107,7 @@ struct far_task *far_task_new(struct far *f, struct run_id id)
         t->link = f->last;
         *f->last = t;
         f->last = &t->next;
-        map_put(f->tasks, key(&id), t);
+        map_put(f->tasks, run_key(&id), t);
         return t;
 }
 
@@ -121,7 +116,7 @@ static void task_free(struct far_task *t)
         struct far *f = t->far;
         far_settled(t);
         http_call_cancel(t->call);
-        map_take(f->tasks, key(&t->id));
+        map_take(f->tasks, run_key(&t->id));
         if (t->request && idmap_get(f->requests, t->request) == t)
                 idmap_take(f->requests, t->request);
         *t->link = t->next;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/url.h"
 #include "run/drover_private.h"
 
 #define HOLD_USER         1 /* HTCondor's codes: somebody there held it, and may release it */
@@ -173,7 +174,7 @@ static void see(struct far_task *t, const json_t *job)
 static void on_job(void *arg, int status, struct str body, const struct err *err)
 {
         struct far_task *t = arg;
-        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        json_t *doc = status == 200 ? far_document(body) : NULL;
         t->call = NULL;
         if (doc) {
                 see(t, doc);
@@ -329,7 +330,7 @@ void far_fetch(struct far_task *t)
         for (bool first = true; str_cut(&rest, '/', &part); first = false) {
                 if (!first)
                         buf_char(&path, '/');
-                http_client_escape(&path, part);
+                url_escape(&path, part);
         }
         const struct http_call_spec spec = {
                 .method = "GET", .path = buf_z(&path), .fd = t->fd, .to_fd = true, .timeout_ms = 3600000};

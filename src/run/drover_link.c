@@ -29,9 +29,14 @@
 
 static void ask_feed(struct far *f);
 
+json_t *far_document(struct str body)
+{
+        return json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+}
+
 void far_error(struct buf *out, int status, struct str body)
 {
-        json_t *doc = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+        json_t *doc = far_document(body);
         const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
         if (message)
                 buf_addz(out, message);
@@ -128,7 +133,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
 {
         struct far *f = arg;
         BUF_CLEANUP struct buf why = {0};
-        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        json_t *doc = status == 200 ? far_document(body) : NULL;
         const char *uuid = json_string_value(json_object_get(doc, "uuid"));
         const char *you = json_string_value(json_object_get(doc, "you"));
         if (status && status != 200)
@@ -186,7 +191,7 @@ static void happened(struct far *f, const json_t *e)
 static void on_feed(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL, *e;
+        json_t *doc = status == 200 ? far_document(body) : NULL, *e;
         json_t *next = json_object_get(doc, "next");
         BUF_CLEANUP struct buf why = {0};
         size_t i;
@@ -221,7 +226,7 @@ static uint64_t count_of(const json_t *doc, const char *name)
 static void on_room(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL;
+        json_t *doc = status == 200 ? far_document(body) : NULL;
         f->room = NULL;
         if (doc)
                 f->capacity = (struct run_capacity){
@@ -245,7 +250,7 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
 static void on_paths(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? json_loadb(body.p ? body.p : "", body.n, 0, NULL) : NULL, *one;
+        json_t *doc = status == 200 ? far_document(body) : NULL, *one;
         size_t i;
         f->paths = NULL;
         json_array_foreach(json_object_get(doc, "paths"), i, one)

@@ -12,9 +12,12 @@
  * Until it is written the agent's restart finds nothing, and nothing was submitted.
  *
  *   drover.c         the verbs, the table of tasks, the folder
- *   drover_submit.c  files up, the submission
+ *   drover_describe.c  the document of the far request, the files that it needs
+ *   drover_send.c    files up
+ *   drover_submit.c  the submission: its file, the call
  *   drover_link.c    is the far server there; its events, room and paths; leases and actions
  *   drover_job.c     what became of a job; files down
+ *   drover_quote.c   when would it begin there
  */
 #pragma once
 #include "base/json_read.h"
@@ -118,12 +121,27 @@ void far_lease_ended(struct far *f);                              /* the agent's
 void far_work(struct far *f);                                     /* lets tasks that wait for a turn go on */
 int far_path(struct buf *out, const char *dir, const char *name); /* dir/name */
 
-/* drover_submit.c */
+/* drover_describe.c */
 void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
-void far_send_files(struct far_task *t);
+/* Its document, open at the end, and the files that it needs; shared: for a place that sees them. */
+void far_document_of(struct far_task *t, const struct run_spec *spec, bool shared);
+void far_files_deinit(struct far_files *files);
+
+/* drover_send.c */
+void far_send_files(struct far_task *t); /* then far_keep */
+/* A call about the task: one at a time. */
+void far_call(struct far_task *t, const char *method, struct buf *path, struct str body, const char *type,
+              http_call_fn *fn);
+/* It was not answered, or with a refusal: the task goes on later, or fails with `what`. */
+void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err,
+                     const char *what);
+
+/* drover_submit.c */
+void far_keep(struct far_task *t);                                      /* FRESH, its files are there */
 void far_submit(struct far_task *t);                                    /* KEPT: once, or once more */
 bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
-void far_files_deinit(struct far_files *files);
+
+/* drover_quote.c */
 void far_quote(struct far *f, const struct run_spec *spec);
 void far_quotes_drop(struct far *f);
 
@@ -136,6 +154,8 @@ void far_taken(struct far *f, uint64_t request);
 void far_flush(struct far *f);
 void far_tick(void *far);
 int64_t far_lease_ms(const struct far *f); /* what a request is given */
+/* A body as JSON; NULL: it is none. */
+json_t *far_document(struct str body);
 /* The sentence of an answer that is a refusal. */
 void far_error(struct buf *out, int status, struct str body);
 

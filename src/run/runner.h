@@ -30,6 +30,13 @@ struct run_id { /* a step of an attempt; all zero is none */
         uint64_t request;
         uint32_t member, fence, step, zero;
 };
+/* "request.member.fence.step", as it is written down. */
+void run_id_print(struct buf *out, struct run_id id);
+bool run_id_parse(struct str text, struct run_id *ret); /* false: it is none */
+static inline struct str run_key(const struct run_id *id) /* of maps; borrows */
+{
+        return str_make((const char *)id, sizeof(*id));
+}
 
 enum run_stream_flags {
         RUN_STDOUT_APPEND = 1,

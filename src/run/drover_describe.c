@@ -1,0 +1,329 @@
+/* What a step is at the far server: the document of its request, and the files that it needs. */
+#include <dirent.h>
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/args.h"
+#include "base/json.h"
+#include "run/drover_private.h"
+#include "run/shepherd_protocol.h"
+
+#define FILES_MAX 20000
+#define DEPTH_MAX 32
+
+void far_files_deinit(struct far_files *files)
+{
+        for (size_t i = 0; i < files->n; i++) {
+                free(files->v[i].path);
+                free(files->v[i].name);
+        }
+        free(files->v);
+        *files = (struct far_files){0};
+}
+
+/* ---- which files */
+
+static int add_file(struct far_files *files, const char *path, const char *name, const struct stat *st)
+{
+        if (files->n == FILES_MAX)
+                return -E2BIG;
+        MEM_GROW(files->v, files->cap, files->n + 1);
+        files->v[files->n++] = (struct far_file){.path = mem_dupz(path),
+                                                 .name = mem_dupz(name),
+                                                 .size = (uint64_t)st->st_size,
+                                                 .mode = st->st_mode & 0777};
+        return 0;
+}
+
+/* Regular files of a folder, links not followed; what begins with ".drover_" at the top is the agent's. */
+static int add_folder(struct far_files *files, const char *dir, const char *inner, unsigned depth)
+{
+        DIR *d = depth > DEPTH_MAX ? NULL : opendir(dir);
+        struct dirent *e;
+        int r = 0;
+        if (!d)
+                return depth > DEPTH_MAX ? -ELOOP : errno == ENOENT ? 0 : -errno;
+        while (r == 0 && (e = readdir(d))) {
+                BUF_CLEANUP struct buf path = {0}, name = {0};
+                struct stat st;
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                    (depth == 0 && str_starts(str_of(e->d_name), STR(".drover_"))))
+                        continue;
+                buf_printf(&path, "%s/%s", dir, e->d_name);
+                buf_printf(&name, "%s%s%s", inner, *inner ? "/" : "", e->d_name);
+                if (lstat(buf_z(&path), &st) < 0)
+                        r = errno == ENOENT ? 0 : -errno;
+                else if (S_ISDIR(st.st_mode))
+                        r = add_folder(files, buf_z(&path), buf_z(&name), depth + 1);
+                else if (S_ISREG(st.st_mode))
+                        r = add_file(files, buf_z(&path), buf_z(&name), &st);
+        }
+        closedir(d);
+        return r;
+}
+
+static bool beneath(struct str path, const char *dir)
+{
+        struct str d = str_of(dir);
+        return str_starts(path, d) && path.n > d.n + 1 && path.p[d.n] == '/';
+}
+
+/* What every machine has of its own. */
+static bool of_the_system(struct str path)
+{
+        static const char *const dirs[] = {"/bin",   "/sbin", "/usr", "/lib",  "/lib64",
+                                           "/lib32", "/opt",  "/nix", "/snap", "/etc"};
+        for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+                if (beneath(path, dirs[i]))
+                        return true;
+        return false;
+}
+
+/* A file from outside of the sandbox, under a name that nothing there has. False: it is none. */
+static bool add_outside(struct far_task *t, const char *path, const char *name)
+{
+        struct stat st;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, R_OK) < 0)
+                return false;
+        return add_file(&t->files, path, name, &st) == 0;
+}
+
+/* ---- the ad */
+
+static void quoted(struct buf *out, struct str s)
+{
+        buf_char(out, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || s.p[i] == '\\')
+                        buf_char(out, '\\');
+                if (s.p[i] == '\n')
+                        buf_addz(out, "\\n");
+                else
+                        buf_char(out, s.p[i]);
+        }
+        buf_char(out, '"');
+}
+
+static void text(struct json *j, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        quoted(&b, value);
+        json_kstr(j, name, buf_view(&b));
+}
+
+static void number(struct json *j, const char *name, uint64_t value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "%llu", (unsigned long long)value);
+        json_kstr(j, name, buf_view(&b));
+}
+
+/* What the last agent sets itself is left to it. */
+static bool is_place_s(const struct run_spec *s, struct str word)
+{
+        static const char *const names[] = {
+                SHEPHERD_MARKER, "DROVER_QUEUE=", "DROVER_CPUS=", "PATH=/usr/local/bin:/usr/bin:/bin"};
+        struct str name = STR_NONE, value = word;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (str_starts(word, str_of(names[i])))
+                        return true;
+        str_cut(&value, '=', &name);
+        if (str_eqz(value, s->sandbox))
+                return true;
+        const char *ours = str_eqz(name, "HOME")      ? getenv("HOME")
+                           : str_eqz(name, "USER")    ? getenv("USER")
+                           : str_eqz(name, "LOGNAME") ? getenv("LOGNAME")
+                                                      : NULL;
+        return (str_eqz(name, "HOME") || str_eqz(name, "USER") || str_eqz(name, "LOGNAME")) &&
+               (!ours || str_eqz(value, ours));
+}
+
+static void words(struct json *j, const struct run_spec *s)
+{
+        ARGS_CLEANUP struct args args = {0}, env = {0};
+        BUF_CLEANUP struct buf b = {0};
+        for (char *const *v = s->argv; v && *v; v++)
+                if (v != s->argv)
+                        args_add(&args, str_of(*v));
+        for (char *const *v = s->envp; v && *v; v++)
+                if (!is_place_s(s, str_of(*v)))
+                        args_add(&env, str_of(*v));
+        args_join_v2(&b, &args);
+        if (b.n)
+                text(j, "Arguments", buf_view(&b));
+        buf_reset(&b);
+        args_join_v2(&b, &env);
+        text(j, "Environment", buf_view(&b));
+}
+
+static void wishes(struct json *j, const struct run_spec *s)
+{
+        number(j, "RequestCpus", s->cpus_milli ? (s->cpus_milli + 999) / 1000 : 1);
+        if (s->memory_bytes)
+                number(j, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
+        if (s->gpus)
+                number(j, "RequestGPUs", s->gpus);
+        if (s->walltime_ms)
+                number(j, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
+        for (size_t i = 0; i < s->word_count; i++) {
+                struct str value = str_of(s->words[i].value);
+                int64_t n;
+                if (str_to_i64(value, &n) == 0)
+                        json_kstr(j, s->words[i].name, value);
+                else
+                        text(j, s->words[i].name, value);
+        }
+}
+
+/* Streams have files of their own, which go where they belong when all is here. */
+static void streams(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+{
+        const char *const names[2] = {"out", "err"};
+        for (int i = 0; i < 2; i++) {
+                BUF_CLEANUP struct buf b = {0};
+                const char *path = i ? s->stderr_path : s->stdout_path;
+                if (!path || !strcmp(path, "/dev/null"))
+                        continue;
+                int which = i && s->flags & RUN_STDERR_IS_STDOUT ? 0 : i;
+                *(i ? &t->err : &t->out) = mem_dupz(path);
+                if (shared)
+                        buf_printf(&b, "%s/", s->sandbox);
+                buf_printf(&b, ".drover_hop.%u.%s", s->id.step, names[which]);
+                text(j, i ? "Err" : "Out", buf_view(&b));
+        }
+        t->out_append = s->flags & RUN_STDOUT_APPEND;
+        t->err_append = s->flags & RUN_STDERR_APPEND;
+        if (s->flags & RUN_STDERR_IS_STDOUT) {
+                free(t->err);
+                t->err = NULL;
+        }
+}
+
+static void program(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+{
+        BUF_CLEANUP struct buf name = {0};
+        struct str path = str_of(s->path);
+        json_kstrz(j, "TransferExecutable", "false");
+        if (!shared && beneath(path, s->sandbox)) {
+                buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
+        } else if (!shared && str_starts(path, STR("/")) && !of_the_system(path) &&
+                   add_outside(t, s->path, "drover.program")) {
+                t->files.v[t->files.n - 1].mode |= 0111;
+                buf_addz(&name, "./drover.program");
+        } else {
+                buf_str(&name, path);
+        }
+        text(j, "Cmd", buf_view(&name));
+}
+
+static void input(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+{
+        struct str path = str_of(s->stdin_path);
+        if (!path.n || str_eqz(path, "/dev/null"))
+                return;
+        if (!shared && beneath(path, s->sandbox))
+                path = str_skip(path, strlen(s->sandbox) + 1);
+        else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, "drover.stdin"))
+                path = STR("drover.stdin");
+        text(j, "In", path);
+}
+
+static void places(struct json *j, const struct run_spec *s, const struct far_task *t, bool shared)
+{
+        BUF_CLEANUP struct buf b = {0};
+        json_kstrz(j, "JobUniverse", "5");
+        if (shared) {
+                buf_addz(&b, "TARGET.FileSystemDomain == ");
+                quoted(&b, str_of(t->far->domain));
+                text(j, "FileSystemDomain", str_of(t->far->domain));
+                text(j, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
+                text(j, "ShouldTransferFiles", STR("NO"));
+                json_kstr(j, "Requirements", buf_view(&b));
+                return;
+        }
+        buf_printf(&b, "hop-%s", t->uuid);
+        text(j, "FileSystemDomain", buf_view(&b));
+        text(j, "Iwd", STR("/"));
+        text(j, "ShouldTransferFiles", STR("YES"));
+        text(j, "WhenToTransferOutput", s->hop.on_success_only ? STR("ON_SUCCESS") : STR("ON_EXIT"));
+        if (s->hop.outputs)
+                text(j, "TransferOutput", str_of(s->hop.outputs));
+        if (t->files.n)
+                text(j, "TransferInput", STR("./"));
+        json_kstrz(j, "Requirements", "true");
+}
+
+static void origin(struct json *j, const struct run_spec *s)
+{
+        json_key(j, "origin");
+        json_open(j, '{');
+        json_kstrz(j, "servers", s->hop.servers);
+        json_kstrz(j, "owner", s->hop.owner);
+        json_kstrz(j, "label", s->hop.label);
+        json_kstrz(j, "path", s->hop.path);
+        json_kstrz(j, "job", s->hop.job);
+        json_kint(j, "hops_left", (int64_t)s->hop.hops_left - 1);
+        json_close(j, '}');
+}
+
+/* The same attempt has the same uuid wherever it is told of. RFC 4122, in the form of version 5 with SHA-256
+ * (version 8 of RFC 9562). */
+static void name_it(struct far_task *t, const struct run_spec *s)
+{
+        BUF_CLEANUP struct buf b = {0};
+        unsigned char h[32];
+        buf_printf(&b, "%s/%llu.%u/%u/%u", s->hop.servers, (unsigned long long)s->id.request, s->id.member,
+                   s->id.fence, s->id.step);
+        EVP_Digest(b.p, b.n, h, NULL, EVP_sha256(), NULL);
+        h[6] = (unsigned char)((h[6] & 0x0f) | 0x80);
+        h[8] = (unsigned char)((h[8] & 0x3f) | 0x80);
+        for (size_t i = 0, at = 0; i < 16; i++)
+                at += (size_t)snprintf(t->uuid + at, sizeof(t->uuid) - at,
+                                       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", h[i]);
+}
+
+void far_document_of(struct far_task *t, const struct run_spec *s, bool shared)
+{
+        struct buf b = {0};
+        struct json j = {.out = &b};
+        name_it(t, s);
+        t->sandbox = mem_dupz(s->sandbox);
+        json_open(&j, '{');
+        json_kstrz(&j, "uuid", t->uuid);
+        origin(&j, s);
+        json_key(&j, "parts");
+        json_open(&j, '[');
+        json_open(&j, '{');
+        json_key(&j, "attributes");
+        json_open(&j, '{');
+        program(t, &j, s, shared);
+        input(t, &j, s, shared);
+        words(&j, s);
+        streams(t, &j, s, shared);
+        wishes(&j, s);
+        places(&j, s, t, shared);
+        json_close(&j, '}');
+        json_close(&j, '}');
+        json_close(&j, ']');
+        t->submission = buf_take(&b);
+}
+
+void far_describe(struct far_task *t, const struct run_spec *s)
+{
+        bool shared = t->far->shared || s->cwd;
+        if (s->hop.hops_left == 0) {
+                far_fail(t, "path", ELOOP,
+                         "the job may not be handed on to another server: its path is as long as is allowed");
+                return;
+        }
+        int r = shared ? 0 : add_folder(&t->files, s->sandbox, "", 0);
+        if (r < 0)
+                far_fail(t, "sandbox", -r,
+                         r == -E2BIG ? "the job's folder has more files than are handed on" : NULL);
+        else
+                far_document_of(t, s, shared);
+}

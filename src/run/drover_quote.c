@@ -1,0 +1,78 @@
+/* When would a step begin there? The same document as a submission's, without files. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "run/drover_private.h"
+
+#define QUOTES_MAX 32
+
+struct far_quote {
+        struct far *far;
+        struct far_quote *next;
+        struct run_id id;
+};
+
+static void quoted_at(struct far *f, struct run_id id, uint64_t begins_ms, int error, const char *why)
+{
+        far_gather(f, (struct run_event){.id = id,
+                                         .state = RUN_QUOTED,
+                                         .slot = UINT32_MAX,
+                                         .begins_ms = begins_ms,
+                                         .error = error,
+                                         .text = why});
+}
+
+static void quote_free(struct far_quote *q)
+{
+        struct far_quote **at = &q->far->quoting;
+        while (*at != q)
+                at = &(*at)->next;
+        *at = q->next;
+        q->far->quotes--;
+        free(q);
+}
+
+void far_quotes_drop(struct far *f)
+{
+        while (f->quoting)
+                quote_free(f->quoting);
+}
+
+static void on_quote(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_quote *q = arg;
+        BUF_CLEANUP struct buf why = {0};
+        json_t *doc = status == 200 ? far_document(body) : NULL;
+        json_int_t at = json_integer_value(json_object_get(doc, "start_ms"));
+        (void)err;
+        if (status / 100 == 4)
+                far_error(&why, status, body);
+        quoted_at(q->far, q->id, at > 0 ? (uint64_t)at : 0, why.n ? EINVAL : 0, why.n ? buf_z(&why) : NULL);
+        json_decref(doc);
+        quote_free(q);
+}
+
+void far_quote(struct far *f, const struct run_spec *spec)
+{
+        struct far_task t = {.far = f, .fd = -1};
+        BUF_CLEANUP struct buf path = {0}, body = {0};
+        if (!f->up || f->quotes >= QUOTES_MAX || spec->hop.hops_left == 0) {
+                quoted_at(f, spec->id, 0, spec->hop.hops_left ? 0 : EINVAL,
+                          spec->hop.hops_left ? NULL : "the job's path is as long as is allowed");
+                return;
+        }
+        far_document_of(&t, spec, true);
+        struct far_quote *q = mem_new(struct far_quote);
+        *q = (struct far_quote){f, f->quoting, spec->id};
+        f->quoting = q;
+        f->quotes++;
+        buf_addz(&path, "/v1/quote");
+        buf_printf(&body, "%s}", t.submission);
+        const struct http_call_spec call = {.method = "POST", .path = buf_z(&path), .body = buf_view(&body)};
+        http_client_call(f->client, &call, on_quote, q);
+        far_files_deinit(&t.files);
+        free(t.sandbox);
+        free(t.out);
+        free(t.err);
+        free(t.submission);
+}
