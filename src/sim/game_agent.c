@@ -132,7 +132,7 @@ static void offer(struct game *g, struct game_agent *a, unsigned queue)
         snprintf(ad, sizeof(ad),
                  "[ Cpus = %u; Memory = %u; Disk = 1000000; TotalCpus = %u; TotalMemory = %u; Speed = %u; "
                  "Group = \"g%u\"; Requirements = TARGET.RequestCpus <= %u ]",
-                 q->cpus - q->busy_cpus, q->memory - q->busy_memory, q->cpus, q->memory, q->cpus % 3,
+                 q->cpus - q->busy_cpus, q->memory - q->busy_memory, q->cpus, q->memory, game_speed(q),
                  (unsigned)(a - g->agents) % 2, q->cpus);
         o.ad = str_of(ad);
         q->offer_wanted = false;

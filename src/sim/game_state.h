@@ -74,6 +74,12 @@ static inline bool game_chance(struct game *g, unsigned percent)
         return sim_random_chance(&g->random, percent);
 }
 
+/* What the queue says of itself; 0 is slow for those that ask. */
+static inline unsigned game_speed(const struct game_queue *q)
+{
+        return q->cpus % 3;
+}
+
 /* game.c: file i is at one of two stores */
 const char *game_file_url(unsigned file, char room[32]);
 

@@ -53,17 +53,38 @@ static void fill_set(struct game *g, struct submission_part *p)
         p->steps = size * (1 + game_below(g, 8));
 }
 
+/* Has any queue of the game that many processors, and a speed above 0 if that is asked for? What no place can
+ * run would never end. */
+static bool fits_somewhere(const struct game *g, unsigned cpus, bool fast)
+{
+        for (unsigned i = 0; i < GAME_AGENTS; i++)
+                for (unsigned k = 0; k < g->agents[i].queue_count; k++)
+                        if (g->agents[i].queues[k].cpus >= cpus &&
+                            (!fast || game_speed(&g->agents[i].queues[k])))
+                                return true;
+        return false;
+}
+
 static void fill_part(struct game *g, struct submission_part *p, struct texts *t)
 {
-        static const char *const requirements[] = {"TARGET.Cpus >= RequestCpus", "true", "TARGET.Speed > 0",
-                                                   "TARGET.Memory > 100 && TARGET.Speed != 9"};
+        enum { ROOM, ANY, FAST, MEMORY };
+        static const char *const requirements[] = {[ROOM] = "TARGET.Cpus >= RequestCpus",
+                                                   [ANY] = "true",
+                                                   [FAST] = "TARGET.Speed > 0",
+                                                   [MEMORY] = "TARGET.Memory > 100 && TARGET.Speed != 9"};
         static const char *const limits[] = {"\"sw\"", "\"sw:2,db.x\"", "\"free, SW\"",
                                              "strcat(\"db.\", TARGET.Speed)", "\"db.y:2\""};
 
+        unsigned wants = game_below(g, 4), cpus = game_chance(g, 80) ? 1 : game_chance(g, 80) ? 2 : 6;
+
         add(p, "Cmd", "\"/bin/true\"");
         add(p, "Arguments", "\"$(Process)\"");
-        add(p, "Requirements", requirements[game_below(g, 4)]);
-        add(p, "RequestCpus", game_chance(g, 80) ? "1" : game_chance(g, 80) ? "2" : "6");
+        if (!fits_somewhere(g, cpus, false))
+                cpus = 2;
+        if (wants == FAST && !fits_somewhere(g, cpus, true))
+                wants = ANY;
+        add(p, "Requirements", requirements[wants]);
+        add(p, "RequestCpus", cpus == 1 ? "1" : cpus == 2 ? "2" : "6");
         add(p, "JobPrio", t->priority);
         if (game_chance(g, 20))
                 add(p, "Rank", "TARGET.Speed");
