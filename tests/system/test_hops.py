@@ -1,47 +1,11 @@
-"""Jobs that go through two and three servers, to processes and to a real Slurm."""
+"""Jobs that go through two servers, to processes."""
 import os
-import shutil
-import tempfile
-import time
 
 import pytest
 
 import agents
-from drover import Instance, free_port, sh, wait_until
-
-pytest_plugins = ["batch_systems"]
-
-
-def far(request, build):
-    """Another instance, not started; stopped and removed with the test."""
-    one = Instance(build, tempfile.mkdtemp(prefix="f-", dir=request.config.drover_tmp))
-
-    def end():
-        try:
-            one.stop()
-        finally:
-            shutil.rmtree(one.base, ignore_errors=True)
-
-    request.addfinalizer(end)
-    return one
-
-
-def hop_queue(name, to, more="", settings=""):
-    return f"  - name: {name}\n    runner: drover\n    drover: {{server: 'unix:{to.socket_path()}'{settings}}}\n{more}"
-
-
-def link(first, second, settings=""):
-    """An agent of the first server hands jobs on to the second."""
-    first.config = "kill_grace: 1s\nqueues:\n" + hop_queue("east", second, settings=settings)
-    first.agent = agents.start(first, first.config)
-    agents.offering(first)
-
-
-def runs(one, *args):
-    """The server, and an agent that runs processes."""
-    one.server(*args)
-    one.runner = agents.start(one, "kill_grace: 1s\nqueues:\n  - {name: here, cpus: 8}\n", name="r1")
-    agents.offering(one)
+from drover import free_port, sh, wait_until
+from hops import beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
 
 
 @pytest.fixture
@@ -68,38 +32,6 @@ def test_exit_codes_and_files(two):
     there = two.far.history()
     assert len(there) == 1 and there[0]["exit_code"] == 3
     assert not os.listdir(f"{two.base}/n1/hop.east")
-
-
-def pids(one):
-    return one.read("pids").split() if one.exists("pids") else []
-
-
-def beating(one):
-    """A job that writes its number, and then on and on."""
-    return sh(f"echo $$ >>{one.work}/pids; while :; do echo x >>{one.work}/beats; sleep 0.05; done")
-
-
-def stopped(one):
-    """nothing is written for a while"""
-    before = os.path.getsize(f"{one.work}/beats")
-    time.sleep(0.3)
-    return os.path.getsize(f"{one.work}/beats") == before
-
-
-def gone(pid):
-    return not os.path.exists(f"/proc/{pid}")
-
-
-def far_jobs(one, *states):
-    """Numbers of the unfinished requests of a server whose job is in one of the states."""
-    rows = one.api("GET", "/v1/requests")["requests"]
-    return [r["id"] for r in rows if not states or one.job(f"{r['id']}.0")["state"] in states]
-
-
-def whole_path(one, job, hops):
-    """The path, when it has so many hops and the last one is known to its batch system."""
-    path = one.api("GET", f"/v1/jobs/{job}/path")
-    return path if len(path["hops"]) == hops and path["hops"][-1].get("native") else None
 
 
 def test_many_jobs_and_their_way_home(two):
@@ -236,39 +168,3 @@ def test_over_tls_with_a_token(request, build, instance):
     one.wait(number, code=1)
     assert one.history(number)[0]["exit_code"] == 4 and one.read("out") == "there\n"
     assert one.server_info()["uuid"] in two.api("GET", "/v1/requests/1")["origin"]["servers"]
-
-
-def test_three_hops_to_slurm(request, build, instance, alpha):
-    """Server to server to a cluster: exit codes, files, and control all the way."""
-    one, two = instance, far(request, build)
-    one.server()
-    two.server()
-    two.config = agents.batch_queues(alpha)
-    agents.start(two, two.config)
-    agents.offering(two)
-    link(one, two)
-    one.write("in", "input\n")
-    number = one.submit(sh("cat in; echo $SLURM_JOB_ID; exit 6", transfer_input_files="in", output="out"))
-    one.wait(number, code=1, seconds=60)
-    assert one.history(number)[0]["exit_code"] == 6
-    lines = one.read("out").split()
-    assert lines[0] == "input" and lines[1].isdigit()
-    long = one.submit(beating(one))
-    pid = wait_until(lambda: pids(one), 40)[0]
-    one.wait_state(f"{long}.0", "running", seconds=40)
-    path = wait_until(lambda: whole_path(one, f"{long}.0", 2), 30)
-    assert path["summary"] == "running" and [h["state"] for h in path["hops"]] == ["running", "running"]
-    assert path["hops"][0]["runner"] == "drover" and path["hops"][0]["native"] == path["hops"][1]["job"]
-    assert path["hops"][1]["runner"] == "slurm" and path["hops"][1]["native"].isdigit()
-    text = one.cli("path", f"{long}.0")
-    assert text.startswith("running\n") and len(text.splitlines()) == 4 and path["hops"][1]["native"] in text
-    ad = one.cli("path", "--ad", f"{long}.0")
-    assert 'Next = [' in ad
-    one.cli("suspend", f"{long}.0")
-    wait_until(lambda: stopped(one), 40)
-    one.cli("resume", f"{long}.0")
-    wait_until(lambda: not stopped(one), 40)
-    one.cli("rm", f"{long}.0")
-    wait_until(lambda: gone(pid), 40)
-    wait_until(lambda: not alpha.jobs("pending,running,completing,suspended"), 40)
-    one.wait_state(f"{long}.0", "removed", seconds=40)
