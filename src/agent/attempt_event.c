@@ -180,6 +180,8 @@ static void known(struct attempt *at, const struct run_event *e)
                 at->adopted_why = e->why;
         } else if (e->state == RUN_FAILED) {
                 start_failed(at, e);
+        } else if (e->state == RUN_LOST) {
+                attempt_lost(at, e->text ? e->text : "it was lost while the agent was away");
         }
 }
 
