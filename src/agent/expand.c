@@ -354,7 +354,7 @@ static struct run_word *words_of(const Drover__Template *m)
         return words;
 }
 
-static uint64_t gpus_of(const Drover__Template *m)
+uint64_t expand_gpus(const Drover__Template *m)
 {
         for (size_t i = 0; i < m->n_resources; i++)
                 if (str_ieqz(STR("GPUs"), m->resources[i]->name))
@@ -448,7 +448,7 @@ int expand_submit(struct attempt *at, struct err *err)
                 .job = job,
                 .cpus_milli = at->cpus_milli,
                 .memory_bytes = at->memory_bytes,
-                .gpus = gpus_of(m),
+                .gpus = expand_gpus(m),
                 .words = words,
                 .word_count = m->n_attributes,
                 .hop = hop_of(at, job, buf_z(&outputs)),

@@ -139,7 +139,9 @@ static char *limits_text(const struct agent *a, const struct queue *q)
 /* A job of a batch queue has one node. */
 static const char batch_requirements[] =
         "(TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= MY.NodeCpus) && "
-        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory)";
+        "(TARGET.RequestMemory =?= undefined || TARGET.RequestMemory <= MY.NodeMemory) && "
+        "(TARGET.RequestGPUs =?= undefined || MY.NodeGPUs =?= undefined || TARGET.RequestGPUs <= "
+        "MY.NodeGPUs)";
 
 static void describe(struct queue *q)
 {
@@ -233,10 +235,19 @@ static uint64_t machine_cpus_limit(const struct queue *q)
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
 }
 
+/* GPUs of a batch system, which counts them itself where the queue's file does not. */
+static bool system_counts(const struct queue *q, const char *resource)
+{
+        return !queue_is_local(q) && str_ieqz(STR("GPUs"), resource) &&
+               devices_total(q->a->devices, &q->devices, resource) == 0;
+}
+
 static bool devices_fit(const struct attempt *at)
 {
         for (size_t i = 0; i < at->t->m->n_resources; i++) {
                 const Drover__Resource *r = at->t->m->resources[i];
+                if (system_counts(at->q, r->name))
+                        continue; /* as with its processors: what has gone meanwhile is waited for there */
                 if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
                         return false;
         }
@@ -281,7 +292,10 @@ const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
         if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
                 return "the job asks for more time than this queue gives";
         for (size_t i = 0; i < m->n_resources; i++)
-                if (devices_total(q->a->devices, &q->devices, m->resources[i]->name) < m->resources[i]->count)
+                if ((system_counts(q, m->resources[i]->name)
+                             ? has.node_gpus
+                             : devices_total(q->a->devices, &q->devices, m->resources[i]->name)) <
+                    m->resources[i]->count)
                         return "the job asks for devices that this queue does not have";
         return NULL;
 }
@@ -421,21 +435,27 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
                 r->jobs = 1; /* a part of a processor */
 }
 
-/* Attempts that a batch system has, and that its idle processors, as it told them, do not reflect yet: they
- * wait there, or began since. */
-static void not_reflected(const struct queue *q, uint64_t at_ms, uint64_t *ret_cpus, uint64_t *ret_waiting)
+struct unseen { /* attempts that what a batch system told of its nodes does not reflect yet */
+        uint64_t cpus_milli, gpus, waiting;
+};
+
+/* They wait there, or began since. */
+static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
 {
-        *ret_cpus = *ret_waiting = 0;
+        struct unseen u = {0};
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
                 if (at->started_ms && at->started_ms <= at_ms)
                         continue;
-                *ret_cpus += at->cpus_milli;
-                *ret_waiting += !at->started_ms;
+                u.cpus_milli += at->cpus_milli;
+                u.gpus += expand_gpus(at->t->m);
+                u.waiting += !at->started_ms;
         }
         for (const struct attempt *at = q->lists[ATTEMPT_STAGING]; at; at = at->next) {
-                *ret_cpus += at->cpus_milli;
-                ++*ret_waiting;
+                u.cpus_milli += at->cpus_milli;
+                u.gpus += expand_gpus(at->t->m);
+                u.waiting++;
         }
+        return u;
 }
 
 /* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
@@ -445,11 +465,11 @@ static void look_at_batch(struct queue *q, const struct pull_allowance *may, con
 {
         const struct offers *o = q->offers;
         uint64_t taken, waiting, pending_cpus = 0, pending_memory = 0;
+        struct unseen u = not_reflected(q, has->at_ms);
         uint64_t queued_max = q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1;
-        not_reflected(q, has->at_ms, &taken, &waiting);
         waiting_needs(q, &pending_cpus, &pending_memory);
-        taken += pending_cpus;
-        waiting += q->counts[ATTEMPT_WAITING];
+        taken = u.cpus_milli + pending_cpus;
+        waiting = u.waiting + q->counts[ATTEMPT_WAITING];
         r->ad.cpus_milli = least(left_of(has->idle_cpus_milli, taken), may->cpus_milli);
         r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
         r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
@@ -459,6 +479,16 @@ static void look_at_batch(struct queue *q, const struct pull_allowance *may, con
                 r->jobs = least(r->jobs, left_of(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
                                                                               q->counts[ATTEMPT_STAGING] +
                                                                               q->counts[ATTEMPT_RUNNING]));
+}
+
+/* A job's GPUs are on its one node; those of the cluster are offered when they are idle, none ahead. */
+static void batch_gpus(const struct queue *q, const struct run_capacity *has, struct buf *out)
+{
+        uint64_t taken = not_reflected(q, has->at_ms).gpus + waiting_devices(q, "GPUs");
+        if (has->gpus && system_counts(q, "GPUs"))
+                buf_printf(out, "GPUs = %llu; TotalGPUs = %llu; NodeGPUs = %llu; ",
+                           (unsigned long long)left_of(has->idle_gpus, taken), (unsigned long long)has->gpus,
+                           (unsigned long long)has->node_gpus);
 }
 
 static void batch_place(struct queue *q, const struct run_capacity *has)
@@ -473,6 +503,8 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
                 buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
                            (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
                            (unsigned long long)(has->node_memory_bytes >> 20));
+        if (has->known)
+                batch_gpus(q, has, &o->devices);
         if (has->known && has->server)
                 buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
 }
@@ -489,12 +521,11 @@ static void look(struct queue *q, struct room *ret)
         if (queue_is_local(q)) {
                 waiting_needs(q, &cpus, &memory);
         } else {
-                uint64_t waiting_cpus, waiting;
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
                 batch_place(q, &has);
                 now.cpus_milli = o->place.cpus_milli;
-                not_reflected(q, UINT64_MAX, &waiting_cpus, &waiting);
-                cpus = left_of(cpus, waiting_cpus); /* what waits there is no load */
+                cpus = left_of(cpus,
+                               not_reflected(q, UINT64_MAX).cpus_milli); /* what waits there is no load */
         }
         now.committed_milli = cpus;
         running_use(q, &now);

@@ -22,6 +22,7 @@
 #define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
 #define SAID_MAX    300
 #define DONE_MAX    4096
+#define STALE_MS    30000 /* a system's word may be so old, where it has never said that a task runs */
 
 /* ---- files */
 
@@ -43,14 +44,65 @@ void batch_see_begin(struct batch *b, struct task *t)
         if (!str_cut(&rest, ' ', &word) || str_to_u64(word, &t->started_ms) != 0)
                 return;
         t->begun = true;
+        t->begun_ms = clock_boot_ms();
         if (b->listed)
                 batch_tell(b, t, false);
+}
+
+/* The first line of ours, with this beginning, in what the system caught of the script. */
+static bool caught_line(struct batch *b, const struct task *t, struct str begin, struct buf *out)
+{
+        BUF_CLEANUP struct buf name = {0}, text = {0};
+        struct str rest, line;
+        batch_log_name(b, t, &name);
+        if (fs_read(b->fd, buf_z(&name), 1 << 16, &text, NULL) < 0)
+                return false;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
+                if (str_starts(line, begin)) {
+                        buf_str(out, str_skip(line, begin.n));
+                        return true;
+                }
+        return false;
+}
+
+/* The system has run it again, which its script has refused. */
+static bool ran_again(struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf nothing = {0};
+        return caught_line(b, t, STR("drover again"), &nothing);
+}
+
+static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
+{
+        buf_printf(out, "%s: %s", b->system->name, what);
+        if (reason.n && !str_ieqz(reason, "None"))
+                buf_printf(out, " (" STR_FMT ")", STR_ARG(reason));
+}
+
+/* As the same attempt it cannot begin once more, for nobody knows what it has done; so it is taken out. */
+static void put_back(struct batch *b, struct task *t, struct str reason)
+{
+        BUF_CLEANUP struct buf text = {0};
+        say_why(b, "it was put back into the queue there after it had begun", reason, &text);
+        batch_act(b, t, BATCH_END);
+        batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
+}
+
+/* It began, and waits again: its node failed, or somebody has requeued it. */
+static bool was_put_back(struct batch *b, const struct task *t)
+{
+        return t->begun && !t->killing && t->begun_ms < b->asked_ms &&
+               (t->phase == BATCH_RUNNING || t->told_to_end || b->asked_ms - t->begun_ms >= STALE_MS);
 }
 
 /* A script that was told to end says `killed`; by whom only the system knows. */
 static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e)
 {
         BUF_CLEANUP struct buf text = {0};
+        if (t->phase == BATCH_OVER && ran_again(b, t)) {
+                put_back(b, t, STR(""));
+                return;
+        }
         switch (t->phase) {
         case BATCH_TIMEOUT:
                 e->why = RUN_WALLTIME;
@@ -68,7 +120,7 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
                            buf_z(&text));
                 return;
         case BATCH_WAITING:
-        case BATCH_RUNNING: return; /* told with a later query */
+        case BATCH_RUNNING: t->told_to_end = true; return; /* a later query tells by whom */
         default:
                 buf_printf(&text, "it was ended by %s", b->system->name);
                 batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
@@ -112,29 +164,6 @@ static void look_at_files(struct batch *b)
 
 /* ---- the end, by the system's word */
 
-/* The first line of ours in what the system caught of the script. */
-static bool complaint(struct batch *b, const struct task *t, struct buf *out)
-{
-        BUF_CLEANUP struct buf name = {0}, text = {0};
-        struct str rest, line;
-        batch_log_name(b, t, &name);
-        if (fs_read(b->fd, buf_z(&name), 1 << 16, &text, NULL) < 0)
-                return false;
-        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
-                if (str_starts(line, STR("drover: "))) {
-                        buf_str(out, str_skip(line, 8));
-                        return true;
-                }
-        return false;
-}
-
-static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
-{
-        buf_printf(out, "%s: %s", b->system->name, what);
-        if (reason.n && !str_ieqz(reason, "None"))
-                buf_printf(out, " (" STR_FMT ")", STR_ARG(reason));
-}
-
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
 static void settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason)
 {
@@ -171,7 +200,7 @@ static void settle(struct batch *b, struct task *t, enum batch_phase phase, stru
         default: /* over, or missing */
                 if (now - t->gone_ms < (b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS))
                         return;
-                if (complaint(b, t, &text))
+                if (caught_line(b, t, STR("drover: "), &text))
                         e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
                 else if (t->killing)
                         e = (struct run_event){
@@ -241,6 +270,10 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 return;
         }
         t->gone_ms = 0;
+        if (line->phase == BATCH_WAITING && was_put_back(b, t)) {
+                put_back(b, t, line->reason);
+                return;
+        }
         t->phase = line->phase;
 }
 

@@ -32,7 +32,7 @@ struct run_id { /* a step of an attempt; all zero is none */
 };
 /* "request.member.fence.step", as it is written down. */
 void run_id_print(struct buf *out, struct run_id id);
-bool run_id_parse(struct str text, struct run_id *ret); /* false: it is none */
+bool run_id_parse(struct str text, struct run_id *ret);   /* false: it is none */
 static inline struct str run_key(const struct run_id *id) /* of maps; borrows */
 {
         return str_make((const char *)id, sizeof(*id));
@@ -136,7 +136,8 @@ struct run_capacity {
         uint64_t idle_cpus_milli, idle_memory_bytes; /* free at at_ms */
         uint64_t node_cpus_milli, node_memory_bytes; /* of the largest node: no task can have more */
         uint64_t nodes;
-        uint64_t at_ms; /* Unix time; what was submitted or began later is not counted */
+        uint64_t gpus, idle_gpus, node_gpus; /* likewise: in all, free at at_ms, of the node with the most */
+        uint64_t at_ms;                      /* Unix time; what was submitted or began later is not counted */
         uint64_t tasks_max;
         const char *server; /* uuid of the server that jobs are handed on to; NULL: they are not */
 };

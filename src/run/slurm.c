@@ -7,8 +7,8 @@
 
 #include "run/batch_runner.h"
 
-static const char *const settings[] = {"conf",    "partition", "account",     "qos", "constraint",
-                                       "license", "gres_name", "reservation", NULL};
+static const char *const settings[] = {"conf",    "partition", "account",     "qos",     "constraint",
+                                       "license", "gres_name", "reservation", "requeue", NULL};
 
 static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
 
@@ -25,12 +25,38 @@ static const struct {
         {"comment", NULL, {"SlurmComment", NULL}},
 };
 
+static const char *gres_name(const struct batch_settings *s)
+{
+        const char *name = batch_setting(s, "gres_name");
+        return name && batch_plain(name) ? name : "gpu";
+}
+
+/* Whether Slurm may put a job back into its queue when its node fails. */
+static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
+{
+        const char *word = batch_setting(s, "requeue");
+        bool yes = word && !strcmp(word, "yes");
+        if (word && !yes && strcmp(word, "no") != 0)
+                return err_set(err, -EINVAL, "requeue is yes or no, not '%.40s'", word);
+        *ret = yes;
+        return 0;
+}
+
+static int slurm_check(const struct batch_settings *s, struct err *err)
+{
+        bool again;
+        return requeue(s, &again, err);
+}
+
 static int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                            struct err *err)
 {
         uint64_t cpus = (spec->cpus_milli + 999) / 1000;
-        buf_addz(out, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --export=ALL\n"
+        bool again = false;
+        requeue(s, &again, NULL);
+        buf_addz(out, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --export=ALL\n"
                       "#SBATCH --chdir=/\n#SBATCH --input=/dev/null\n#SBATCH --open-mode=append\n");
+        buf_printf(out, "#SBATCH --%srequeue\n", again ? "" : "no-");
         buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)(cpus ? cpus : 1));
         if (spec->memory_bytes)
                 buf_printf(out, "#SBATCH --mem=%lluM\n",
@@ -38,11 +64,8 @@ static int slurm_resources(const struct batch_settings *s, const struct run_spec
         if (spec->walltime_ms)
                 buf_printf(out, "#SBATCH --time=%llu\n",
                            (unsigned long long)((spec->walltime_ms + 59999) / 60000));
-        if (spec->gpus) {
-                const char *name = batch_setting(s, "gres_name");
-                buf_printf(out, "#SBATCH --gres=%s:%llu\n", name && batch_plain(name) ? name : "gpu",
-                           (unsigned long long)spec->gpus);
-        }
+        if (spec->gpus)
+                buf_printf(out, "#SBATCH --gres=%s:%llu\n", gres_name(s), (unsigned long long)spec->gpus);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
                 if (!value || !*value)
@@ -213,20 +236,48 @@ static void slurm_capacity(struct batch_call *c)
 {
         const char *partition = batch_setting(c->settings, "partition");
         BUF_CLEANUP struct buf b = {0};
-        batch_words_add(c, STR("sinfo --noheader --Node "
-                               "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10"));
+        batch_words_add(c,
+                        STR("sinfo --noheader --Node "
+                            "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Gres:200,"
+                            "GresUsed:200"));
         if (partition) {
                 buf_printf(&b, "--partition=%s", partition);
                 batch_word_add(c, buf_z(&b));
         }
 }
 
-/* "main*   0/4/0/4   4000   0   up": allocated, idle, other and all processors; memory in MiB. Without a
- * partition of its own a job goes to the default one, which has the star. */
+/* Of "gpu:a100:4(S:0-1),shard:8" or, used, "gpu:a100:1(IDX:0,2),shard:0": how many of this name, "gpu" of any
+ * type or "gpu:a100" of one. */
+static uint64_t gres_count(struct str list, struct str name)
+{
+        uint64_t sum = 0, n;
+        struct str kind, inside;
+        while (list.n) {
+                size_t end = 0;
+                while (end < list.n && list.p[end] != '(' && list.p[end] != ',')
+                        end++;
+                struct str one = str_head(list, end);
+                list = str_skip(list, end);
+                if (list.n && list.p[0] == '(') /* which ones: commas in it part nothing */
+                        str_cut(&list, ')', &inside);
+                if (list.n)
+                        list = str_skip(list, 1);
+                ptrdiff_t at = str_rfind(one, ':');
+                kind = at < 0 || str_to_u64(str_skip(one, (size_t)at + 1), &n) != 0
+                               ? (n = 1, one)
+                               : str_head(one, (size_t)at);
+                if (str_starts(kind, name) && (kind.n == name.n || kind.p[name.n] == ':'))
+                        sum += n;
+        }
+        return sum;
+}
+
+/* "main*   0/4/0/4   4000   0   up   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all processors; memory
+ * in MiB. Without a partition of its own a job goes to the default one, which has the star. */
 static void node_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
 {
-        struct str word[5], part[4], rest = line, cpus;
-        uint64_t n[4], memory, taken;
+        struct str word[5], part[4], rest = line, cpus, gres, used, name = str_of(gres_name(s));
+        uint64_t n[4], memory, taken, gpus;
         for (size_t i = 0; i < 5; i++)
                 if (!str_word(&rest, &word[i]))
                         return;
@@ -250,6 +301,14 @@ static void node_line(const struct batch_settings *s, struct str line, struct ru
                 c->node_cpus_milli = usable * 1000;
         if (usable && memory << 20 > c->node_memory_bytes)
                 c->node_memory_bytes = memory << 20;
+        if (!usable || !str_word(&rest, &gres) || !str_word(&rest, &used))
+                return;
+        gpus = gres_count(gres, name);
+        taken = gres_count(used, name);
+        c->gpus += gpus;
+        c->idle_gpus += gpus > taken ? gpus - taken : 0;
+        if (gpus > c->node_gpus)
+                c->node_gpus = gpus;
 }
 
 static void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
@@ -292,6 +351,7 @@ const struct batch_system batch_slurm = {
         .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
         .array_max = 1000,
+        .check = slurm_check,
         .resources = slurm_resources,
         .naming = slurm_naming,
         .submit = slurm_submit,

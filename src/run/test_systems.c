@@ -114,6 +114,33 @@ static void slurm_nodes(void **state)
         c = (struct run_capacity){0};
         batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up"), &c);
         assert_int_equal(c.idle_cpus_milli, 4000);
+        assert_int_equal(c.gpus, 0);
+}
+
+static void slurm_gpus(void **state)
+{
+        (void)state;
+        struct batch_settings none = {NULL, 0};
+        struct run_word word = {"gres_name", "gpu:a100"};
+        struct batch_settings typed = {&word, 1};
+        static const char nodes[] = "main*   1/3/0/4   4000   100 up gpu:a100:4(S:0-1),shard:8 "
+                                    "gpu:a100:2(IDX:0,3),shard:0(0/4,0/4)\n"
+                                    "main*   0/4/0/4   4000   0   up (null) gpu:0\n"
+                                    "main*   0/4/0/4   4000   0   up gpu:2,gpus:9 gpu:1(IDX:1)\n"
+                                    "main*   0/4/0/4   4000   0   up gpu:a100x:5 gpu:a100x:0(IDX:N/A)\n"
+                                    "main*   0/0/4/4   4000   0   up gpu:7 gpu:0\n"
+                                    "main*   0/4/0/4   4000   0   up gpu gpu:0\n"
+                                    "main*   0/4/0/4   4000   0   up gpu:3\n"
+                                    "main*   0/4/0/4   4000   0   up (( ,\n";
+        struct run_capacity c = {0};
+        batch_slurm.capacity_read(&none, str_of(nodes), &c);
+        assert_int_equal(c.gpus, 4 + 2 + 5 + 1);
+        assert_int_equal(c.idle_gpus, 2 + 1 + 5 + 1);
+        assert_int_equal(c.node_gpus, 5);
+        c = (struct run_capacity){0};
+        batch_slurm.capacity_read(&typed, str_of(nodes), &c);
+        assert_int_equal(c.gpus, 4);
+        assert_int_equal(c.idle_gpus, 2);
 }
 
 static void slurm_asks_for_resources(void **state)
@@ -497,6 +524,7 @@ int main(void)
                 cmocka_unit_test(slurm_answers),
                 cmocka_unit_test(slurm_quotes),
                 cmocka_unit_test(slurm_nodes),
+                cmocka_unit_test(slurm_gpus),
                 cmocka_unit_test(slurm_asks_for_resources),
                 cmocka_unit_test(grid_lines),
                 cmocka_unit_test(grid_answers),

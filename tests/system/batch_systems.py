@@ -23,7 +23,7 @@ def clusters(request):
         munge = Munge(folder)
         started.append(munge)
         for name in ("alpha", "beta"):
-            cluster = Slurm(folder, munge, name)
+            cluster = Slurm(folder, munge, name, gpus=("/dev/null", "/dev/zero") if name == "alpha" else ())
             started.append(cluster)
             cluster.start()
         yield started[1:]

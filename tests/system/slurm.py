@@ -34,7 +34,8 @@ class Munge:
 class Slurm:
     """One cluster of nodes that are all this machine."""
 
-    def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000):
+    def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000, gpus=()):
+        """`gpus` are devices which the first node takes for its GPUs."""
         self.name, self.nodes, self.runner = name, nodes, "slurm"
         self.dir = os.path.join(folder, name)
         self.conf = os.path.join(self.dir, "slurm.conf")
@@ -58,9 +59,13 @@ class Slurm:
             "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=12", "MinJobAge=60", "CompleteWait=0",
             "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SlurmdTimeout=60",
         ]
+        if gpus:
+            lines.append("GresTypes=gpu")
+            with open(f"{self.dir}/gres.conf", "w", encoding="utf-8") as f:
+                f.write("".join(f"NodeName={name[0]}1 Name=gpu Type=tiny File={file}\n" for file in gpus))
         for i in range(1, nodes + 1):
             lines.append(f"NodeName={name[0]}{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={cpus} "
-                         f"RealMemory={memory} State=UNKNOWN")
+                         f"RealMemory={memory} State=UNKNOWN" + (f" Gres=gpu:tiny:{len(gpus)}" if gpus and i == 1 else ""))
         every = f"{name[0]}[1-{nodes}]"
         lines += [f"PartitionName=main Nodes={every} Default=YES MaxTime=INFINITE State=UP",
                   f"PartitionName=short Nodes={every} MaxTime=00:05:00 State=UP",

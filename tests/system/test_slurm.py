@@ -154,6 +154,84 @@ def test_scripts_end_without_their_agent(instance, alpha):
     wait_until(said, 20)
 
 
+def test_gpus_are_the_clusters(one, alpha):
+    """Those that are idle are offered; a job has as many as it asked for, and no other job has them meanwhile."""
+    ad = agents.offering(one, "alpha")["ad"]
+    assert ad["GPUs"] == 2 and ad["TotalGPUs"] == 2 and ad["NodeGPUs"] == 2, ad
+    flag = os.path.join(one.work, "flag")
+    request = one.submit(sh(f"echo $CUDA_VISIBLE_DEVICES >>{one.work}/had; {until(flag)}", request_gpus="1", queue="queue 3"))
+    wait_until(lambda: one.exists("had") and sorted(one.read("had").split()) == ["0", "1"], 40)
+    assert "TresPerNode=gres:gpu:1" in alpha.tool("scontrol", "show", "job", alpha.jobs("running")[0][0])
+    plain = one.run(sh("echo [$CUDA_VISIBLE_DEVICES]", output="out"))
+    assert one.history(plain)[0]["exit_code"] == 0 and one.read("out") == "[]\n"
+    assert len(alpha.jobs("running,pending")) == 2, "the third one waits in Drover"
+    many = one.submit(sh("true", request_gpus="3"))
+    assert "GPUs" in one.cli("why", f"{many}.0")
+    one.write("flag", "")
+    one.wait(request, seconds=60)
+    assert len(one.read("had").split()) == 3
+    one.cli("rm", str(many))
+
+
+def requeueing(instance, alpha, word):
+    """An agent whose queue has the setting requeue, and a job that runs."""
+    instance.server()
+    alpha.settings["requeue"] = word
+    try:
+        instance.config = agents.batch_queues(alpha)
+    finally:
+        del alpha.settings["requeue"]
+    instance.agent = agents.start(instance, instance.config)
+    agents.offering(instance, "alpha")
+    request = instance.submit(sh(f"echo $$ >>{instance.work}/ran; {until(instance.work + '/flag')}"))
+    instance.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: instance.exists("ran"))
+    return request, alpha.jobs("running")[0][0]
+
+
+def ran_twice(instance, request):
+    """The job was lost where it ran, runs again, and the first one is not there any more."""
+    wait_until(lambda: len(instance.read("ran").split()) == 2, 60)
+    first, second = instance.read("ran").split()
+    assert not os.path.exists(f"/proc/{first}") and os.path.exists(f"/proc/{second}")
+    instance.write("flag", "")
+    instance.wait(request, seconds=60)
+    assert len(instance.read("ran").split()) == 2
+    assert instance.job(f"{request}.0")["starts"] == 2
+
+
+def test_requeued_is_lost_there_and_runs_again(instance, alpha):
+    """An administrator puts a running job back: it does not begin there once more, but wherever Drover says."""
+    request, native = requeueing(instance, alpha, "yes")
+    alpha.tool("scontrol", "requeue", native)
+    ran_twice(instance, request)
+    assert "put back into the queue" in instance.agent.output()
+    assert alpha.jobs("pending,running") == []
+
+
+def test_requeued_while_the_agent_was_away(instance, alpha):
+    """Slurm has begun it once more before we hear of it: the script has not."""
+    request, native = requeueing(instance, alpha, "yes")
+    instance.agent.kill()
+    alpha.tool("scontrol", "requeue", native)
+    wait_until(lambda: [native, "PENDING"] in [line[:2] for line in alpha.jobs("pending")], 30)
+    # it would wait for two minutes; a node refuses what is started in the second of its kill
+    alpha.tool("scontrol", "update", f"JobId={native}", "StartTime=now+2")
+    wait_until(lambda: [native, "COMPLETED"] in [line[:2] for line in alpha.jobs("all")], 40)
+    assert len(instance.read("ran").split()) == 1
+    instance.agent = agents.start(instance, instance.config)
+    ran_twice(instance, request)
+
+
+def test_requeue_is_not_allowed_unless_said(instance, alpha):
+    request, native = requeueing(instance, alpha, "no")
+    assert "disabled" in alpha.tool("scontrol", "requeue", native, code=1)
+    instance.write("flag", "")
+    instance.wait(request)
+    bad = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {requeue: perhaps}\n", "n2")
+    assert bad.process.wait(20) == 1 and "requeue is yes or no, not 'perhaps'" in bad.output()
+
+
 def test_mistakes_are_said_at_the_start(instance):
     instance.server()
     agent = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {partitions: x}\n")
