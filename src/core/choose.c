@@ -63,15 +63,13 @@ bool choose_class_prefers(struct core *c, const struct class *k)
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
         struct core_cost cost;
-        int64_t seconds;
 
         if (c->config.placement == CORE_PLACE_BLIND)
                 return 0;
         cost_of(c, p, member, q, &cost);
         if (c->config.placement == CORE_PLACE_CACHED)
                 return -(double)cost.bytes_held;
-        seconds = cost.total_ms / 1000;
-        return (double)seconds;
+        return (double)cost.total_ms;
 }
 
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)

@@ -11,11 +11,11 @@ bool choose_fits(struct core *c, const struct class *k, const struct queue *q, s
 struct candidate {
         struct queue *queue;
         double rank; /* the job's own word on this place; higher is better */
-        double cost; /* lower is better; in whole seconds, so that what is about the same counts as that */
+        double cost; /* lower is better; the same for places of one profile that hold the same (profile.h) */
 };
 /* Does it matter to the class which of the places that it can use it gets? */
 bool choose_class_prefers(struct core *c, const struct class *k);
-/* What a place costs a member by the placement that is configured; lower is better. In whole seconds. */
+/* What a place costs a member by the placement that is configured; lower is better. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
 int choose_better(const struct candidate *a, const struct candidate *b); /* -1: a is the better one */

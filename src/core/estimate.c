@@ -1,10 +1,14 @@
 #include "core/estimate.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "core/state.h"
 
 #define ESTIMATES_MAX 200000u    /* programs and owners; what is more shares one */
 #define MEMORY        8          /* about so many runs are remembered */
+#define PACE_MEMORY   32u        /* of a place's pace: what the latest runs weigh together */
+#define PACE_MIN      8u         /* fewer say nothing */
 #define NUMBER_MAX    1000000000 /* seconds, megabytes, processors */
 
 static struct estimate *find(struct core *c, struct str key)
@@ -83,12 +87,29 @@ static void add_owner(struct estimate *e, double run_ms, double bytes_out)
         e->run_ms = (before + run_ms) / 2;
 }
 
-/* How much longer than elsewhere a job runs there. */
+/* How much longer than elsewhere a job runs there: by the agent's word, and as far from that as its runs show
+ * beyond luck. Programs that take now a minute and now an hour would else make places of one kind look
+ * unlike, by more than their files are worth. */
 double estimate_slowness(const struct queue *q)
 {
-        if (q && q->slowness > 0)
-                return q->slowness;
-        return q && q->speed > 0.01 && q->speed < 100 ? 1 / q->speed : 1;
+        double told = q && q->speed > 0.01 && q->speed < 100 ? 1 / q->speed : 1, luck;
+
+        if (!q || q->pace.count < PACE_MIN)
+                return told;
+        luck = 3 * sqrt(q->pace.variance / (q->pace.count < PACE_MEMORY ? q->pace.count : PACE_MEMORY));
+        if (q->pace.mean > told)
+                return q->pace.mean - luck > told ? q->pace.mean - luck : told;
+        return q->pace.mean + luck < told ? q->pace.mean + luck : told;
+}
+
+static void add_pace(struct estimate_pace *e, double ratio)
+{
+        double weight = 1.0 / (e->count < PACE_MEMORY / 2 ? e->count + 1 : PACE_MEMORY / 2);
+        double off = ratio - e->mean;
+
+        e->mean += off * weight;
+        e->variance = (1 - weight) * (e->variance + weight * off * off);
+        e->count++;
 }
 
 void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64_t run_ms, uint64_t bytes_out)
@@ -100,8 +121,7 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
         if (p->of_program->count >= 3 && expected > 1000) {
                 double ratio = (double)run_ms / expected;
 
-                ratio = ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio;
-                q->slowness = slow + (ratio - slow) / (2 * MEMORY);
+                add_pace(&q->pace, ratio < 0.1 ? 0.1 : ratio > 10 ? 10 : ratio);
                 profile_update_slowness(c, q);
         }
         add(p->of_program, (double)run_ms / slow, (double)bytes_out);

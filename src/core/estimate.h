@@ -1,8 +1,8 @@
 /* estimate: how long jobs run and how much they write, learned from those that have ended; for core/ only.
  *
  * Kept for each program of each owner, and for each owner, in the time of a place of ordinary speed: a place
- * that turns out slower or faster than others for the same program gets a factor of its own. After a restart
- * it is learned again from the events that are replayed.
+ * that turns out slower or faster than others for the same program, by more than luck, gets a factor of its
+ * own. After a restart it is learned again from the events that are replayed.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,6 +18,12 @@ struct estimate { /* of a program of an owner, or of an owner */
         double run_ms, last_ms; /* the mean, newer ones weighing more; the last one */
         double bytes_out;
         struct estimate *owner; /* of a program: its owner's */
+};
+
+/* Of a queue: how long programs ran there, in parts of what was expected of them. */
+struct estimate_pace {
+        double mean, variance;
+        uint32_t count;
 };
 
 struct template;

@@ -10,6 +10,8 @@
 /* Of one job's files those with most bytes that somebody holds, and of the holders of one so many. */
 #define FILES_MAX   32u
 #define HOLDERS_MAX 256u
+/* Terms are rounded each, and those of a bay together: sums of the same may differ by so much. */
+#define ROUNDED_MS 4
 /* Buckets of a class whose near agents are looked at. */
 #define BUCKETS_MAX 64u
 
@@ -99,12 +101,9 @@ static bool consider(struct search *s, struct queue *q)
 
 static double load_cost(const struct search *s, const struct cost_load *l, const struct profile *p)
 {
-        int64_t seconds;
-
         if (s->core->config.placement == CORE_PLACE_CACHED)
                 return 0;
-        seconds = cost_of_load_ms(s->core, s->part, l, p) / 1000;
-        return (double)seconds;
+        return (double)cost_of_load_ms(s->core, s->part, l, p);
 }
 
 static void on_bay(void *arg, struct index_bay *b)
@@ -131,7 +130,7 @@ static bool good_enough(const struct search *s)
 {
         double floor = s->core->config.placement == CORE_PLACE_CACHED ? -(double)s->held_bytes : s->floor;
 
-        return s->best.queue && s->best.cost <= floor;
+        return s->best.queue && s->best.cost <= floor + ROUNDED_MS;
 }
 
 static void ask_holders(struct search *s, struct file *f)
@@ -171,7 +170,7 @@ static bool is_best(struct search *s)
         }
         index_offers_end(&w);
         s->core->looks = looks;
-        return s->best.queue ? best.queue && s->best.cost == best.cost : !best.queue;
+        return s->best.queue ? best.queue && s->best.cost <= best.cost + ROUNDED_MS : !best.queue;
 }
 
 struct queue *places_next(struct places *w)

@@ -262,7 +262,7 @@ struct queue {
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */
         uint64_t finished;
-        double slowness;         /* learned, see estimate.c; 0: not yet */
+        struct estimate_pace pace;
         struct profile *profile; /* NULL: it never had an ad */
         uint64_t seen;           /* the choice in which it was last looked at (places.c) */
         double price, speed;     /* as its ad says; 0: it does not */

@@ -46,6 +46,20 @@ static void test_job_finds_its_files(void **state)
         expect_assigned(c, "n2/default 1 0\n");
 }
 
+/* Files that would come in no time are worth more than a free processor more. */
+static void test_small_files_count(void **state)
+{
+        const char *const small[] = {"TransferInput", "\"http://a/small\"", "TransferInputSizes",
+                                     "\"4000000\"", NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", TWO);
+        offer(c, "n2", AD);
+        holds(c, "n2", "http://a/small", 4000000);
+        submit(c, NULL, 1, small);
+        expect_assigned(c, "n2/default 1 0\n");
+}
+
 /* 1 GB that must come outweighs ten files that are there. */
 static void test_bytes_not_files(void **state)
 {
@@ -406,6 +420,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(test_job_finds_its_files),
+                TEST(test_small_files_count),
                 TEST(test_bytes_not_files),
                 TEST(test_rank_goes_first),
                 TEST(test_faster_link_and_cheaper_place),

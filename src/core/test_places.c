@@ -57,6 +57,39 @@ static void test_alike(void **state)
         assert_null(core_check(c));
 }
 
+static void run_one(struct core *c, const char *agent, int64_t run_ms)
+{
+        const char *const program[] = {"Cmd", "\"/p\"", NULL};
+        const struct request *r = submit(c, NULL, 1, program);
+        BUF_CLEANUP struct buf want = {0};
+
+        offer(c, agent, AD);
+        buf_printf(&want, "%s/default %llu 0\n", agent, (unsigned long long)r->id);
+        expect_assigned(c, buf_z(&want));
+        started(c, agent, r->id, 0);
+        pass_time(c, run_ms);
+        ended(c, agent, r->id, 0);
+}
+
+/* Runs of a program whose time is anybody's guess do not make a place a slow one; a place that is slow is
+ * found out. */
+static void test_luck_is_no_pace(void **state)
+{
+        struct core *c = *state;
+        uint32_t random = 1;
+
+        for (unsigned i = 0; i < 100; i++) { /* from 2 to 256 s, by chance */
+                random = random * 1664525u + 1013904223u;
+                run_one(c, i % 2 ? "n2" : "n1", (int64_t)2000 << (random >> 29));
+                assert_true(estimate_slowness(queue_at(c, "n1")) == 1);
+                assert_ptr_equal(queue_at(c, "n1")->profile, agent_find(c, i ? "n2" : "n1")->queues->profile);
+        }
+        for (unsigned i = 0; i < 100; i++)
+                run_one(c, i % 2 ? "n4" : "n3", i % 2 ? 90000 + i * 10 : 30000 + i * 10);
+        assert_true(estimate_slowness(queue_at(c, "n4")) > 1.2 * estimate_slowness(queue_at(c, "n3")));
+        assert_null(core_check(c));
+}
+
 /* No more than a few kinds of places are told apart: the rest goes where it fits best. */
 static void test_many_profiles(void **state)
 {
@@ -153,6 +186,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_alike, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_luck_is_no_pace, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_many_profiles, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_few_are_asked, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_wanted_and_forgotten, bare_core, bare_core_free),
