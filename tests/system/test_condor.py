@@ -159,6 +159,19 @@ def test_hold_release_rm(condor):
     wait_until(lambda: condor("q", cluster, "-af", "ProcId") == "")
 
 
+def test_suspend_continue_vacate(condor):
+    cluster = condor.submit(sh("sleep 100"))
+    job = f"{cluster}.0"
+    condor.instance.wait_state(job, "running")
+    assert condor("suspend", job) == f"Job {job} suspended\n"
+    wait_until(lambda: condor("q", job, "-af", "JobStatus") == "7\n")
+    assert condor("continue", cluster) == f"All jobs in cluster {cluster} have been continued\n"
+    wait_until(lambda: condor("q", job, "-af", "JobStatus") == "2\n")
+    assert condor("vacate_job", "-constraint", f"ClusterId == {cluster}").endswith("have been vacated\n")
+    wait_until(lambda: condor("q", job, "-af", "NumJobStarts", "JobStatus") == "2 2\n")
+    condor("rm", job)
+
+
 def test_rm_all_and_of_a_user(drover):
     condor = Condor(drover)
     held(condor)
@@ -256,13 +269,15 @@ def test_status(condor):
     assert condor("status", slots[0]["Machine"], "-af", "Name").strip() == name
     assert condor("status", "elsewhere", "-af", "Name") == ""
     assert [line.split()[0] for line in condor("status").splitlines() if line.startswith(name)] == [name]
+    assert slots[0]["SlotType"] == "Partitionable" and slots[0]["TotalSlotCpus"] == slots[0]["TotalCpus"]
     assert condor("status", "-compact").startswith("Machine ")
     assert re.search(r"Total +1 ", condor("status", "-total"))
 
 
 def test_version_and_help(condor):
     assert re.match(r"\$CondorVersion: \d+\.\d+\.\d+ .*\$\n\$CondorPlatform: .*\$\n$", condor("version"))
-    for name in ("submit", "q", "rm", "hold", "release", "history", "wait", "status", "version"):
+    for name in ("submit", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
+                 "version"):
         assert condor(name, "-version") == condor("version")
         assert condor(name, "-help").startswith(f"Usage: condor_{name} ")
         assert f"condor_{name}: -bad-flag" in condor(name, "-bad-flag", code=1).err

@@ -1,5 +1,5 @@
-/* condor_rm, condor_hold, condor_release: POST /v1/actions for each word, so that each has its line of
- * output. */
+/* condor_rm, condor_hold, condor_release, condor_suspend, condor_continue, condor_vacate_job: POST
+ * /v1/actions for each word, so that each has its line of output. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -150,6 +150,21 @@ static int release_jobs(struct cli *cli, const struct flags *f)
         return act(cli, f, &(struct deed){"release", "released", "released", "release", false});
 }
 
+static int suspend_jobs(struct cli *cli, const struct flags *f)
+{
+        return act(cli, f, &(struct deed){"suspend", "suspended", "suspended", "suspend", false});
+}
+
+static int continue_jobs(struct cli *cli, const struct flags *f)
+{
+        return act(cli, f, &(struct deed){"resume", "continued", "continued", "continue", false});
+}
+
+static int vacate_jobs(struct cli *cli, const struct flags *f)
+{
+        return act(cli, f, &(struct deed){"vacate", "vacated", "vacated", "vacate", false});
+}
+
 #define ROWS                                                                                                 \
         {"all", 1, FLAG_PLAIN, FLAG_ACTS, NULL, "All jobs that you may act on."},                            \
                 {"constraint", 1,      FLAG_VALUE,                                                           \
@@ -175,11 +190,24 @@ static const struct flag_row hold_rows[] = {
          "The code of a hold by its owner is 1, without a subcode."},
         {0},
 };
-static const struct flag_row release_rows[] = {ROWS, {0}};
+static const struct flag_row vacate_rows[] = {
+        ROWS,
+        {"fast", 1, FLAG_PLAIN, FLAG_WARNED, NULL, "A job has its job_max_vacate_time to end anyway."},
+        {0},
+};
+static const struct flag_row plain_rows[] = {ROWS, {0}};
 
 const struct condor_tool condor_rm = {"condor_rm", USAGE,  "Removes jobs.", remove_rows,
                                       0,           100000, remove_jobs};
 const struct condor_tool condor_hold = {"condor_hold", USAGE,    "Puts jobs on hold.", hold_rows, 0,
                                         100000,        hold_jobs};
 const struct condor_tool condor_release = {
-        "condor_release", USAGE, "Lets held jobs go on.", release_rows, 0, 100000, release_jobs};
+        "condor_release", USAGE, "Lets held jobs go on.", plain_rows, 0, 100000, release_jobs};
+const struct condor_tool condor_suspend = {
+        "condor_suspend", USAGE, "Stops jobs where they run.", plain_rows, 0, 100000, suspend_jobs};
+const struct condor_tool condor_continue = {
+        "condor_continue", USAGE, "Lets suspended jobs go on.", plain_rows, 0, 100000, continue_jobs};
+const struct condor_tool condor_vacate_job = {
+        "condor_vacate_job", USAGE, "Takes running jobs from their places; they wait again.",
+        vacate_rows,         0,     100000,
+        vacate_jobs};

@@ -28,7 +28,16 @@ static void slots_deinit(struct slots *s)
         buf_deinit(&s->text);
 }
 
-/* The queue's ad with State and Activity. */
+/* What HTCondor calls a partitionable slot: Cpus and Memory are what is left of it. */
+static void add_shape(struct view ad, struct json *j)
+{
+        json_kstrz(j, "SlotType", "Partitionable");
+        json_kbool(j, "PartitionableSlot", true);
+        json_kint(j, "TotalSlotCpus", view_integer(view_get(ad, "TotalCpus"), 0));
+        json_kint(j, "TotalSlotMemory", view_integer(view_get(ad, "TotalMemory"), 0));
+}
+
+/* The queue's ad with State, Activity and the slot's kind. */
 static void complete(struct view agent, struct view queue, struct buf *out)
 {
         struct json j = {.out = out};
@@ -55,6 +64,7 @@ static void complete(struct view agent, struct view queue, struct buf *out)
                         j.comma = true;
                 }
         }
+        add_shape(view_get(queue, "ad"), &j);
         json_kstrz(&j, "State", !here ? "Owner" : busy ? "Claimed" : "Unclaimed");
         json_kstrz(&j, "Activity", busy ? "Busy" : "Idle");
         json_kint(&j, "NumDynamicSlots", view_integer(view_get(queue, "running"), 0));
