@@ -31,7 +31,7 @@ struct config_queue {
         struct config_list modules;     /* loaded for all its jobs */
         char *modules_init, *conda_root;
         /* "name value" of the settings of a batch system or another server, in a block of its name */
-        struct config_list slurm, gridengine, exec, pbs, drover;
+        struct config_list slurm, gridengine, exec, pbs, htcondor, drover;
         struct config_list container; /* the same, of run/container.h */
 };
 

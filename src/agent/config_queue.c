@@ -11,7 +11,7 @@
 static const struct setting table[] = {
         {"name", SETTING_TEXT, Q(name), NULL, NULL},
         {"runner", SETTING_TEXT, Q(runner), "NAME",
-         "how its queues run jobs: process, slurm, gridengine, pbs, exec, drover"},
+         "how its queues run jobs: process, slurm, gridengine, pbs, htcondor, exec, drover"},
         {"type", SETTING_TEXT, Q(type), "WORD", "of the queue, in its ad as QueueType"},
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},
@@ -45,6 +45,7 @@ static const struct setting table[] = {
         {"gridengine", SETTING_WORDS, Q(gridengine), NULL, NULL},
         {"exec", SETTING_WORDS, Q(exec), NULL, NULL},
         {"pbs", SETTING_WORDS, Q(pbs), NULL, NULL},
+        {"htcondor", SETTING_WORDS, Q(htcondor), NULL, NULL},
         {"container", SETTING_WORDS, Q(container), NULL, NULL},
         {"drover", SETTING_WORDS, Q(drover), NULL, NULL},
 };

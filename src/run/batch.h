@@ -48,6 +48,7 @@ enum batch_phase {
 struct batch_line { /* of a status query; borrowed */
         struct str native, name, reason;
         enum batch_phase phase;
+        bool stays; /* over, but the system keeps it until it is ended there */
 };
 enum batch_verb { /* a pass over what is to be done is in this order */
                   BATCH_STOP,
@@ -120,6 +121,7 @@ struct batch_system {
         bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
         void (*native_of)(const char *native, unsigned index, struct buf *out); /* of an array's member */
         void (*status)(struct batch_call *c, const char *user);
+        bool (*is_answer)(struct str out); /* to `status`; else it has failed. NULL: always */
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
         void (*past)(struct batch_call *c, const char *natives); /* "1,2_3". NULL: none */
         void (*past_read)(struct str out, batch_take_fn *take, void *arg);
@@ -134,7 +136,7 @@ struct batch_system {
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
 };
 
-extern const struct batch_system batch_slurm, batch_gridengine, batch_exec, batch_pbs;
+extern const struct batch_system batch_slurm, batch_gridengine, batch_exec, batch_pbs, batch_htcondor;
 
 /* ---- batch_script.c */
 

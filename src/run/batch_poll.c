@@ -75,8 +75,11 @@ static bool ran_again(struct batch *b, const struct task *t)
 static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
 {
         buf_printf(out, "%s: %s", b->system->name, what);
-        if (reason.n && !str_ieqz(reason, "None"))
-                buf_printf(out, " (" STR_FMT ")", STR_ARG(reason));
+        if (reason.n && !str_ieqz(reason, "None")) {
+                buf_addz(out, " (");
+                batch_clean(out, reason);
+                buf_char(out, ')');
+        }
 }
 
 /* As the same attempt it cannot begin once more, for nobody knows what it has done; so it is taken out. */
@@ -96,7 +99,7 @@ static bool was_put_back(struct batch *b, const struct task *t)
 }
 
 /* A script that was told to end says `killed`; by whom only the system knows. */
-static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e)
+static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         if (t->phase == BATCH_OVER && ran_again(b, t)) {
@@ -114,7 +117,7 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
                 return;
         case BATCH_OVER: /* nobody else tells a script to end */
         case BATCH_CANCELLED:
-                buf_printf(&text, "it was cancelled in %s", b->system->name);
+                say_why(b, "it was cancelled there", reason, &text);
                 batch_over(b, t,
                            &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = ECANCELED},
                            buf_z(&text));
@@ -122,13 +125,13 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
         case BATCH_WAITING:
         case BATCH_RUNNING: t->told_to_end = true; return; /* a later query tells by whom */
         default:
-                buf_printf(&text, "it was ended by %s", b->system->name);
+                say_why(b, "it was ended there", reason, &text);
                 batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
         }
 }
 
-/* True: how it ended is known. */
-static bool see_end(struct batch *b, struct task *t)
+/* True: how it ended is known. reason: the system's, if it was asked. */
+static bool see_end(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {0};
@@ -141,7 +144,7 @@ static bool see_end(struct batch *b, struct task *t)
         }
         batch_see_begin(b, t);
         if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
-                somebody_ended_it(b, t, &e);
+                somebody_ended_it(b, t, &e, reason);
         else
                 batch_over(b, t, &e, e.text);
         return t->state == TASK_OVER;
@@ -158,7 +161,7 @@ static void look_at_files(struct batch *b)
                         continue;
                 batch_see_begin(b, t);
                 if (t->begun)
-                        see_end(b, t);
+                        see_end(b, t, STR(""));
         }
 }
 
@@ -170,7 +173,7 @@ static void settle(struct batch *b, struct task *t, enum batch_phase phase, stru
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {.state = RUN_LOST};
         t->phase = phase;
-        if (see_end(b, t))
+        if (see_end(b, t, reason))
                 return;
         int64_t now = clock_boot_ms();
         if (!t->gone_ms)
@@ -263,7 +266,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
         }
         if (line->phase == BATCH_UNFIT && ask_why(b, line))
                 return;
-        if (line->phase == BATCH_UNFIT)
+        if (line->phase == BATCH_UNFIT || line->stays)
                 batch_act(b, t, BATCH_END);
         if (is_end(line->phase)) {
                 settle(b, t, line->phase, line->reason);
@@ -287,7 +290,8 @@ static void take_name(struct batch *b, const struct batch_line *line)
                          STR_ARG(number));
                 batch_native_known(b, s, number);
                 batch_journal_native(b, s);
-        } else if (!is_end(line->phase) && (!s || (s->native && !str_eqz(number, s->native)))) {
+        } else if ((!is_end(line->phase) || line->stays) &&
+                   (!s || (s->native && !str_eqz(number, s->native)))) {
                 struct buf *out = &b->acts[BATCH_END];
                 buf_printf(out, "%s" STR_FMT, out->n ? " " : "", STR_ARG(number));
         }
@@ -313,7 +317,7 @@ static void is_there(struct batch *b)
         for (struct task *t = b->all; t; t = t->next) {
                 if (t->state == TASK_IN || t->state == TASK_NAMED) {
                         batch_see_begin(b, t);
-                        see_end(b, t);
+                        see_end(b, t, STR(""));
                 }
                 batch_tell(b, t, true);
         }
@@ -398,7 +402,8 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         b->status_ms = clock_boot_ms();
         bool none =
                 b->system->none_there && WIFEXITED(status) && WEXITSTATUS(status) == b->system->none_there;
-        if (status != 0 && !none) {
+        bool answer = !b->system->is_answer || b->system->is_answer(out);
+        if ((status != 0 || !answer) && !none) {
                 if (++b->failures >= FAILURES)
                         is_away(b, errors);
                 return;

@@ -205,7 +205,7 @@ struct runner_kind {
 };
 
 extern const struct runner_kind runner_process, runner_slurm, runner_gridengine, runner_exec, runner_pbs,
-        runner_drover;
+        runner_htcondor, runner_drover;
 const struct runner_kind *runner_find(
         const char *name); /* as `runner` in a queue says; NULL: there is none */
 

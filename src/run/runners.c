@@ -4,7 +4,8 @@
 #include "run/runner.h"
 
 static const struct runner_kind *const kinds[] = {&runner_process, &runner_slurm, &runner_gridengine,
-                                                  &runner_exec,    &runner_pbs,   &runner_drover};
+                                                  &runner_exec,    &runner_pbs,   &runner_htcondor,
+                                                  &runner_drover};
 
 const struct runner_kind *runner_find(const char *name)
 {

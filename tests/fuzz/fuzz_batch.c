@@ -23,7 +23,7 @@ static void take(void *arg, const struct batch_line *line)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static const struct batch_system *const systems[] = {&batch_slurm, &batch_gridengine, &batch_exec,
-                                                             &batch_pbs};
+                                                             &batch_pbs, &batch_htcondor};
         const struct batch_settings none = {NULL, 0};
         struct run_capacity capacity = {0};
         BUF_CLEANUP struct buf native = {0};

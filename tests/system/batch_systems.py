@@ -10,6 +10,7 @@ import pytest
 from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
+from pool import Pool
 from slurm import Munge, Slurm
 from torque import Torque
 
@@ -92,3 +93,15 @@ def pbs(pbs_cluster):
     yield pbs_cluster
     pbs_cluster.cancel_all()
     wait_until(lambda: not pbs_cluster.jobs(), 60)
+
+
+@pytest.fixture
+def condor_pool(request, build):
+    """What the runner `htcondor` speaks to."""
+    folder = tempfile.mkdtemp(prefix="po-", dir=request.config.drover_tmp)
+    one = Pool(build, folder)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)

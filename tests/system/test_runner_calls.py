@@ -71,7 +71,7 @@ class Place:
         return self.driver
 
 
-SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "pbs": "pbs", "exec": "processes"}
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
 
 
 @pytest.fixture(params=["process", *SYSTEMS])

@@ -13,7 +13,7 @@ pytest_plugins = ["batch_systems"]
 LONG = os.environ.get("DROVER_CHECK_LONG")
 
 
-SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "pbs": "pbs", "exec": "processes"}
+SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
 
 
 def begin(instance, system, config=None):
@@ -175,7 +175,7 @@ def test_what_is_refused_is_held_with_the_systems_words(batch):
 
 
 def test_words_that_cannot_be_are_refused_here(batch):
-    request = batch.submit(sh("true", **{"+BatchQueue": '"a b; c"'}))
+    request = batch.submit(sh("true", **{"+BatchProject": '"a b; c"'}))
     assert "cannot be a" in hold_reason(batch, request)
 
 

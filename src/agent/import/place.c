@@ -130,6 +130,20 @@ static void as_submit_keyword(struct galaxy_conf *c, struct galaxy_queue *q, con
                     w->value);
 }
 
+static bool is_condor(const struct galaxy_queue *q)
+{
+        return strcmp(q->runner, "htcondor") == 0;
+}
+
+/* A setting of an HTCondor queue; elsewhere said in the submit file. */
+static void condor_setting(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        if (is_condor(q))
+                galaxy_add_word(&q->native, str_of(w->name), str_of(w->value), w->line);
+        else
+                as_submit_keyword(c, q, w);
+}
+
 static void ask_memory(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
 {
         galaxy_note(c, w->line, "%s: %s is what a job asks for itself: request_memory = %s", q->place->id,
@@ -213,7 +227,10 @@ static void partition(struct galaxy_conf *c, struct galaxy_queue *q, const struc
 static void project(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
 {
         (void)c;
-        galaxy_add_word(&q->native, strcmp(q->runner, "gridengine") == 0 ? STR("project") : STR("account"),
+        galaxy_add_word(&q->native,
+                        strcmp(q->runner, "gridengine") == 0 ? STR("project")
+                        : is_condor(q)                       ? STR("accounting_group")
+                                                             : STR("account"),
                         str_of(w->value), w->line);
 }
 
@@ -249,8 +266,10 @@ static const struct rule {
         {"request_memory", as_submit_keyword},
         {"request_gpus", as_submit_keyword},
         {"request_disk", as_submit_keyword},
-        {"requirements", as_submit_keyword},
-        {"rank", as_submit_keyword},
+        {"requirements", condor_setting},
+        {"rank", condor_setting},
+        {"accounting_group", condor_setting},
+        {"concurrency_limits", condor_setting},
         {"universe", as_submit_keyword},
         {"docker_enabled", container_enabled},
         {"singularity_enabled", container_enabled},
@@ -272,7 +291,10 @@ static void use_param(struct galaxy_conf *c, struct galaxy_queue *q, const struc
                         rules[i].use(c, q, w);
                         return;
                 }
-        galaxy_note(c, w->line, "%s: %s has no equivalent", q->place->id, w->name);
+        if (is_condor(q) && w->name[0] == '+' && w->name[1])
+                condor_setting(c, q, w);
+        else
+                galaxy_note(c, w->line, "%s: %s has no equivalent", q->place->id, w->name);
 }
 
 void galaxy_queue_init(struct galaxy_queue *q, struct galaxy_conf *c, const struct galaxy_place *p)

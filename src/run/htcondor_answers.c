@@ -1,0 +1,158 @@
+#include "run/htcondor.h"
+
+#include <jansson.h>
+
+/* A list of ads, or NULL. What is not UTF-8 becomes '?': a reason may have anybody's bytes in it, and one of
+ * them shall not hide all jobs. */
+static json_t *read_list(struct str out)
+{
+        char *p = (char *)(uintptr_t)out.p;
+        for (size_t i = 0, n; i < out.n; i += n ? n : 1)
+                if ((n = str_utf8(str_skip(out, i))) == 0)
+                        p[i] = '?';
+        json_t *list = out.n ? json_loadb(out.p, out.n, JSON_ALLOW_NUL, NULL) : NULL;
+        if (list && !json_is_array(list)) {
+                json_decref(list);
+                return NULL;
+        }
+        return list;
+}
+
+static struct str text_of(const json_t *ad, const char *name)
+{
+        const json_t *v = json_object_get(ad, name);
+        return json_is_string(v) ? str_make(json_string_value(v), json_string_length(v)) : STR("");
+}
+
+static int64_t number_of(const json_t *ad, const char *name)
+{
+        return json_integer_value(json_object_get(ad, name));
+}
+
+bool htcondor_is_answer(struct str out)
+{
+        json_t *list = read_list(out);
+        bool none = str_trim(out).n == 0; /* some versions print no brackets around no job */
+        json_decref(list);
+        return list || none;
+}
+
+/* Hold reason codes. Somebody's own hold of what has not begun is not the end of it; nor are files that
+ * are still on their way to the schedd. */
+static void take_held(const json_t *ad, struct batch_line *line)
+{
+        enum {
+                BY_SOMEBODY = 1,
+                AT_SUBMIT = 15,
+                SPOOLING = 16,
+                OUT_OF_RESOURCES = 34,
+                DURATION = 46,
+                EXECUTE
+        };
+        enum { OF_DISK = 104 };
+        int64_t code = number_of(ad, "HoldReasonCode");
+        bool has_begun = number_of(ad, "NumJobStarts") > 0;
+        line->reason = text_of(ad, "HoldReason");
+        line->stays = true;
+        if (code == OUT_OF_RESOURCES && number_of(ad, "HoldReasonSubCode") != OF_DISK)
+                line->phase = BATCH_MEMORY;
+        else if (code == DURATION || code == EXECUTE)
+                line->phase = BATCH_TIMEOUT;
+        else if (code != BY_SOMEBODY && code != AT_SUBMIT && code != SPOOLING)
+                line->phase = BATCH_UNFIT;
+        else if (has_begun) /* a hold ends it */
+                line->phase = BATCH_CANCELLED;
+        else
+                line->phase = BATCH_WAITING, line->stays = false;
+}
+
+static void take_ended(const json_t *ad, struct batch_line *line, struct buf *why)
+{
+        /* begun a second time, which is nothing: how the first time ended it does not say */
+        line->phase = number_of(ad, "NumJobStarts") > 1 ? BATCH_LOST : BATCH_OVER;
+        if (json_is_true(json_object_get(ad, "ExitBySignal")))
+                buf_printf(why, "signal %lld", (long long)number_of(ad, "ExitSignal"));
+        else if (number_of(ad, "ExitCode") != 0)
+                buf_printf(why, "status %lld", (long long)number_of(ad, "ExitCode"));
+        line->reason = buf_view(why);
+}
+
+static bool take_status(const json_t *ad, struct batch_line *line, struct buf *why)
+{
+        enum { IDLE = 1, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED }; /* JobStatus */
+        switch (number_of(ad, "JobStatus")) {
+        case IDLE:
+                line->stays = number_of(ad, "NumJobStarts") > 0;
+                line->phase = line->stays ? BATCH_LOST : BATCH_WAITING;
+                return true;
+        case RUNNING:
+        case TRANSFERRING:
+        case SUSPENDED: line->phase = BATCH_RUNNING; return true;
+        case REMOVED:
+                line->phase = BATCH_CANCELLED;
+                line->reason = text_of(ad, "RemoveReason");
+                return true;
+        case COMPLETED: take_ended(ad, line, why); return true;
+        case HELD: take_held(ad, line); return true;
+        default: return false;
+        }
+}
+
+void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
+{
+        json_t *list = read_list(out), *ad;
+        size_t i;
+        json_array_foreach(list, i, ad)
+        {
+                BUF_CLEANUP struct buf native = {0}, why = {0};
+                struct batch_line line = {.name = text_of(ad, HTCONDOR_NAME), .reason = STR("")};
+                int64_t cluster = number_of(ad, "ClusterId");
+                if (cluster <= 0 || !take_status(ad, &line, &why))
+                        continue;
+                buf_printf(&native, "%lld", (long long)cluster);
+                if (number_of(ad, HTCONDOR_COUNT) != 1)
+                        buf_printf(&native, ".%lld", (long long)number_of(ad, "ProcId"));
+                line.native = buf_view(&native);
+                take(arg, &line);
+        }
+        json_decref(list);
+}
+
+/* A partitionable slot has what is left in Cpus and Memory; the dynamic ones are cut from it. What its owner
+ * uses, or is drained, takes no job. */
+static void take_slot(const json_t *ad, struct run_capacity *c)
+{
+        struct str state = text_of(ad, "State"), type = text_of(ad, "SlotType");
+        bool parts = str_ieqz(type, "Partitionable");
+        int64_t left = number_of(ad, "Cpus"), memory_left = number_of(ad, "Memory"), cpus = left,
+                memory = memory_left;
+        if (str_ieqz(type, "Dynamic") || str_ieqz(state, "Owner") || str_ieqz(state, "Drained"))
+                return;
+        if (parts) {
+                cpus = number_of(ad, "TotalSlotCpus");
+                memory = number_of(ad, "TotalSlotMemory");
+        } else if (!str_ieqz(state, "Unclaimed")) {
+                left = memory_left = 0;
+        }
+        if (cpus <= 0 || cpus > 1000000 || memory < 0 || memory > INT32_MAX || left < 0 || left > cpus)
+                return;
+        memory_left = memory_left < 0 ? 0 : memory_left > memory ? memory : memory_left;
+        c->nodes++;
+        c->cpus_milli += (uint64_t)cpus * 1000;
+        c->idle_cpus_milli += (uint64_t)left * 1000;
+        c->memory_bytes += (uint64_t)memory << 20;
+        c->idle_memory_bytes += (uint64_t)memory_left << 20;
+        if ((uint64_t)cpus * 1000 > c->node_cpus_milli)
+                c->node_cpus_milli = (uint64_t)cpus * 1000;
+        if ((uint64_t)memory << 20 > c->node_memory_bytes)
+                c->node_memory_bytes = (uint64_t)memory << 20;
+}
+
+void htcondor_slots_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+{
+        json_t *list = read_list(out), *ad;
+        size_t i;
+        (void)s;
+        json_array_foreach(list, i, ad) take_slot(ad, c);
+        json_decref(list);
+}

@@ -1,0 +1,58 @@
+"""A pool with HTCondor's commands: an instance of Drover, and its look-alikes of them as they would be installed there."""
+import os
+
+import agents
+from condor import Condor
+from drover import Instance
+
+COMMANDS = ("submit", "q", "history", "rm", "hold", "release", "suspend", "continue", "status")
+AGENT = "name: node\nkill_grace: 20s\npull_policy: load=10000%\ncpus: 8\nmemory: 16GiB\n"
+
+
+class Pool:
+    """`close` takes its only node away."""
+
+    def __init__(self, build, folder):
+        self.instance = Instance(build, os.path.join(folder, "pool"))
+        self.name = self.runner = "htcondor"
+        self.settings = {"poll": "1", "watch": "1"}
+        self.refused = {"HtcondorRequirements": "Memory >"}, "htcondor refuses it: condor_submit: "
+        self.quotes = False
+        self.bin = os.path.join(folder, "bin")
+        os.mkdir(self.bin)
+        self.server = self.node = None
+        self.condor = Condor(self.instance)
+        for name in COMMANDS:
+            path = os.path.join(self.bin, "condor_" + name)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f'#!/bin/sh\nDROVER_DIR={self.instance.dir} exec {self.condor.folder}/condor_{name} "$@"\n')
+            os.chmod(path, 0o755)
+        self.agent_env = {}
+        self.env = {**os.environ, "PATH": self.bin + ":" + os.environ["PATH"]}
+
+    def start(self):
+        self.server = self.instance.server()
+        self.open()
+        return self
+
+    def open(self):
+        self.node = agents.start(self.instance, AGENT, "node")
+        agents.offering(self.instance)
+
+    def close(self):
+        self.node.stop()
+
+    def kill_daemon(self):
+        self.server.kill()
+
+    def start_daemon(self):
+        self.server = self.instance.server()
+
+    def cancel_all(self):
+        self.condor("rm", "-all", code=None)
+
+    def jobs(self):
+        return [line.split() for line in self.condor("q", "-af:j", "JobStatus", "DroverName").splitlines()]
+
+    def stop(self):
+        self.instance.stop()
