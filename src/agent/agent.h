@@ -157,7 +157,8 @@ struct agent {
         size_t queue_count, queue_cap;
         struct backend **backends;
         size_t backend_count, backend_cap;
-        struct runner *runner; /* of the processes of this machine: backends[0]'s */
+        struct runner *runner;   /* of the processes of this machine: backends[0]'s */
+        struct errands *errands; /* with `users`, else NULL */
         bool swept;
         struct cgroups *cgroups;
         struct worker *worker;
@@ -251,6 +252,8 @@ void whereabouts_tell(struct agent *a); /* every second */
 /* sandbox.c */
 void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
+/* With `users`: the agent itself writes in it, too. */
+bool sandbox_is_shared(const struct attempt *at);
 void sandbox_remove(struct attempt *at);
 void sandbox_remove_left(struct agent *a); /* of those that are done: the journal has their results */
 void sandbox_sweep(struct agent *a);       /* removes those that are no attempt's */

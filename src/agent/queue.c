@@ -7,6 +7,7 @@
 #include "agent/containers.h"
 #include "agent/mapping.h"
 #include "base/log.h"
+#include "run/errand.h"
 
 bool queue_is_local(const struct queue *q)
 {
@@ -99,6 +100,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         rc.queue = c ? c->name : NULL;
+        rc.errands = a->errands;
         rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {
                 b->settings = queue_words(words);
@@ -156,7 +158,7 @@ static int queue_open(struct agent *a, const struct config_queue *c, struct err 
         int r = 0;
         if (!kind)
                 return err_set(err, -EINVAL, "there is no runner '%s'", c->runner);
-        if (kind != &runner_process && a->users_path)
+        if (!kind->for_users && a->users_path)
                 return err_set(err, -EINVAL,
                                "jobs of several users (`users`) cannot go through %s; run an agent "
                                "for each user",
@@ -199,6 +201,7 @@ int queues_open(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         a->runner = local->runner;
+        a->errands = a->users_path ? errands_new(a->runner, a->jobs, a->jobs_path) : NULL;
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 r = queue_open(a, a->config.queues[i], err);
@@ -240,7 +243,7 @@ static void backend_free(struct backend *b)
 void queues_stop(struct agent *a)
 {
         offers_write_use(a);
-        for (size_t i = 0; i < a->backend_count; i++)
+        for (size_t i = a->backend_count; i-- > 0;) /* the others may need the first one */
                 if (a->backends[i]->runner)
                         a->backends[i]->runner->kind->close(a->backends[i]->runner, a->config.kill_on_stop);
 }
@@ -260,5 +263,6 @@ void queues_close(struct agent *a)
         free(a->backends);
         containers_close(a);
         devices_free(a->devices);
+        errands_free(a->errands);
         a->queue_count = a->backend_count = 0;
 }

@@ -6,12 +6,19 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/contain.h"
 #include "base/fs.h"
 #include "base/log.h"
 
 void sandbox_name(const struct attempt *at, char room[64])
 {
         snprintf(room, 64, "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
+}
+
+/* A batch script, and what a container's engine is given, are the agent's. */
+bool sandbox_is_shared(const struct attempt *at)
+{
+        return at->a->users_path && (!queue_is_local(at->q) || contain_any(at));
 }
 
 int sandbox_make(struct attempt *at)
@@ -77,7 +84,7 @@ void sandbox_sweep(struct agent *a)
         while (dir && (e = readdir(dir))) {
                 unsigned long long request = 0;
                 unsigned member = 0, fence = 0;
-                if (e->d_name[0] == '.')
+                if (e->d_name[0] == '.' || !strncmp(e->d_name, "batch.", 6)) /* of users, see batch_party.c */
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
                         const struct attempt *at = agent_find(a, request, member, fence);

@@ -188,24 +188,26 @@ void stage_in(struct attempt *at)
         struct agent *a = at->a;
         struct err err = {""};
         char name[64];
-        if ((m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
-            m->transfer == DROVER__TRANSFER__TRANSFER_NO) {
+        bool none = (m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
+                    m->transfer == DROVER__TRANSFER__TRANSFER_NO,
+             first = sandbox_is_shared(at); /* it must be there before anything of it is started */
+        if (none && !first) {
                 attempt_staged(at, 0, NULL);
                 return;
         }
-        int r = inputs_want(at, &err);
+        int r = none ? 0 : inputs_want(at, &err);
         if (r > 0)
                 return; /* called again when they are here */
         if (r == 0)
                 r = sandbox_make(at);
         struct stage *s = stage_new(at, STAGE_IN);
         sandbox_name(at, name);
-        if (r == 0) {
+        if (r == 0 && !none) {
                 add_shipped(s);
                 r = inputs_each(at, add_input, s, &err);
                 add_restored(s);
         }
-        if (r == 0 && s->w.count > 0) {
+        if (r == 0 && (s->w.count > 0 || first)) {
                 if (!a->users_path)
                         s->w.sandbox = openat(a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 stage_hand_over(s);

@@ -52,6 +52,8 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
         };
         if (s->w.kind == STAGE_CREDENTIALS && !s->at)
                 spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has gone needs none */
+        if (s->at && sandbox_is_shared(s->at))
+                spec.flags |= RUN_SHARE_SANDBOX;
         if (s->w.kind == STAGE_OUT || s->w.kind == STAGE_REMOVE)
                 spec.flags |= RUN_REMOVE_SANDBOX;
         s->child_next = a->children;

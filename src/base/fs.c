@@ -98,13 +98,10 @@ int fs_mkdirs_beneath(int dirfd, const char *path, mode_t mode)
         return 0;
 }
 
-int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
+static int read_opened(int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
-        int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0) {
-                int r = -errno;
-                return err_set(err, r, "cannot read %s: %s", path, strerror(-r));
-        }
+        if (fd < 0)
+                return err_set(err, fd, "cannot read %s: %s", path, strerror(-fd));
         size_t start = out->n;
         for (;;) {
                 char chunk[16384];
@@ -123,6 +120,22 @@ int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err
         }
         close(fd);
         return 0;
+}
+
+int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
+{
+        int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+        return read_opened(fd < 0 ? -errno : fd, path, max, out, err);
+}
+
+int fs_read_regular(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
+{
+        struct stat st;
+        int fd = openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? fd : -EINVAL;
+        if (r < 0 && fd >= 0)
+                close(fd);
+        return read_opened(r, path, max, out, err);
 }
 
 int fs_write_all(int fd, const void *p, size_t n)

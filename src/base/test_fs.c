@@ -60,6 +60,22 @@ static void stays_beneath(void **state)
         close(in);
 }
 
+static void reads_only_files_of_others(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf b = {0};
+        assert_int_equal(fs_write(dir, "plain", STR("text"), 0600, false, NULL), 0);
+        assert_int_equal(symlinkat("plain", dir, "link"), 0);
+        assert_int_equal(mkfifoat(dir, "pipe", 0600), 0); /* nobody writes to it */
+        assert_int_equal(fs_read_regular(dir, "plain", 4, &b, NULL), 0);
+        assert_string_equal(buf_z(&b), "text");
+        assert_int_equal(fs_read_regular(dir, "link", 4, &b, NULL), -ELOOP);
+        assert_int_equal(fs_read_regular(dir, "pipe", 4, &b, NULL), -EINVAL);
+        assert_int_equal(fs_read_regular(dir, ".", 4, &b, NULL), -EINVAL);
+        assert_int_equal(fs_read_regular(dir, "plain", 3, &b, NULL), -EFBIG);
+        assert_string_equal(buf_z(&b), "text");
+}
+
 static void writes_whole_files(void **state)
 {
         (void)state;
@@ -144,6 +160,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(stays_beneath),
                 cmocka_unit_test(writes_whole_files),
+                cmocka_unit_test(reads_only_files_of_others),
                 cmocka_unit_test(copies),
                 cmocka_unit_test(removal_follows_no_links),
                 cmocka_unit_test(makes_directories),

@@ -31,7 +31,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         struct batch *b = self(r);
         if (find(b, spec->id))
                 return;
-        struct task *t = batch_task_new(b, spec->id, spec->sandbox);
+        struct task *t = batch_task_new(b, batch_party(b, spec->owner, spec->user), spec->id, spec->sandbox);
         BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
         struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
         struct err err = {""};
@@ -45,7 +45,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         guard.lease = buf_z(&lease);
         batch_script(spec, buf_z(&head), &guard, &script);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
-        int result = fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, &err);
+        int result =
+                fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700, false, &err);
         if (result < 0) {
                 fail(b, t, "sandbox", -result, err.text);
                 return;

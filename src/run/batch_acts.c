@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "run/batch_private.h"
 
-#define COMMAND_MS  60000
 #define WORDS_SHOWN 400
 
 void batch_clean(struct buf *out, struct str words)
@@ -23,7 +22,7 @@ void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_
 
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
 {
-        struct buf *out = &b->acts[verb];
+        struct buf *out = &t->party->acts[verb];
         if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted_ms))
                 return;
         if (verb == BATCH_END)
@@ -44,9 +43,9 @@ static void acted(void *arg, int status, struct str out, struct str errors)
 }
 
 /* At most 500 of a verb's natives, in one command. */
-static void next_act(struct batch *b, enum batch_verb verb, struct batch_call *call)
+static void next_act(struct batch *b, struct party *p, enum batch_verb verb, struct batch_call *call)
 {
-        struct buf *all = &b->acts[verb];
+        struct buf *all = &p->acts[verb];
         struct str rest = buf_view(all), one, natives;
         for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
                 n++;
@@ -55,24 +54,46 @@ static void next_act(struct batch *b, enum batch_verb verb, struct batch_call *c
         buf_consume(all, natives.n);
 }
 
-/* One command for all natives of a verb; the next verb with the next tick. */
+/* True: a command runs. */
+static bool act_for(struct batch *b, struct party *p)
+{
+        for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
+                struct batch_call call = {.settings = &b->settings};
+                if (p->acts[verb].n == 0)
+                        continue;
+                next_act(b, p, (enum batch_verb)verb, &call);
+                batch_run_as(b, p, SLOT_ACT, &call, acted, b);
+                return true;
+        }
+        return false;
+}
+
+/* One command for all natives of a verb; the next verb with the next tick. Who had his turn goes to the end.
+ */
 void batch_acts_run(struct batch *b)
 {
-        for (int verb = 0; verb < BATCH_VERBS_COUNT && !b->commands[SLOT_ACT]; verb++) {
-                struct batch_call call = {.settings = &b->settings};
-                if (b->acts[verb].n == 0)
+        struct party **link = &b->parties, **last;
+        while (*link && !b->commands[SLOT_ACT]) {
+                struct party *p = *link;
+                if (!act_for(b, p)) {
+                        link = &p->next;
                         continue;
-                next_act(b, (enum batch_verb)verb, &call);
-                batch_run(b, SLOT_ACT, &call, acted, b);
+                }
+                *link = p->next;
+                p->next = NULL;
+                for (last = &b->parties; *last;)
+                        last = &(*last)->next;
+                *last = p;
         }
 }
 
 /* At once, for we end. */
 void batch_act_now(struct batch *b, enum batch_verb verb)
 {
-        while (b->acts[verb].n) {
+        struct party *p = b->errands ? NULL : b->parties;
+        while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings};
-                next_act(b, verb, &call);
+                next_act(b, p, verb, &call);
                 command_now(&call.argv, b->env.v, buf_view(&call.input));
                 args_deinit(&call.argv);
                 buf_deinit(&call.input);

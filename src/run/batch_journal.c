@@ -1,9 +1,7 @@
 /* DIR/journal: lines, appended; the last one may be torn.
  *
- *   submission NAME            its tasks follow; on disk before it is submitted
- *   task NAME INDEX ID BOX     ID is request.member.fence.step
- *   native NAME NUMBER
- *   kill ID
+ *   submission NAME [USER OWNER]   its tasks follow; on disk before it is submitted. USER: with a map of
+ * users, who submits it task NAME INDEX ID BOX     ID is request.member.fence.step native NAME NUMBER kill ID
  *   gone ID
  *
  * Written anew, with what is held, when it is opened. */
@@ -21,7 +19,9 @@
 
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
-        buf_printf(&b->journal_out, "submission %s\n", s->name);
+        const struct party *p = s->party;
+        buf_printf(&b->journal_out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
+                   p->owner);
 }
 
 void batch_journal_task(struct batch *b, const struct task *t)
@@ -82,7 +82,7 @@ static void read_task(struct batch *b, struct str line)
         if (!s)
                 return;
         MEM_CLEANUP char *box = str_dupz(line);
-        struct task *t = batch_task_new(b, id, box);
+        struct task *t = batch_task_new(b, s->party, id, box);
         t->s = s;
         t->index = (unsigned)number;
         t->state = TASK_NAMED;
@@ -97,9 +97,11 @@ static void read_line(struct batch *b, struct str line)
         if (!str_cut(&line, ' ', &word))
                 return;
         if (str_eqz(word, "submission")) {
-                MEM_CLEANUP char *name = str_dupz(line);
-                struct submission *s = batch_submission_new(b, name);
-                s->unsure = true;
+                struct str first, user = STR("");
+                bool whose = str_cut(&line, ' ', &first) && str_cut(&line, ' ', &user);
+                MEM_CLEANUP char *name = str_dupz(first), *local = str_dupz(user), *owner = str_dupz(line);
+                if (!whose == !b->errands) /* not of the other kind of agent */
+                        batch_submission_new(b, batch_party(b, owner, local), name)->unsure = true;
         } else if (str_eqz(word, "task")) {
                 read_task(b, line);
         } else if (str_eqz(word, "native")) {

@@ -66,6 +66,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
                 buf_printf(&text, "drover-%.8s-", c->instance);
         b->prefix = buf_take(&text);
         b->user = mem_dupz(pw ? pw->pw_name : "root");
+        b->errands = c->errands;
+        b->queue = mem_dupz(c->queue);
         batch_environment(b);
         b->tick = timer_new(b->loop, on_tick, b);
         b->later = timer_new(b->loop, batch_tell_gathered, b);
@@ -82,7 +84,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         return 0;
 }
 
-/* What does not reach the system ends by its lease, which ends now. */
+/* What does not reach the system ends by its lease, which ends now: of other users, all. */
 static void end_all(struct batch *b)
 {
         fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
@@ -101,8 +103,7 @@ void batch_close(struct runner *r, bool kill_all)
         batch_journal_close(b);
         batch_when_close(b);
         batch_tasks_free(b);
-        for (size_t i = 0; i < sizeof(b->acts) / sizeof(*b->acts); i++)
-                buf_deinit(&b->acts[i]);
+        batch_parties_free(b);
         timer_free(b->tick);
         timer_free(b->later);
         timer_free(b->gather);
@@ -110,6 +111,7 @@ void batch_close(struct runner *r, bool kill_all)
         if (b->fd >= 0)
                 close(b->fd);
         free(b->dir);
+        free(b->queue);
         free(b->prefix);
         free(b->explaining);
         free(b->user);

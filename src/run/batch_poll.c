@@ -31,7 +31,7 @@ static int read_file(const struct batch *b, const struct task *t, const char *en
         BUF_CLEANUP struct buf path = {0};
         (void)b;
         buf_printf(&path, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
-        return fs_read(AT_FDCWD, buf_z(&path), DONE_MAX, out, NULL);
+        return fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, out, NULL);
 }
 
 void batch_see_begin(struct batch *b, struct task *t)
@@ -50,12 +50,12 @@ void batch_see_begin(struct batch *b, struct task *t)
 }
 
 /* The first line of ours, with this beginning, in what the system caught of the script. */
-static bool caught_line(struct batch *b, const struct task *t, struct str begin, struct buf *out)
+static bool caught_line(const struct batch *b, const struct task *t, struct str begin, struct buf *out)
 {
-        BUF_CLEANUP struct buf name = {0}, text = {0};
+        BUF_CLEANUP struct buf path = {0}, text = {0};
         struct str rest, line;
-        batch_log_name(b, t, &name);
-        if (fs_read(b->fd, buf_z(&name), 1 << 16, &text, NULL) < 0)
+        batch_log_path(b, t, &path);
+        if (fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, &text, NULL) < 0)
                 return false;
         for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
                 if (str_starts(line, begin)) {
@@ -291,8 +291,8 @@ static void take_name(struct batch *b, const struct batch_line *line)
                 batch_native_known(b, s, number);
                 batch_journal_native(b, s);
         } else if ((!is_end(line->phase) || line->stays) &&
-                   (!s || (s->native && !str_eqz(number, s->native)))) {
-                struct buf *out = &b->acts[BATCH_END];
+                   (s ? s->native && !str_eqz(number, s->native) : !b->errands)) {
+                struct buf *out = &(s ? s->party : batch_party(b, NULL, NULL))->acts[BATCH_END];
                 buf_printf(out, "%s" STR_FMT, out->n ? " " : "", STR_ARG(number));
         }
 }
@@ -417,7 +417,9 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
 static void ask_status(struct batch *b)
 {
         struct batch_call call = {.settings = &b->settings};
-        b->system->status(&call, b->user);
+        BUF_CLEANUP struct buf users = {0};
+        batch_users(b, &users);
+        b->system->status(&call, buf_z(&users));
         b->generation++;
         b->asked_ms = clock_boot_ms();
         batch_run(b, SLOT_STATUS, &call, on_status, b);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "run/batch.h"
+#include "run/errand.h"
 
 struct submission;
 struct sending { /* a submit command that runs */
@@ -11,9 +12,21 @@ struct sending { /* a submit command that runs */
         int slot;
 };
 
+struct party { /* for whom tasks are; without a map of users the only one, and the names are NULL */
+        char *owner, *user;
+        char *folder, *dir; /* where the system puts what it catches of scripts: its name, and its path */
+        struct args env;    /* of commands */
+        struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
+        unsigned submissions;
+        struct party *next;
+};
+
+#define COMMAND_MS 60000
+
 enum task_state { TASK_FRESH, TASK_NAMED, TASK_IN, TASK_OVER };
 
 struct submission {
+        struct party *party;
         char *name, *native;     /* native: of the whole array; NULL: not known */
         char *head;              /* NULL after a restart: its script is there */
         bool sending, unsure;    /* unsure: nobody knows whether the system has it */
@@ -23,6 +36,7 @@ struct submission {
 
 struct task {
         struct run_id id;
+        struct party *party;
         enum task_state state;
         char *box, *head; /* head: while it is fresh */
         struct submission *s;
@@ -49,7 +63,10 @@ struct batch {
         run_events_fn *events;
         void *arg;
         char *dir, *prefix, *user; /* prefix: of our submissions' names */
-        int fd;                    /* of dir */
+        char *queue;
+        struct errands *errands; /* NULL: all is ours */
+        struct party *parties;
+        int fd; /* of dir */
         struct args env;
         struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
         struct task *all, **last, *cursor;
@@ -65,7 +82,6 @@ struct batch {
         bool away;                     /* it was told that the system does not answer */
         unsigned failures;             /* status queries in a row */
         int64_t asked_ms, status_ms, capacity_ms;
-        struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
         struct run_event *told;
         size_t told_count, told_cap;
         struct run_capacity capacity;
@@ -77,16 +93,16 @@ struct batch {
 enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
 /* batch_tasks.c */
-struct task *batch_task_new(struct batch *b, struct run_id id, const char *box);
+struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);
-struct submission *batch_submission_new(struct batch *b, const char *name);
+struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name);
 void batch_submission_unref(struct batch *b, struct submission *s); /* one of `left` less */
 void batch_native_known(struct batch *b, struct submission *s, struct str native);
 void batch_native_key(const struct batch *b, const struct task *t,
                       struct buf *out); /* t->s->native is known */
 void batch_path(const struct batch *b, struct buf *out, const char *name, const char *end);
-void batch_log_name(const struct batch *b, const struct task *t,
-                    struct buf *out);   /* in b->dir: what the system caught of it */
+void batch_log_path(const struct batch *b, const struct task *t,
+                    struct buf *out);   /* what the system caught of it */
 void batch_tasks_free(struct batch *b); /* and the maps */
 
 void batch_tell(struct batch *b, const struct task *t, bool known); /* an event, on the loop's next turn */
@@ -96,10 +112,19 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
 void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
 void batch_tell_gathered(void *batch);
 
+/* batch_party.c */
+struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
+void batch_parties_free(struct batch *b);
+void batch_users(const struct batch *b,
+                 struct buf *out); /* whose jobs a status query is about, with commas */
+/* As batch_run, but by the party's user. */
+void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
+                  void *arg);
+
 /* batch_acts.c */
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
 void batch_acts_run(struct batch *b);
-void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb, and waits */
+void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
 /* Runs what `call` says, and frees it. */
 void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
 void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */

@@ -29,9 +29,12 @@ static void assign(struct buf *out, const char *name, const char *value)
  * system says, which gave both times: clocks of other machines do not matter. */
 static const char begin[] =
         "now() { date +%s%3N; }\n"
-        "say() { printf '%s\\n' \"$@\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.done\"; }\n"
+        "say() { # the agent may be another user; the program is over\n"
+        "        umask 022\n"
+        "        printf '%s\\n' \"$@\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.done\"\n"
+        "}\n"
         "failed() { say \"failed $1\"; exit 0; }\n"
-        "if ! mkdir \"$step.began\" 2>/dev/null; then\n"
+        "if ! mkdir -m 755 \"$step.began\" 2>/dev/null; then\n"
         "        if [ -d \"$step.began\" ]; then # it was submitted twice, and runs; or it ran, and was put "
         "back\n"
         "                echo 'drover again' >&2\n"
@@ -52,7 +55,7 @@ static const char begin[] =
         "        fi\n"
         "fi\n"
         "began=$(now)\n"
-        "echo \"$began $(hostname)\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.began/at\"\n"
+        "(umask 022 && echo \"$began $(hostname)\" >\"$step.tmp\") && mv \"$step.tmp\" \"$step.began/at\"\n"
         "ulimit -c 0\n";
 
 /* A session of its own beside the program, so that it ends whole when it is not needed any more: it looks at

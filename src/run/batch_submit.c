@@ -33,7 +33,7 @@ static int write_files(struct batch *b, const struct submission *s, const struct
 {
         BUF_CLEANUP struct buf head = {0}, list = {0}, script = {0}, name = {0}, path = {0}, log = {0};
         batch_path(b, &path, s->name, ".list");
-        batch_path(b, &log, s->name, "");
+        buf_printf(&log, "%s/%s", s->party->dir, s->name);
         buf_addz(&head, s->head);
         buf_addz(&head, NAMING);
         b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
@@ -75,7 +75,7 @@ static void make(struct batch *b, struct group *g)
         BUF_CLEANUP struct buf name = {0};
         struct err err = {""};
         new_name(b, &name);
-        struct submission *s = batch_submission_new(b, buf_z(&name));
+        struct submission *s = batch_submission_new(b, g->v[0]->party, buf_z(&name));
         s->head = mem_dupz(g->v[0]->head);
         s->count = s->left = (unsigned)g->n;
         batch_journal_submission(b, s);
@@ -114,9 +114,11 @@ static void name_fresh(struct batch *b)
         for (struct task *t = b->all; t && b->fresh; t = t->next) {
                 if (t->state != TASK_FRESH || !t->head || t->held)
                         continue;
-                struct group *g = map_get(groups, str_of(t->head));
+                BUF_CLEANUP struct buf alike = {0};
+                buf_printf(&alike, "%s\n%s", t->party->user ? t->party->user : "", t->head);
+                struct group *g = map_get(groups, buf_view(&alike));
                 if (!g)
-                        map_put(groups, str_of(t->head), g = mem_new(struct group));
+                        map_put(groups, buf_view(&alike), g = mem_new(struct group));
                 MEM_GROW(g->v, g->cap, g->n + 1);
                 g->v[g->n++] = t;
                 if (g->n == b->array_max)
@@ -224,7 +226,7 @@ static void send(struct batch *b, struct submission *s, int slot)
         b->system->submit(&call, &(struct batch_sending){s->name, buf_z(&path), s->head, s->count});
         s->sending = true;
         s->left++; /* while it is sent */
-        batch_run(b, slot, &call, sent, sending);
+        batch_run_as(b, s->party, slot, &call, sent, sending);
 }
 
 static bool wanted(const struct batch *b, const struct submission *s)

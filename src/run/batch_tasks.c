@@ -69,9 +69,10 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
 
 /* ---- the table */
 
-struct task *batch_task_new(struct batch *b, struct run_id id, const char *box)
+struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box)
 {
         struct task *t = mem_new(struct task);
+        t->party = p;
         t->id = id;
         t->box = mem_dupz(box);
         t->link = b->last;
@@ -81,9 +82,11 @@ struct task *batch_task_new(struct batch *b, struct run_id id, const char *box)
         return t;
 }
 
-struct submission *batch_submission_new(struct batch *b, const char *name)
+struct submission *batch_submission_new(struct batch *b, struct party *p, const char *name)
 {
         struct submission *s = mem_new(struct submission);
+        s->party = p;
+        p->submissions++;
         s->name = mem_dupz(name);
         map_put(b->submissions, str_of(name), s);
         return s;
@@ -132,6 +135,7 @@ void batch_submission_unref(struct batch *b, struct submission *s)
                 unlinkat(b->fd, buf_z(&name), 0);
         }
         map_take(b->submissions, str_of(s->name));
+        s->party->submissions--;
         free(s->name);
         free(s->native);
         free(s->head);
@@ -143,9 +147,10 @@ void batch_path(const struct batch *b, struct buf *out, const char *name, const 
         buf_printf(out, "%s/%s%s", b->dir, name, end);
 }
 
-void batch_log_name(const struct batch *b, const struct task *t, struct buf *out)
+void batch_log_path(const struct batch *b, const struct task *t, struct buf *out)
 {
-        buf_printf(out, "%s.%u.log", t->s->name, t->index + (t->s->count > 1 ? b->system->index_first : 0));
+        buf_printf(out, "%s/%s.%u.log", t->party->dir, t->s->name,
+                   t->index + (t->s->count > 1 ? b->system->index_first : 0));
 }
 
 void batch_task_free(struct batch *b, struct task *t)
@@ -158,8 +163,8 @@ void batch_task_free(struct batch *b, struct task *t)
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
-                batch_log_name(b, t, &log);
-                unlinkat(b->fd, buf_z(&log), 0);
+                batch_log_path(b, t, &log);
+                unlink(buf_z(&log));
         }
         map_take(b->tasks, run_key(&t->id));
         if (b->cursor == t)

@@ -13,6 +13,7 @@
 
 struct question {
         struct run_id id;
+        struct party *party;
         char *head;
         struct question *next;
 };
@@ -74,14 +75,14 @@ static void ask(struct batch *b)
                 struct err err = {""};
                 batch_path(b, &path, FILE_NAME, "");
                 buf_printf(&script, "#!/bin/sh\n%s:\n", b->questions->head);
-                if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0700, false, &err) < 0) {
+                if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0755, false, &err) < 0) {
                         struct question *q = take_first(b);
                         answer(b, q->id, 0, 0, err.text);
                         question_free(q);
                         continue;
                 }
                 b->system->when(&call, &(struct batch_sending){"quote", buf_z(&path), b->questions->head, 1});
-                batch_run(b, SLOT_WHEN, &call, on_answer, b);
+                batch_run_as(b, b->questions->party, SLOT_WHEN, &call, on_answer, b);
         }
 }
 
@@ -100,6 +101,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         }
         struct question *q = mem_new(struct question);
         q->id = spec->id;
+        q->party = batch_party(b, spec->owner, spec->user);
         q->head = mem_dupz(buf_z(&head));
         *b->questions_last = q;
         b->questions_last = &q->next;

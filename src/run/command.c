@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "ev/children.h"
 
-struct command {
+struct process {
+        struct command base;
         command_done_fn *done;
         void *arg;
         struct child *child;
@@ -24,7 +25,7 @@ struct command {
         struct err err; /* it was not started */
 };
 
-static void command_free(struct command *c)
+static void process_free(struct process *c)
 {
         timer_free(c->deadline);
         close(c->out);
@@ -45,7 +46,7 @@ static void read_all(int fd, struct buf *b)
 
 static void exited(void *arg, struct child *child, int status)
 {
-        struct command *c = arg;
+        struct process *c = arg;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         (void)child;
         read_all(c->out, &out);
@@ -53,24 +54,23 @@ static void exited(void *arg, struct child *child, int status)
         if (c->late)
                 buf_addz(&errors, "it did not answer in time");
         c->done(c->arg, c->late ? -1 : status, buf_view(&out), buf_view(&errors));
-        command_free(c);
+        process_free(c);
 }
 
 /* Its time is over; or it never began. */
 static void on_deadline(void *arg)
 {
-        struct command *c = arg;
+        struct process *c = arg;
         if (c->child) {
                 c->late = true;
                 child_kill(c->child, SIGKILL);
                 return;
         }
         c->done(c->arg, -1, STR(""), str_of(c->err.text));
-        command_free(c);
+        process_free(c);
 }
 
-/* A descriptor to read it from, or -1: /dev/null. */
-static int input_fd(struct str input)
+int command_input(struct str input)
 {
         int fd = input.n ? memfd_create("input", MFD_CLOEXEC) : -1;
         if (fd >= 0 && (fs_write_all(fd, input.p, input.n) < 0 || lseek(fd, 0, SEEK_SET) < 0)) {
@@ -80,10 +80,21 @@ static int input_fd(struct str input)
         return fd;
 }
 
+static void process_cancel(struct command *command)
+{
+        struct process *c = (struct process *)(void *)command;
+        if (c->child) {
+                child_kill(c->child, SIGKILL);
+                child_forget(c->child);
+        }
+        process_free(c);
+}
+
 struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
                             int64_t timeout_ms, command_done_fn *done, void *arg)
 {
-        struct command *c = mem_new(struct command);
+        struct process *c = mem_new(struct process);
+        c->base.cancel = process_cancel;
         c->done = done;
         c->arg = arg;
         c->out = memfd_create("out", MFD_CLOEXEC);
@@ -91,7 +102,7 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
         c->deadline = timer_new(l, on_deadline, c);
         struct child_spec spec = {.argv = argv->v,
                                   .envp = envp,
-                                  .stdin_fd = input_fd(input),
+                                  .stdin_fd = command_input(input),
                                   .stdout_fd = c->out,
                                   .stderr_fd = c->errors,
                                   .die_with_parent = true};
@@ -99,23 +110,18 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
         if (spec.stdin_fd >= 0)
                 close(spec.stdin_fd);
         timer_start(c->deadline, r < 0 ? 0 : timeout_ms);
-        return c;
+        return &c->base;
 }
 
 void command_cancel(struct command *c)
 {
-        if (!c)
-                return;
-        if (c->child) {
-                child_kill(c->child, SIGKILL);
-                child_forget(c->child);
-        }
-        command_free(c);
+        if (c)
+                c->cancel(c);
 }
 
 void command_now(const struct args *argv, char *const *envp, struct str input)
 {
-        int fd = input_fd(input);
+        int fd = command_input(input);
         posix_spawn_file_actions_t files;
         pid_t pid;
         posix_spawn_file_actions_init(&files);

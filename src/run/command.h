@@ -5,7 +5,10 @@
 
 #define COMMAND_OUTPUT_MAX (64u << 20)
 
-struct command;
+/* Begins every command, however it is run (errand.h). */
+struct command {
+        void (*cancel)(struct command *c);
+};
 /* status as waitpid's; -1: it could not be started, or was ended at its deadline, and `errors` says so. The
  * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
 typedef void command_done_fn(void *arg, int status, struct str out, struct str errors);
@@ -15,5 +18,7 @@ typedef void command_done_fn(void *arg, int status, struct str out, struct str e
 struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
                             int64_t timeout_ms, command_done_fn *done, void *arg);
 void command_cancel(struct command *c); /* ends it; done is not called. NULL is fine */
+/* A descriptor to read the text from, the caller's; -1: there is none. */
+int command_input(struct str input);
 /* The same at once, and waits for it; what it prints is not looked at. For when we end. */
 void command_now(const struct args *argv, char *const *envp, struct str input);

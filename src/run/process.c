@@ -296,6 +296,7 @@ static void process_capacity(struct runner *base, struct run_capacity *ret)
 
 const struct runner_kind runner_process = {
         .name = "process",
+        .for_users = true,
         .open = process_open,
         .close = process_close,
         .flush = process_flush,

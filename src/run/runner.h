@@ -45,6 +45,8 @@ enum run_stream_flags {
         RUN_MAKE_SANDBOX = 8,    /* the sandbox is made, for `user`, if it isn't there */
         RUN_REMOVE_SANDBOX = 16, /* it is removed at the end, if it is empty then */
         RUN_STDIN_FD = 32,       /* standard input is stdin_fd */
+        RUN_SHARE_SANDBOX = 128, /* with RUN_MAKE_SANDBOX: the agent may make and remove files in it, and read
+                                    what all may read, but not list it */
         RUN_CONTAINER = 64 /* the program is a container's engine: what runs in it is elsewhere, with the
                               same marker in its environment, and is ended and stopped with it */
 };
@@ -152,6 +154,7 @@ struct run_where {
 struct runner;
 typedef void run_events_fn(void *arg, const struct run_event *events, size_t count);
 
+struct errands;
 struct runner_config {
         struct loop *loop;
         const char *dir;             /* the agent's state folder, absolute */
@@ -159,6 +162,7 @@ struct runner_config {
         const char *program;         /* of a helper (the shepherd); NULL: beside ours, then PATH */
         const char *users_path;      /* map of owners to local users; NULL: everything runs as we do */
         unsigned min_uid, agent_uid; /* agent_uid: who we shall be; no job's user */
+        struct errands *errands;     /* with a map: how a job's user runs a command; else NULL */
         const char *queue;           /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;
         size_t setting_count;
@@ -169,6 +173,7 @@ struct runner_config {
 
 struct runner_kind {
         const char *name;
+        bool for_users; /* it can run jobs of several local users */
         int (*open)(const struct runner_config *c, struct runner **ret, struct err *err); /* 0 or -errno */
         void (*close)(struct runner *r, bool kill_all); /* frees it; tasks go on unless kill_all */
         /* Calls gather until flush, which the agent makes at the end of a turn. */

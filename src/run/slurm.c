@@ -216,7 +216,8 @@ static void slurm_past(struct batch_call *c, const char *natives)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "--jobs=%s", natives);
-        batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
+        batch_words_add(
+                c, STR("sacct --noheader --parsable2 --allocations --allusers --format=JobID,State,JobName"));
         batch_word_add(c, buf_z(&b));
 }
 

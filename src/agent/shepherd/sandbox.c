@@ -32,7 +32,16 @@ char *sandbox_name_of(const char *path)
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? must(strdup(name)) : NULL;
 }
 
-int sandbox_make(struct shepherd *s, const char *path, const struct user *user)
+/* The agent's group may go through it and make and remove files, as the folder's owner may let anybody. */
+static int open_to_agent(const struct shepherd *s, int fd, const struct user *user)
+{
+        struct stat jobs;
+        if (fstat(s->jobs, &jobs) < 0 || fchown(fd, user->uid, jobs.st_gid) < 0 || fchmod(fd, 0730) < 0)
+                return errno;
+        return 0;
+}
+
+int sandbox_make(struct shepherd *s, const char *path, const struct user *user, bool share)
 {
         struct stat st;
         if (s->jobs < 0)
@@ -47,6 +56,8 @@ int sandbox_make(struct shepherd *s, const char *path, const struct user *user)
                 error = errno;
         if (!error && !made && st.st_uid != user->uid)
                 error = EPERM; /* somebody else's */
+        if (!error && share)
+                error = open_to_agent(s, fd, user);
         if (error && made)
                 unlinkat(s->jobs, name, AT_REMOVEDIR);
         if (fd >= 0)

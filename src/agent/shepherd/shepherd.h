@@ -114,7 +114,8 @@ void table_give(struct shepherd *s, unsigned entry);
  * it means the same from one call to the next. */
 struct user;
 int sandbox_open(struct shepherd *s); /* 0 or -errno: the state folder isn't root's alone */
-int sandbox_make(struct shepherd *s, const char *path, const struct user *user); /* 0 or an errno */
+int sandbox_make(struct shepherd *s, const char *path, const struct user *user,
+                 bool share);            /* 0 or an errno */
 char *sandbox_name_of(const char *path); /* its last component, the caller's; NULL: it has none */
 void sandbox_remove(struct shepherd *s, const char *name);
 /* users.c */

@@ -314,7 +314,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 where = SHEPHERD_AT_STDIN;
         }
         if (!error && (r->flags & SHEPHERD_MAKE_SANDBOX) && p.user &&
-            (error = sandbox_make(s, p.sandbox, p.user)))
+            (error = sandbox_make(s, p.sandbox, p.user, r->flags & SHEPHERD_SHARE_SANDBOX)))
                 where = SHEPHERD_AT_SANDBOX;
         c->container = r->flags & SHEPHERD_CONTAINER;
         if (!error && (r->flags & SHEPHERD_REMOVE_SANDBOX))

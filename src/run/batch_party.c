@@ -1,0 +1,98 @@
+/* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
+ * and act; else one party that is ourselves. */
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "run/batch_private.h"
+
+static void add_variable(struct args *env, const char *name, const char *value)
+{
+        BUF_CLEANUP struct buf one = {0};
+        buf_printf(&one, "%s=%s", name, value);
+        args_add(env, buf_view(&one));
+}
+
+/* Ours, but for what says who we are. */
+static void environment(const struct batch *b, struct party *p)
+{
+        const struct passwd *pw = p->user ? getpwnam(p->user) : NULL;
+        for (size_t i = 0; i < b->env.n; i++) {
+                struct str e = str_of(b->env.v[i]);
+                if (!str_starts(e, STR("HOME=")) && !str_starts(e, STR("USER=")) &&
+                    !str_starts(e, STR("LOGNAME=")))
+                        args_add(&p->env, e);
+        }
+        add_variable(&p->env, "HOME", pw && *pw->pw_dir ? pw->pw_dir : "/");
+        add_variable(&p->env, "USER", p->user);
+        add_variable(&p->env, "LOGNAME", p->user);
+}
+
+struct party *batch_party(struct batch *b, const char *owner, const char *user)
+{
+        struct party **last = &b->parties;
+        BUF_CLEANUP struct buf folder = {0}, dir = {0};
+        if (!b->errands)
+                owner = user = NULL;
+        for (; *last; last = &(*last)->next)
+                if (!user || (!strcmp((*last)->user, user) && !strcmp((*last)->owner, owner)))
+                        return *last;
+        struct party *p = *last = mem_new(struct party);
+        if (!user) {
+                p->dir = mem_dupz(b->dir);
+                return p;
+        }
+        p->owner = mem_dupz(owner);
+        p->user = mem_dupz(user);
+        buf_printf(&folder, "batch.%s.%s", b->queue, user);
+        errand_folder(b->errands, buf_z(&folder), &dir);
+        p->folder = buf_take(&folder);
+        p->dir = buf_take(&dir);
+        environment(b, p);
+        return p;
+}
+
+void batch_parties_free(struct batch *b)
+{
+        for (struct party *p = b->parties, *next; p; p = next) {
+                next = p->next;
+                for (size_t i = 0; i < BATCH_VERBS_COUNT; i++)
+                        buf_deinit(&p->acts[i]);
+                args_deinit(&p->env);
+                free(p->owner);
+                free(p->user);
+                free(p->folder);
+                free(p->dir);
+                free(p);
+        }
+        b->parties = NULL;
+}
+
+void batch_users(const struct batch *b, struct buf *out)
+{
+        for (const struct party *p = b->parties; b->errands && p; p = p->next)
+                if (p->submissions) {
+                        buf_printf(out, "%s%s", out->n ? "," : "", p->user);
+                }
+        if (out->n == 0)
+                buf_addz(out, b->user);
+}
+
+void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
+                  void *arg)
+{
+        if (!p->user) {
+                batch_run(b, slot, call, done, arg);
+                return;
+        }
+        const struct errand_spec spec = {.owner = p->owner,
+                                         .user = p->user,
+                                         .folder = p->folder,
+                                         .argv = &call->argv,
+                                         .envp = p->env.v,
+                                         .input = buf_view(&call->input),
+                                         .timeout_ms = COMMAND_MS};
+        b->commands[slot] = errand_run(b->errands, &spec, done, arg);
+        args_deinit(&call->argv);
+        buf_deinit(&call->input);
+}

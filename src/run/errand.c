@@ -1,0 +1,173 @@
+/* A task of the process runner like a job's step, with an id of no job. Who runs it is found by `env`, so
+ * that PATH is looked through with the user's rights. */
+#include "run/errand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#define ERRAND_MEMBER 1
+#define ERRAND_STEP   0x80000000u
+
+struct errand {
+        struct command base;
+        struct errands *all;
+        struct run_id id;
+        char *folder;
+        command_done_fn *done;
+        void *arg;
+        struct errand *next;
+};
+struct errands {
+        struct runner *local;
+        int jobs;
+        const char *jobs_path;
+        uint32_t serial;
+        struct errand *first;
+};
+
+struct errands *errands_new(struct runner *local, int jobs, const char *jobs_path)
+{
+        struct errands *e = mem_new(struct errands);
+        e->local = local;
+        e->jobs = jobs;
+        e->jobs_path = jobs_path;
+        e->serial = (uint32_t)clock_boot_ms() *
+                    16; /* not those of an earlier life, which the shepherd may know */
+        return e;
+}
+
+void errands_free(struct errands *e)
+{
+        free(e);
+}
+
+void errand_folder(const struct errands *e, const char *name, struct buf *out)
+{
+        buf_printf(out, "%s/%s", e->jobs_path, name);
+}
+
+static void stream_name(const struct errand *r, const char *which, struct buf *out)
+{
+        buf_printf(out, ".errand.%08x.%s", r->id.step, which);
+}
+
+static struct errand *take(struct errands *e, struct run_id id)
+{
+        struct errand **link = &e->first;
+        while (*link && !run_id_eq((*link)->id, id))
+                link = &(*link)->next;
+        struct errand *r = *link;
+        if (r)
+                *link = r->next;
+        return r;
+}
+
+static void errand_free(struct errand *r)
+{
+        free(r->folder);
+        free(r);
+}
+
+static void cancel(struct command *c)
+{
+        struct errand *r = (struct errand *)(void *)c;
+        struct runner *local = r->all->local;
+        take(r->all, r->id);
+        runner_kill(local, r->id, 0);
+        local->kind->flush(local);
+        errand_free(r);
+}
+
+/* The folder is the user's: a link of his there is not followed, and nothing but a file is read. */
+static void read_stream(const struct errand *r, const char *which, struct buf *out)
+{
+        BUF_CLEANUP struct buf name = {0};
+        int dir = openat(r->all->jobs, r->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        stream_name(r, which, &name);
+        if (dir < 0)
+                return;
+        fs_read_regular(dir, buf_z(&name), COMMAND_OUTPUT_MAX, out, NULL);
+        unlinkat(dir, buf_z(&name), 0);
+        close(dir);
+}
+
+bool errands_event(struct errands *e, const struct run_event *event)
+{
+        BUF_CLEANUP struct buf out = {0}, errors = {0};
+        if (event->state == RUN_WAITING || event->state == RUN_RUNNING)
+                for (const struct errand *r = e->first; r; r = r->next)
+                        if (run_id_eq(r->id, event->id))
+                                return true;
+        struct errand *r =
+                event->state == RUN_WAITING || event->state == RUN_RUNNING ? NULL : take(e, event->id);
+        if (!r)
+                return false;
+        int status = -1;
+        runner_forget(e->local, r->id);
+        if (event->state == RUN_ENDED) {
+                read_stream(r, "out", &out);
+                read_stream(r, "err", &errors);
+        }
+        if (event->state == RUN_ENDED && event->why == RUN_ITSELF)
+                status = event->signaled ? event->exit_code : event->exit_code << 8;
+        else if (event->state == RUN_ENDED)
+                buf_addz(&errors, "it did not answer in time");
+        else if (event->state == RUN_FAILED)
+                buf_printf(&errors, "it could not be run as the job's user (%s): %s", event->what,
+                           strerror(event->error));
+        else
+                buf_addz(&errors, "the agent's shepherd is gone");
+        r->done(r->arg, status, buf_view(&out), buf_view(&errors));
+        errand_free(r);
+        return true;
+}
+
+struct command *errand_run(struct errands *e, const struct errand_spec *s, command_done_fn *done, void *arg)
+{
+        struct errand *r = mem_new(struct errand);
+        BUF_CLEANUP struct buf path = {0}, out = {0}, errors = {0};
+        ARGS_CLEANUP struct args argv = {0};
+        *r = (struct errand){.base = {cancel},
+                             .all = e,
+                             .id = {0, ERRAND_MEMBER, 0, ERRAND_STEP | ++e->serial, 0},
+                             .folder = mem_dupz(s->folder),
+                             .done = done,
+                             .arg = arg,
+                             .next = e->first};
+        e->first = r;
+        errand_folder(e, s->folder, &path);
+        stream_name(r, "out", &out);
+        stream_name(r, "err", &errors);
+        args_add(&argv, STR("env"));
+        for (size_t i = 0; i < s->argv->n; i++)
+                args_add(&argv, str_of(s->argv->v[i]));
+        int input = command_input(s->input);
+        const struct run_spec spec = {
+                .id = r->id,
+                .owner = s->owner,
+                .user = s->user,
+                .sandbox = buf_z(&path),
+                .stdout_path = buf_z(&out),
+                .stderr_path = buf_z(&errors),
+                .flags = RUN_MAKE_SANDBOX | RUN_SHARE_SANDBOX | (input >= 0 ? RUN_STDIN_FD : 0u),
+                .stdin_fd = input,
+                .path = "/usr/bin/env",
+                .argv = argv.v,
+                .envp = s->envp,
+                .slot = UINT32_MAX,
+                .walltime_ms = (uint64_t)s->timeout_ms,
+        };
+        runner_submit(e->local, &spec);
+        e->local->kind->flush(e->local);
+        if (input >= 0)
+                close(input);
+        return &r->base;
+}

@@ -1,0 +1,149 @@
+"""An agent with `users` in front of a batch system: the system sees each job's own user, and nobody sees another one's files."""
+import os
+import signal
+
+import pytest
+
+import agents
+from drover import wait_until
+from users import AGENT, MAP, ONE, TWO, Site, as_user, mode_of
+
+pytest_plugins = ["batch_systems"]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+
+
+class Slurm:
+    """Who owns the jobs of a cluster, and how they are ended."""
+
+    def __init__(self, system):
+        self.system = system
+        os.chmod(os.path.dirname(system.dir), 0o711)  # its configuration is everybody's to read
+
+    def users(self):
+        return sorted(self.system.tool("squeue", "-h", "-r", "-t", "pending,running,suspended", "-o", "%u").split())
+
+    def cancel(self):
+        for user in (ONE, TWO):
+            self.system.tool("scancel", "-u", user.pw_name, code=None)
+
+
+class GridEngine:
+    def __init__(self, system):
+        self.system = system
+
+    def users(self):
+        return sorted(line.split()[3] for line in self.system.tool("qstat", "-u", "*", "-g", "d").splitlines()[2:])
+
+    def cancel(self):
+        for user in (ONE, TWO):
+            self.system.tool("qdel", "-u", user.pw_name, code=None)
+
+
+@pytest.fixture(params=["slurm", "gridengine"])
+def place(request, instance):
+    system = request.getfixturevalue("alpha" if request.param == "slurm" else "grid")
+    site = Site(instance, "lease: 9s\n")
+    os.chmod(request.config.drover_tmp, 0o711)
+    site.native = Slurm(system) if request.param == "slurm" else GridEngine(system)
+    site.more = agents.batch_queues(system)
+    site.node = site.agent(more=site.more)
+    agents.offering(instance)
+    yield site
+    site.native.cancel()
+    wait_until(lambda: not site.native.users(), 60)
+
+
+def waits_for(go):
+    return f"while [ ! -e {go} ]; do sleep 0.05; done"
+
+
+def test_each_owners_jobs_are_its_users(place):
+    jobs = {}
+    for user in (ONE, TWO):
+        place.write(user, "in", "x")
+        os.chmod(os.path.join(place.home(user), "in"), 0o400)
+        go = os.path.join(place.home(user), "go")
+        jobs[user.pw_name] = place.submit(
+            user, f"id -u; id -g; echo $USER $HOME; cat in; echo new >made; echo $DROVER_SCRATCH >{place.home(user)}/where; {waits_for(go)}",
+            TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
+    for user in (ONE, TWO):
+        wait_until(lambda u=user: os.path.exists(os.path.join(place.home(u), "where")), 40)
+    assert place.native.users() == sorted((ONE.pw_name, TWO.pw_name))
+    sandbox = place.text(ONE, "where").strip()
+    st = os.stat(sandbox)
+    assert (st.st_uid, st.st_gid, mode_of(sandbox)) == (ONE.pw_uid, AGENT.pw_gid, 0o730)
+    script = os.path.join(sandbox, ".drover_step.0.sh")
+    assert as_user(ONE, lambda: os.access(script, os.R_OK))
+    for path in (script, os.path.join(sandbox, "made"), sandbox + "/."):
+        assert not as_user(TWO, lambda p=path: os.access(p, os.R_OK) or os.path.exists(p)), path
+    for user in (ONE, TWO):
+        place.write(user, "go")
+        place.instance.wait(jobs[user.pw_name], seconds=60)
+        assert place.text(user, "out").splitlines() == [
+            str(user.pw_uid), str(user.pw_gid), f"{user.pw_name} {user.pw_dir}", "x"]
+        for name in ("out", "made", "err"):
+            assert place.owner(user, name) == (user.pw_uid, user.pw_gid)
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(place.state, "jobs")) if not n.startswith("batch.")])
+
+
+def test_arrays_do_not_mix_users(place):
+    """Jobs that ask for the same are submitted together, but each user's by himself."""
+    requests = [(user, place.submit(user, f"id -u >{place.home(user)}/got.$DROVER_MEMBER", jobs=8)) for user in (ONE, TWO, ONE)]
+    for user, request in requests:
+        place.instance.wait(request, seconds=60)
+        for member in range(8):
+            assert place.text(user, f"got.{member}") == f"{user.pw_uid}\n"
+
+
+def test_stopped_signalled_and_removed(place):
+    """The agent is not the user, and may not act on his jobs: the user does."""
+    home = place.home(ONE)
+    request = place.submit(ONE, f"trap 'touch {home}/asked' USR1; echo $$ >{home}/pid; while :; do sleep 0.05; done",
+                           CheckpointExitCode=85, CheckpointSig="SIGUSR1")
+    name, cli = f"{request}.0", place.instance.cli
+    place.instance.wait_state(name, "running", seconds=40)
+    wait_until(lambda: os.path.exists(os.path.join(home, "pid")) and place.text(ONE, "pid"), 20)
+
+    def is_stopped():
+        with open(f"/proc/{place.text(ONE, 'pid').strip()}/stat", encoding="utf-8") as f:
+            return f.read().split(")")[1].split()[0] == "T"
+
+    cli("suspend", name)
+    place.instance.wait_state(name, "suspended", seconds=20)
+    wait_until(is_stopped, 20)
+    cli("resume", name)
+    wait_until(lambda: not is_stopped(), 30)
+    cli("checkpoint", name)
+    wait_until(lambda: os.path.exists(os.path.join(home, "asked")), 30)
+    cli("rm", name)
+    wait_until(lambda: not place.native.users(), 40)
+    place.instance.wait(request, code=None, seconds=40)
+
+
+def test_its_agent_killed(place):
+    """What was submitted for a user is found again, and ends as it ends; nothing runs twice."""
+    go = os.path.join(place.home(ONE), "go")
+    request = place.submit(ONE, f"echo start >>{place.home(ONE)}/starts; {waits_for(go)}; id -u; exit 3", jobs=4)
+    place.instance.wait_state(f"{request}.3", "running", seconds=40)
+    second = place.submit(TWO, "id -u")
+    place.node.kill()
+    place.node = place.agent(more=place.more)
+    place.write(ONE, "go")
+    place.instance.wait(second, seconds=60)
+    place.instance.wait(request, code=1, seconds=60)
+    assert {row["exit_code"] for row in place.instance.history(request)} == {3}
+    assert place.text(ONE, "starts") == "start\n" * 4
+    assert place.text(ONE, "out") == f"{ONE.pw_uid}\n" and place.text(TWO, "out") == f"{TWO.pw_uid}\n"
+
+
+def test_no_agent_no_job(place):
+    """A script whose agent is gone for longer than its lease ends its program."""
+    request = place.submit(ONE, f"echo $$ >{place.home(ONE)}/pid; exec sleep 600")
+    place.instance.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: place.text(ONE, "pid"), 20)
+    pid = int(place.text(ONE, "pid"))
+    assert os.stat(f"/proc/{pid}").st_uid == ONE.pw_uid
+    place.node.kill()
+    for shepherd in place.instance.pids("drover-shepherd"):
+        os.kill(shepherd, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 60)
