@@ -1,9 +1,12 @@
 /* DIR/journal: lines, appended; the last one may be torn.
  *
- *   submission NAME [USER OWNER]   its tasks follow; on disk before it is submitted. USER: with a map of
- * users, who submits it task NAME INDEX ID BOX     ID is request.member.fence.step native NAME NUMBER kill ID
+ *   submission NAME [USER OWNER]   its tasks follow; on disk before it is submitted
+ *   task NAME INDEX ID BOX         ID is request.member.fence.step
+ *   native NAME NUMBER
+ *   kill ID
  *   gone ID
  *
+ * USER and OWNER are there with a map of users: who submits it, and whose it is.
  * Written anew, with what is held, when it is opened. */
 #include <errno.h>
 #include <fcntl.h>
