@@ -22,13 +22,8 @@ static void look(struct core *c, struct queue *q)
         q->ends_count = 0;
         q->ends_at_ms = c->now_ms;
         q->ends = mem_array(q->ends, q->attempt_count + 1, sizeof(*q->ends));
-        for (const struct job *j = q->attempts; j && q->ends_count < ENDS_MAX; j = j->next) {
-                const struct part *p = request_part(j->request, j->member, NULL);
-                bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
-
-                q->ends[q->ends_count++] =
-                        c->now_ms + estimate_left_ms(c, p, q, runs ? c->now_ms - j->started_ms : 0);
-        }
+        for (const struct job *j = q->attempts; j && q->ends_count < ENDS_MAX; j = j->next)
+                q->ends[q->ends_count++] = estimate_end_ms(c, j);
         if (q->ends_count > 1)
                 qsort(q->ends, q->ends_count, sizeof(*q->ends), by_time);
 }

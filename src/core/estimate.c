@@ -175,6 +175,14 @@ int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queu
         return left > 0 ? left : 0;
 }
 
+int64_t estimate_end_ms(struct core *c, const struct job *j)
+{
+        const struct part *p = request_part(j->request, j->member, NULL);
+        bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
+
+        return c->now_ms + estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
+}
+
 void estimates_deinit(struct core *c)
 {
         void *value;

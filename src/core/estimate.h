@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct core;
+struct job;
 struct part;
 struct queue;
 struct request;
@@ -45,4 +46,6 @@ uint64_t estimate_bytes_out(const struct part *p);
 /* What is left of an attempt that has run for so long. One that has outlived its estimate is expected to run
  * for a quarter of its age more. */
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);
+/* When the attempt that it has will be over, Unix milliseconds. */
+int64_t estimate_end_ms(struct core *c, const struct job *j);
 void estimates_deinit(struct core *c);

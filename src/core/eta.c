@@ -9,9 +9,9 @@
 #define TICK_MS     30000
 #define GUESSES_MAX 4096u
 #define ERRORS_MAX  500u
+#define QUOTE_STEPS 256u
 
 struct eta {
-        struct eta_lanes lanes;
         int64_t made_ms;
         uint32_t pass;
         struct idmap *guesses; /* request and member → when it was expected to start */
@@ -33,7 +33,6 @@ void eta_free(struct eta *e)
 {
         if (!e)
                 return;
-        eta_lanes_deinit(&e->lanes);
         forget_guesses(e);
         free(e);
 }
@@ -47,11 +46,9 @@ static uint64_t last_of(const struct set *s)
         return last;
 }
 
-/* Of the last job of a bucket that nothing was said of yet. */
-static void guess(void *arg, const struct bucket *b)
+static void guess(struct eta *e, const struct bucket *b)
 {
         uint64_t index = set_count(&b->idle) - 1, member = last_of(&b->idle);
-        struct eta *e = arg;
         uint64_t key = b->request->id << 32 | member;
         int64_t *when;
 
@@ -69,10 +66,29 @@ static void guess(void *arg, const struct bucket *b)
 static void play(struct core *c)
 {
         struct eta *e = c->eta ? c->eta : mem_new(struct eta);
+        struct eta_play *x = mem_new(struct eta_play);
+        struct eta_turn *turns;
+        size_t n;
 
         c->eta = e;
         e->made_ms = c->now_ms;
-        eta_play(c, &e->lanes, ++e->pass, guess, e);
+        e->pass++;
+        eta_play_begin(c, x);
+        n = eta_play(x, NULL, &turns);
+        for (size_t i = 0; i < n; i++) {
+                const struct eta_turn *t = &turns[i];
+                bool first = t->bucket->eta_pass == 0;
+
+                t->bucket->eta_start_ms = t->start_ms;
+                t->bucket->eta_step_ms = t->step_ms;
+                t->bucket->eta_run_ms = t->run_ms;
+                t->bucket->eta_pass = e->pass;
+                if (first && t->start_ms) /* of the last job of a bucket that nothing was said of yet */
+                        guess(e, t->bucket);
+        }
+        free(turns);
+        eta_play_end(x);
+        free(x);
 }
 
 /* What a listing asks for again and again is not made anew for each of its rows. */
@@ -82,14 +98,6 @@ static void freshen(struct core *c, const struct bucket *b)
 
         if (age < 0 || age >= FRESH_MS || (b && b->eta_pass != c->eta->pass && age >= PAUSE_MS))
                 play(c);
-}
-
-static int64_t end_of_attempt(struct core *c, const struct job *j)
-{
-        const struct part *p = request_part(j->request, j->member, NULL);
-        bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
-
-        return c->now_ms + estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
 }
 
 int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret)
@@ -105,7 +113,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         j = request_job(r, member);
         if (j && j->queue) {
                 ret->start_ms = job_state_runs(j->state) ? j->started_ms : c->now_ms;
-                ret->end_ms = end_of_attempt(c, j);
+                ret->end_ms = estimate_end_ms(c, j);
                 return 0;
         }
         b = request_bucket(c, r, member);
@@ -136,7 +144,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 return 0;
         for (size_t at = 0; r->active && idmap_next(r->jobs, &at, NULL, &value);) {
                 const struct job *j = value;
-                int64_t end = j->queue ? end_of_attempt(c, j) : 0;
+                int64_t end = j->queue ? estimate_end_ms(c, j) : 0;
 
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
         }
@@ -214,18 +222,38 @@ int64_t eta_tick(struct core *c)
 
 /* ---- for a quote */
 
-int64_t eta_at(struct core *c, const struct queue *q, int64_t cpus, int64_t run_ms)
+struct eta_play *eta_quote_new(struct core *c, struct bucket *b)
 {
-        struct lane one = {0};
-        int64_t at = 0;
-        size_t step;
+        struct eta_play *x = mem_new(struct eta_play);
+        struct eta_turn *turns;
 
-        freshen(c, NULL);
-        for (size_t i = 0; i < c->eta->lanes.count; i++)
-                if (c->eta->lanes.v[i].queue == q)
-                        return lane_find(&c->eta->lanes.v[i], cpus, run_ms, &step);
-        lane_init(c, &one, (struct queue *)q); /* it was left out of the play */
-        at = lane_find(&one, cpus, run_ms, &step);
+        eta_play_begin(c, x);
+        eta_play(x, b, &turns);
+        free(turns);
+        return x;
+}
+
+void eta_quote_free(struct eta_play *x)
+{
+        if (x)
+                eta_play_end(x);
+        free(x);
+}
+
+int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
+                     int64_t run_ms)
+{
+        struct core *c = x->core;
+        int64_t from = b->class->not_before_ms > c->now_ms ? b->class->not_before_ms : c->now_ms, at;
+        struct lane one = {0};
+        struct eta_draws d;
+
+        eta_limits_draws(&x->limits, b, q, &d);
+        for (size_t i = 0; i < x->lane_count; i++)
+                if (x->lanes[i].queue == q)
+                        return eta_draws_find(&d, &x->lanes[i], from, cpus, run_ms);
+        lane_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* it was left out of the play */
+        at = eta_draws_find(&d, &one, from, cpus, run_ms);
         lane_deinit(&one);
         return at;
 }

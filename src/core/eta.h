@@ -2,10 +2,14 @@
  *
  * Now and then, when somebody asks and what is known is older than a few seconds, the queue is played
  * forward: running jobs end when they are expected to (estimate.h), and the idle ones take the free
- * processors in the order in which they wait, a job that fits earlier going earlier. The first few jobs of
- * each of the first buckets are placed one by one; the rest of a bucket, and buckets far behind, follow at
- * the rate at which places of that size become free. A job's time is that of the first of its bucket and its
- * place behind it, so asking is cheap.
+ * processors, and the units of limits (eta_limit.h), in the order in which their turns come (eta_turn.h): by
+ * their accounts' shares, then as the match would take them; a job that fits earlier goes earlier. The first
+ * few jobs of each of the first buckets are placed one by one; the rest of a bucket, and buckets far behind,
+ * follow at the rate at which places of that size become free, limits allow or shares give. A job's time is
+ * that of the first of its bucket and its place behind it, so asking is cheap.
+ *
+ * Not known are: who will come later, that what an account had of late fades, reservations, and that shares
+ * are of the whole pool even where only some of its queues are wanted.
  *
  * Of some jobs of each bucket the first guess is remembered; when they start it is compared, and the median
  * of the differences is told with every guess.
@@ -34,15 +38,18 @@ void core_eta_error(struct core *c, struct core_eta_error *ret);
 /* ---- for the files of core/ only */
 struct job;
 struct queue;
+struct bucket;
 struct class;
-struct part;
+struct eta_play;
 void eta_free(struct eta *e); /* NULL is fine */
 void eta_started(struct core *c, const struct job *j);
 int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
-/* When q would have room for a job of so many processors for so long, behind all that is queued now. 0:
- * never.
- */
-int64_t eta_at(struct core *c, const struct queue *q, int64_t cpus, int64_t run_ms);
+/* For a quote: the queue played forward until it is the turn of this bucket, which need not be in it. */
+struct eta_play *eta_quote_new(struct core *c, struct bucket *b);
+void eta_quote_free(struct eta_play *x); /* NULL is fine */
+/* When q would then have room for a job of the bucket that takes so many processors for so long. 0: never. */
+int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
+                     int64_t run_ms);
 /* How many such jobs fit there at once. */
 uint64_t eta_slots(const struct queue *q, int64_t cpus);
 /* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */

@@ -1,38 +1,74 @@
+/* Turns (eta_turn.h) are taken in their order: the first few jobs of a bucket are placed where and when there
+ * is room; when the flow has come to those behind them, the rest takes a part of these places for as long as
+ * it needs, so that other accounts' jobs still find the other part. Buckets far behind are not placed: they
+ * follow at the rate of the flow.
+ */
 #include "core/eta_play.h"
+
+#include <math.h>
 
 #include "base/mem.h"
 #include "classad/match.h"
 #include "core/gang.h"
-#include "core/order.h"
 
-#define EXACT_MAX   300u /* buckets that are placed; those behind follow at the common rate */
-#define BUCKETS_MAX 20000u
-#define FIRST_FEW   4u /* jobs of a bucket that are placed one by one */
-#define FAR_MS      (365 * 86400000LL)
+#define EXACT_MAX 300u /* buckets that are placed; those behind follow at the common rate */
+#define STEPS_ALL 32768u
+#define STEPS_MAX 2048u
+#define STEPS_MIN 128u
+#define FAR_MS    (365 * 86400000LL)
 
-void eta_lanes_deinit(struct eta_lanes *e)
+/* ---- what there is */
+
+static int by_place(const void *x, const void *y)
 {
-        for (size_t i = 0; i < e->count; i++)
-                lane_deinit(&e->v[i]);
-        e->count = 0;
+        const struct queue *a = ((const struct lane *)x)->queue, *b = ((const struct lane *)y)->queue;
+        int order = strcmp(a->agent->name, b->agent->name);
+
+        return order ? order : strcmp(a->name, b->name);
 }
 
-static void make_lanes(struct core *c, struct eta_lanes *e)
+static void make_lanes(struct eta_play *x)
 {
-        size_t agents, all = 0, every, at = 0;
-        struct core_agent **sorted = agents_sorted(c, &agents);
+        size_t all = 0, every, at = 0, steps;
+        void *value;
 
-        eta_lanes_deinit(e);
-        for (size_t i = 0; i < agents; i++)
-                for (struct queue *q = sorted[i]->queues; q; q = q->next)
-                        all += sorted[i]->connected && q->ad;
+        for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
+                for (const struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        all += q->agent->connected && q->ad;
         every = all / ETA_LANES_MAX + 1;
-        for (size_t i = 0; i < agents; i++)
-                for (struct queue *q = sorted[i]->queues; q; q = q->next)
-                        if (sorted[i]->connected && q->ad && at++ % every == 0 && e->count < ETA_LANES_MAX)
-                                lane_init(c, &e->v[e->count++], q);
-        e->scale = e->count ? (double)all / (double)e->count : 1;
-        free(sorted);
+        steps = STEPS_ALL / (all / every + 1);
+        steps = steps < STEPS_MIN ? STEPS_MIN : steps > STEPS_MAX ? STEPS_MAX : steps;
+        for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        if (q->agent->connected && q->ad && at++ % every == 0 &&
+                            x->lane_count < ETA_LANES_MAX)
+                                lane_init(x->core, &x->lanes[x->lane_count++], q, steps);
+        if (x->lane_count > 1)
+                qsort(x->lanes, x->lane_count, sizeof(*x->lanes), by_place);
+        x->scale = x->lane_count ? (double)all / (double)x->lane_count : 1;
+        for (size_t i = 0; i < x->lane_count; i++) {
+                x->cpus += (double)x->lanes[i].cpus * x->scale;
+                x->free += (double)x->lanes[i].steps[0].cpus * x->scale;
+        }
+}
+
+void eta_play_begin(struct core *c, struct eta_play *x)
+{
+        *x = (struct eta_play){.core = c, .fits = idmap_new()};
+        make_lanes(x);
+        eta_limits_init(c, &x->limits);
+}
+
+void eta_play_end(struct eta_play *x)
+{
+        void *value;
+
+        for (size_t i = 0; i < x->lane_count; i++)
+                lane_deinit(&x->lanes[i]);
+        for (size_t at = 0; idmap_next(x->fits, &at, NULL, &value);)
+                free(value);
+        idmap_free(x->fits);
+        eta_limits_deinit(&x->limits);
 }
 
 bool eta_suits(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole)
@@ -47,167 +83,230 @@ bool eta_suits(struct core *c, const struct class *k, const struct queue *q, con
         return yes;
 }
 
-static void find_fits(struct core *c, struct eta_lanes *e, const struct class *k, int64_t cpus,
-                      struct eta_fit *f)
+static const struct eta_fit *find_fit(struct eta_play *x, const struct class *k, int64_t cpus)
 {
-        *f = (struct eta_fit){.class = k};
-        for (size_t i = 0; i < e->count && f->count < ETA_FITS_MAX; i++) {
-                struct lane *l = &e->v[i];
+        struct eta_fit *f = idmap_get(x->fits, (uintptr_t)k);
+
+        if (f)
+                return f;
+        f = mem_new(struct eta_fit);
+        idmap_put(x->fits, (uintptr_t)k, f);
+        for (size_t i = 0; i < x->lane_count && f->count < ETA_FITS_MAX; i++) {
+                struct lane *l = &x->lanes[i];
 
                 if (l->cpus < cpus)
                         continue;
                 if (!l->whole)
-                        l->whole = queue_whole_ad(c, l->queue);
-                if (eta_suits(c, k, l->queue, l->whole))
+                        l->whole = queue_whole_ad(x->core, l->queue);
+                if (eta_suits(x->core, k, l->queue, l->whole))
                         f->lanes[f->count++] = (uint16_t)i;
         }
+        return f;
 }
 
-/* Places one job where it ends soonest; when it starts, or 0. */
-static int64_t place(struct core *c, struct eta_lanes *e, const struct eta_fit *f, const struct part *p,
-                     uint32_t member, int64_t *ret_run_ms)
+/* ---- one job, and those behind it */
+
+/* Places it where it ends soonest; when it starts, or 0. */
+static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct eta_draws *d,
+                     const struct part *p, uint32_t member, struct eta_turn *t)
 {
-        struct lane *best = NULL;
-        size_t best_step = 0, step = 0;
+        const struct class *k = t->bucket->class;
+        int64_t from = k->not_before_ms > x->core->now_ms ? k->not_before_ms : x->core->now_ms;
         int64_t best_end = INT64_MAX, best_at = 0;
-        struct core_cost best_cost = {0}, cost;
+        struct core_cost best = {0}, cost;
+        struct lane *where = NULL;
 
         for (size_t i = 0; i < f->count; i++) {
-                struct lane *l = &e->v[f->lanes[i]];
+                struct lane *l = &x->lanes[f->lanes[i]];
                 int64_t at;
 
-                cost_of(c, p, member, l->queue, &cost);
-                at = lane_find(l, p->template->cpus, cost.total_ms - cost.price_ms, &step);
+                cost_of(x->core, p, member, l->queue, &cost);
+                at = eta_draws_find(d, l, from, p->template->cpus, cost.total_ms - cost.price_ms);
                 if (at && at + cost.total_ms < best_end) {
                         best_end = at + cost.total_ms;
                         best_at = at;
-                        best = l;
-                        best_step = step;
-                        best_cost = cost;
+                        where = l;
+                        best = cost;
                 }
         }
-        if (!best)
+        if (!where)
                 return 0;
-        lane_take(best, best_step, best_at, p->template->cpus, best_cost.total_ms - best_cost.price_ms);
-        *ret_run_ms = best_cost.run_ms;
-        return best_at + best_cost.fetch_ms + best_cost.image_ms;
+        lane_take(where, best_at, p->template->cpus, best.total_ms - best.price_ms);
+        eta_draws_take(d, 1, best_at, best.total_ms - best.price_ms);
+        t->run_ms = (float)best.run_ms;
+        return best_at + best.fetch_ms + best.image_ms;
 }
 
-void eta_follow(struct eta_lanes *e, const struct eta_fit *f, const struct part *p, struct bucket *b,
-                uint64_t left, int64_t last)
+/* So much of each of its queues is taken for so long. */
+static void take_part(struct eta_play *x, const struct eta_fit *f, double part, int64_t from, int64_t ms)
 {
-        uint64_t slots = 0;
+        double carry = 0;
+
+        for (size_t i = 0; i < f->count; i++) {
+                struct lane *l = &x->lanes[f->lanes[i]];
+                int64_t cpus;
+
+                if (part > 0.99) {
+                        l->busy_ms = l->busy_ms > from + ms ? l->busy_ms : from + ms;
+                        continue;
+                }
+                carry += part * (double)l->cpus;
+                cpus = (int64_t)carry;
+                carry -= (double)cpus;
+                if (cpus > 0)
+                        lane_take(l, from, cpus, ms);
+        }
+}
+
+void eta_play_rest(struct eta_play *x, const struct eta_fit *f, const struct eta_draws *d, struct eta_turn *t)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = &b->request->parts[b->part];
+        double slots = 0, left = (double)(t->jobs - t->placed), at_once, limit = (double)eta_draws_room(d),
+               ms;
 
         for (size_t i = 0; i < f->count; i++)
-                slots += eta_slots(e->v[f->lanes[i]].queue, p->template->cpus);
+                slots += (double)eta_slots(x->lanes[f->lanes[i]].queue, p->template->cpus);
         if (f->count == ETA_FITS_MAX)
-                slots = (uint64_t)((double)slots * (double)e->count / ETA_FITS_MAX);
-        slots = (uint64_t)((double)slots * e->scale);
-        b->eta_step_ms = b->eta_run_ms / (float)(slots ? slots : 1);
-        for (size_t i = 0; i < f->count; i++) {
-                struct lane *l = &e->v[f->lanes[i]];
-                int64_t until = last + (int64_t)((double)b->eta_step_ms * (double)left);
-
-                if (l->busy_ms < until)
-                        l->busy_ms = until < last + FAR_MS ? until : last + FAR_MS;
-        }
+                slots *= (double)x->lane_count / ETA_FITS_MAX;
+        slots = slots > 0 ? slots * x->scale : 1;
+        at_once = limit < slots ? limit : slots;
+        if (!isinf(t->end) && t->end > t->rest && left * t->run_ms / (t->end - t->rest) < at_once)
+                at_once = left * t->run_ms / (t->end - t->rest);
+        if (at_once < 0.001)
+                at_once = 0.001;
+        ms = left * t->run_ms / at_once;
+        if (ms > (double)FAR_MS)
+                ms = (double)FAR_MS;
+        /* From the first one to the last one, or to the first one of the last set. */
+        t->step_ms = (float)(((double)(t->last_ms - t->start_ms) + ms) /
+                             (gang_class(b->class) ? left : (double)(t->jobs - 1)));
+        take_part(x, f, at_once / slots, t->last_ms, (int64_t)ms);
+        eta_draws_take(d, at_once < limit ? (uint64_t)ceil(at_once) : (uint64_t)limit, t->last_ms,
+                       (int64_t)ms);
 }
 
-static void play_bucket(struct core *c, struct eta_lanes *e, struct bucket *b, struct eta_fit *f)
-{
-        const struct part *p = &b->request->parts[b->part];
-        uint64_t n = set_count(&b->idle), placed = 0;
-        int64_t at = 0, last = 0, run_ms = 0;
+/* ---- turns */
 
-        if (f->class != b->class)
-                find_fits(c, e, b->class, p->template->cpus, f);
-        b->eta_start_ms = 0;
-        b->eta_step_ms = 0;
+static void draws_of(struct eta_play *x, const struct eta_fit *f, const struct eta_turn *t,
+                     struct eta_draws *ret)
+{
+        eta_limits_draws(&x->limits, t->bucket, f->count ? x->lanes[f->lanes[0]].queue : NULL, ret);
+}
+
+static void play_first(struct eta_play *x, struct eta_turn *t)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = &b->request->parts[b->part];
+        const struct eta_fit *f = find_fit(x, b->class, p->template->cpus);
+        struct eta_draws d;
+
+        draws_of(x, f, t, &d);
         if (gang_class(b->class)) {
-                eta_play_sets(c, e, b, f);
+                eta_play_sets(x, f, &d, t);
                 return;
         }
-        for (uint64_t m = set_first(&b->idle); placed < FIRST_FEW && m != SET_END; placed++) {
-                at = place(c, e, f, p, (uint32_t)m, &run_ms);
-                b->eta_run_ms = (float)run_ms;
+        for (uint64_t m = set_first(&b->idle); t->placed < ETA_FIRST_FEW && m != SET_END;
+             m = set_next(&b->idle, m + 1)) {
+                int64_t at = place(x, f, &d, p, (uint32_t)m, t);
+
                 if (!at)
                         return;
-                if (!b->eta_start_ms)
-                        b->eta_start_ms = at;
-                last = at > last ? at : last;
-                m = set_next(&b->idle, m + 1);
+                t->placed++;
+                if (!t->start_ms)
+                        t->start_ms = at;
+                t->last_ms = at > t->last_ms ? at : t->last_ms;
         }
-        if (n > placed)
-                eta_follow(e, f, p, b, n - placed, last);
-        else if (n > 1)
-                b->eta_step_ms = (float)(last - b->eta_start_ms) / (float)(n - 1);
+        if (t->jobs > 1 && t->placed == t->jobs)
+                t->step_ms = (float)(t->last_ms - t->start_ms) / (float)(t->jobs - 1);
 }
 
-/* A bucket behind those that were placed: as long as the processors need for all before it. */
-static void play_far(struct core *c, struct bucket *b, int64_t from, double *work_ms, double cpus)
+static void play_rest(struct eta_play *x, struct eta_turn *t)
 {
+        const struct part *p = &t->bucket->request->parts[t->bucket->part];
+        const struct eta_fit *f = find_fit(x, t->bucket->class, p->template->cpus);
+        struct eta_draws d;
+
+        if (t->placed < ETA_FIRST_FEW || t->placed >= t->jobs || gang_class(t->bucket->class))
+                return;
+        draws_of(x, f, t, &d);
+        eta_play_rest(x, f, &d, t);
+}
+
+/* A bucket behind those that were placed: as long after the last of them as the flow says. */
+static void play_far(struct eta_play *x, struct eta_turn *t, int64_t from, double before)
+{
+        const struct bucket *b = t->bucket;
         const struct part *p = &b->request->parts[b->part];
-        double own;
+        int64_t run_ms = estimate_run_ms(x->core, p, NULL, NULL);
+        struct eta_draws d;
 
-        own = (double)estimate_run_ms(c, p, NULL, NULL);
-        b->eta_run_ms = (float)own;
-        own *= (double)p->template->cpus;
-        b->eta_start_ms = cpus > 0 ? from + (int64_t)(*work_ms / cpus) : 0;
-        b->eta_step_ms = cpus > 0 ? (float)(own / cpus) : 0;
-        *work_ms += own * (double)set_count(&b->idle);
-}
+        if (isinf(t->end))
+                return;
+        t->run_ms = (float)run_ms;
+        t->start_ms = from + (int64_t)(t->start - before);
+        t->step_ms = (float)((t->end - t->start) / (double)t->jobs);
+        d.count = 0;
+        if (!b->class->draws_vary)
+                eta_limits_draws(&x->limits, b, NULL, &d);
+        for (size_t i = 0; i < d.count; i++) { /* one after the other, in each limit */
+                struct lane *pool = d.v[i].pool;
+                int64_t at = lane_find(pool, t->start_ms, d.v[i].units, run_ms);
+                double step = (double)run_ms * (double)d.v[i].units / (double)(pool->cpus ? pool->cpus : 1);
 
-static int by_order(const void *x, const void *y)
-{
-        const struct bucket *a = *(struct bucket *const *)x, *b = *(struct bucket *const *)y;
-
-        return order_bucket_before(a, b) ? -1 : order_bucket_before(b, a);
-}
-
-static size_t waiting_buckets(const struct core *c, struct bucket ***ret)
-{
-        struct bucket **v = NULL;
-        size_t n = 0, cap = 0;
-
-        for (struct request *r = c->first; r && n < BUCKETS_MAX; r = r->next)
-                for (size_t i = 0; r->idle && i < r->bucket_count; i++)
-                        if (r->buckets[i]->class && set_count(&r->buckets[i]->idle)) {
-                                MEM_GROW(v, cap, n + 1);
-                                v[n++] = r->buckets[i];
-                        }
-        if (n > 1)
-                qsort(v, n, sizeof(struct bucket *), by_order);
-        *ret = v;
-        return n;
-}
-
-void eta_play(struct core *c, struct eta_lanes *e, uint32_t pass,
-              void (*fn)(void *arg, const struct bucket *b), void *arg)
-{
-        double work_ms = 0, cpus = 0;
-        struct eta_fit fit = {0};
-        struct bucket **buckets;
-        int64_t from = c->now_ms;
-        size_t n;
-
-        make_lanes(c, e);
-        n = waiting_buckets(c, &buckets);
-        for (size_t i = 0; i < n; i++) {
-                struct bucket *b = buckets[i];
-                bool first = b->eta_pass == 0;
-
-                if (i == EXACT_MAX)
-                        for (size_t k = 0; k < e->count; k++)
-                                cpus += (double)e->v[k].cpus * e->scale;
-                if (i < EXACT_MAX) {
-                        play_bucket(c, e, b, &fit);
-                        from = b->eta_start_ms > from ? b->eta_start_ms : from;
-                } else {
-                        play_far(c, b, from, &work_ms, cpus);
+                if (!at) {
+                        t->start_ms = 0;
+                        return;
                 }
-                b->eta_pass = pass;
-                if (first && b->eta_start_ms)
-                        fn(arg, b);
+                t->start_ms = at;
+                t->step_ms = (float)step > t->step_ms ? (float)step : t->step_ms;
+                pool->busy_ms = at + (int64_t)(step * (double)t->jobs);
         }
-        free(buckets);
+}
+
+struct moment {
+        double at;
+        struct eta_turn *turn;
+        bool rest;
+};
+
+static int by_moment(const void *x, const void *y)
+{
+        const struct moment *a = x, *b = y;
+
+        if (a->at != b->at)
+                return a->at < b->at ? -1 : 1;
+        if (a->rest != b->rest)
+                return a->rest ? 1 : -1;
+        return (a->turn > b->turn) - (a->turn < b->turn);
+}
+
+size_t eta_play(struct eta_play *x, struct bucket *until, struct eta_turn **ret)
+{
+        struct moment moments[2 * EXACT_MAX] = {{0}};
+        struct eta_turn *v;
+        size_t n = eta_turns(x->core, x->cpus, x->free, until, &v), exact = n < EXACT_MAX ? n : EXACT_MAX;
+        int64_t from = x->core->now_ms;
+
+        for (size_t i = 0; i < exact; i++) {
+                moments[2 * i] = (struct moment){v[i].start, &v[i], false};
+                moments[2 * i + 1] = (struct moment){v[i].rest, &v[i], true};
+        }
+        if (exact)
+                qsort(moments, 2 * exact, sizeof(*moments), by_moment);
+        *ret = v;
+        for (size_t i = 0; i < 2 * exact; i++) {
+                struct eta_turn *t = moments[i].turn;
+
+                if (until && t->bucket == until)
+                        return n;
+                if (moments[i].rest)
+                        play_rest(x, t);
+                else
+                        play_first(x, t);
+                from = t->start_ms > from ? t->start_ms : from;
+        }
+        for (size_t i = exact; i < n && (!until || v[i].bucket != until); i++)
+                play_far(x, &v[i], from, v[exact].start);
+        return n;
 }

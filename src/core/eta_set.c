@@ -6,22 +6,23 @@
 #define SET_TIMES 512u /* at which room for a set is looked for */
 
 /* Of the queues that fit those that count together for a set, and have most room for its jobs. */
-static void best_company(struct core *c, const struct eta_lanes *e, const struct class *k, int64_t cpus,
+static void best_company(const struct eta_play *x, const struct class *k, int64_t cpus,
                          const struct eta_fit *all, struct eta_fit *ret, uint64_t *ret_slots)
 {
         *ret_slots = 0;
         for (size_t i = 0; i < all->count; i++) {
                 struct buf BUF_CLEANUP name = {.max = 1024}, other = {.max = 1024};
-                struct eta_fit some = {.class = k};
+                struct eta_fit some = {0};
                 uint64_t slots = 0;
 
-                if (!gang_company(c, k, e->v[all->lanes[i]].queue, &name))
+                if (!gang_company(x->core, k, x->lanes[all->lanes[i]].queue, &name))
                         continue;
                 for (size_t j = 0; j < all->count; j++) {
-                        const struct queue *q = e->v[all->lanes[j]].queue;
+                        const struct queue *q = x->lanes[all->lanes[j]].queue;
 
                         buf_reset(&other);
-                        if (!gang_company(c, k, q, &other) || !str_eq(buf_view(&name), buf_view(&other)))
+                        if (!gang_company(x->core, k, q, &other) ||
+                            !str_eq(buf_view(&name), buf_view(&other)))
                                 continue;
                         some.lanes[some.count++] = all->lanes[j];
                         slots += eta_slots(q, cpus);
@@ -31,29 +32,36 @@ static void best_company(struct core *c, const struct eta_lanes *e, const struct
                         *ret = some;
                 }
         }
-        eval_reset(&c->eval);
+        eval_reset(&x->core->eval);
 }
 
 /* Takes room for so many jobs at once, from then on; false, and nothing is taken: there is not so much. */
-static bool take_set(struct eta_lanes *e, const struct eta_fit *f, uint64_t size, int64_t cpus, int64_t from,
+static bool take_set(struct eta_play *x, const struct eta_fit *f, uint64_t size, int64_t cpus, int64_t from,
                      int64_t run_ms)
 {
         uint64_t room = 0;
-        size_t step = 0;
 
         for (size_t i = 0; i < f->count; i++)
-                room += (uint64_t)(lane_free(&e->v[f->lanes[i]], from, run_ms, &step) / cpus);
+                room += (uint64_t)(lane_free(&x->lanes[f->lanes[i]], from, run_ms) / cpus);
         if (room < size)
                 return false;
         for (size_t i = 0; i < f->count && size > 0; i++) {
-                struct lane *l = &e->v[f->lanes[i]];
-                uint64_t here = (uint64_t)(lane_free(l, from, run_ms, &step) / cpus);
+                struct lane *l = &x->lanes[f->lanes[i]];
+                uint64_t here = (uint64_t)(lane_free(l, from, run_ms) / cpus);
 
                 here = here < size ? here : size;
                 if (here)
-                        lane_take(l, step, from, cpus * (int64_t)here, run_ms);
+                        lane_take(l, from, cpus * (int64_t)here, run_ms);
                 size -= here;
         }
+        return true;
+}
+
+static bool limits_allow(const struct eta_draws *d, uint64_t size, int64_t from, int64_t run_ms)
+{
+        for (size_t i = 0; i < d->count; i++)
+                if (lane_free(d->v[i].pool, from, run_ms) < d->v[i].units * (int64_t)size)
+                        return false;
         return true;
 }
 
@@ -64,44 +72,52 @@ static int by_number(const void *x, const void *y)
         return (a > b) - (a < b);
 }
 
-/* When something becomes free at one of the queues. */
-static size_t set_times(const struct core *c, const struct eta_lanes *e, const struct eta_fit *f,
+/* When something becomes free at one of the queues, or of the limits. */
+static size_t set_times(const struct eta_play *x, const struct eta_fit *f, const struct eta_draws *d,
                         int64_t times[SET_TIMES])
 {
         size_t n = 0;
 
-        times[n++] = c->now_ms;
+        times[n++] = x->core->now_ms;
         for (size_t i = 0; i < f->count; i++) {
-                const struct lane *l = &e->v[f->lanes[i]];
+                const struct lane *l = &x->lanes[f->lanes[i]];
 
-                if (n < SET_TIMES && l->busy_ms > c->now_ms)
+                if (n < SET_TIMES && l->busy_ms > x->core->now_ms)
                         times[n++] = l->busy_ms;
                 for (size_t k = 0; k < l->count && n < SET_TIMES; k++)
                         times[n++] = l->steps[k].at_ms;
         }
+        for (size_t i = 0; i < d->count; i++)
+                for (size_t k = 0; k < d->v[i].pool->count && n < SET_TIMES; k++)
+                        times[n++] = d->v[i].pool->steps[k].at_ms;
         qsort(times, n, sizeof(*times), by_number);
         return n;
 }
 
-void eta_play_sets(struct core *c, struct eta_lanes *e, struct bucket *b, const struct eta_fit *f)
+void eta_play_sets(struct eta_play *x, const struct eta_fit *f, const struct eta_draws *d, struct eta_turn *t)
 {
+        const struct bucket *b = t->bucket;
         const struct part *p = &b->request->parts[b->part];
-        uint64_t size = gang_size(p), n = set_count(&b->idle), slots;
         int64_t times[SET_TIMES], cpus = p->template->cpus > 0 ? p->template->cpus : 1, all_ms;
+        uint64_t size = gang_size(p), slots;
         struct core_cost cost;
         struct eta_fit some;
         size_t count;
 
-        best_company(c, e, b->class, cpus, f, &some, &slots);
-        if (slots < size)
+        best_company(x, b->class, cpus, f, &some, &slots);
+        if (slots < size || eta_draws_room(d) < size)
                 return;
-        cost_of(c, p, (uint32_t)set_first(&b->idle), e->v[some.lanes[0]].queue, &cost);
+        cost_of(x->core, p, (uint32_t)set_first(&b->idle), x->lanes[some.lanes[0]].queue, &cost);
         all_ms = cost.total_ms - cost.price_ms;
-        b->eta_run_ms = (float)cost.run_ms;
-        count = set_times(c, e, &some, times);
-        for (size_t i = 0; i < count && !b->eta_start_ms; i++)
-                if (take_set(e, &some, size, cpus, times[i], all_ms))
-                        b->eta_start_ms = times[i] + cost.fetch_ms + cost.image_ms;
-        if (b->eta_start_ms && n > size)
-                eta_follow(e, &some, p, b, n - size, b->eta_start_ms);
+        t->run_ms = (float)cost.run_ms;
+        count = set_times(x, &some, d, times);
+        for (size_t i = 0; i < count && !t->start_ms; i++)
+                if (limits_allow(d, size, times[i], all_ms) &&
+                    take_set(x, &some, size, cpus, times[i], all_ms)) {
+                        eta_draws_take(d, size, times[i], all_ms);
+                        t->start_ms = t->last_ms = times[i] + cost.fetch_ms + cost.image_ms;
+                        t->placed = size;
+                }
+        if (t->start_ms && t->jobs > size)
+                eta_play_rest(x, &some, d, t);
 }

@@ -155,6 +155,16 @@ void limits_each(struct limits *l, void (*fn)(void *arg, struct limit *x), void 
         free(all);
 }
 
+bool limits_bind(const struct limits *l)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(l->pools, &at, NULL, &value);)
+                if (((struct limit *)value)->used && ((struct limit *)value)->max != LIMIT_NONE)
+                        return true;
+        return false;
+}
+
 /* ---- what a job draws */
 
 static bool name_ok(struct str s, bool own)

@@ -55,6 +55,8 @@ struct limit *limits_find(const struct limits *l, struct str name); /* NULL: nob
 /* Calls fn for each pool that is named in the settings or in use, sorted by name. */
 void limits_each(struct limits *l, void (*fn)(void *arg, struct limit *x), void *arg);
 
+bool limits_bind(const struct limits *l); /* is something in use of any pool that has a number? */
+
 /* 0 and a reference, which draws_unref ends (NULL: the text names nothing); or -EINVAL, -E2BIG with err.
  * `own`: names of Drover's own are allowed, as in records. */
 int limits_parse(struct limits *l, struct str text, bool own, struct draws **ret, struct err *err);

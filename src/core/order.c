@@ -83,17 +83,17 @@ double order_bucket_points(const struct core *c, const struct bucket *b)
         return w->user * (double)b->priority - w->age * (double)b->request->submitted_ms / 3600000;
 }
 
-static double own_points(const struct core *c, const struct class *k)
+double order_own_points(const struct core *c, const struct bucket *b)
 {
         const struct order_weights *w = &c->config.weights;
+        const struct class *k = b->class;
 
-        return w->qos * (k->qos ? k->qos->priority : 0) + w->size * (double)k->cpus +
-               class_first_bucket(k)->points;
+        return w->qos * (k->qos ? k->qos->priority : 0) + w->size * (double)k->cpus + b->points;
 }
 
 static bool place(struct core *c, struct class *k)
 {
-        double standing = k->account->points + own_points(c, k);
+        double standing = k->account->points + order_own_points(c, class_first_bucket(k));
 
         if (standing == k->standing)
                 return false;

@@ -18,6 +18,8 @@
 #include "core/state.h"
 
 double order_bucket_points(const struct core *c, const struct bucket *b); /* its own part of a standing */
+/* The standing of its class, if it were the class's first, but for what fair share says. */
+double order_own_points(const struct core *c, const struct bucket *b);
 bool order_bucket_before(const struct bucket *a, const struct bucket *b);
 /* Of classes that have idle members. */
 bool order_class_before(const struct class *a, const struct class *b);

@@ -12,6 +12,7 @@ struct quoting {
         struct core *core;
         struct request *request;
         const struct part *part;
+        struct eta_play *play;
         uint32_t number;
         void (*fn)(void *arg, const struct core_quote_place *p);
         void *arg;
@@ -97,7 +98,8 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
         const struct part *p = x->part;
         int64_t job_ms = cost->total_ms - cost->wait_ms - cost->price_ms;
         uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
-        int64_t at = eta_at(c, q, p->template->cpus * (int64_t)together, job_ms);
+        const struct bucket *b = request_bucket(c, x->request, p->first);
+        int64_t at = eta_quote_at(x->play, b, q, p->template->cpus * (int64_t)together, job_ms);
         uint64_t slots = eta_slots(q, p->template->cpus * (int64_t)together) * together;
 
         if (slots == 0 || at == 0)
@@ -186,6 +188,9 @@ int core_quote(struct core *c, const struct submission *s,
                 part.number = (uint32_t)i;
                 if (part.part->count == 0)
                         continue;
+                if (!x.play) /* for all parts: when it is the turn of its first jobs */
+                        x.play = eta_quote_new(c, request_bucket(c, x.request, part.part->first));
+                part.play = x.play;
                 core_why(c, x.request->id, part.part->first, on_place, &part);
                 add_part(&part, ret);
                 known &= part.best.end_ms != 0;
@@ -193,6 +198,7 @@ int core_quote(struct core *c, const struct submission *s,
                         free(part.seats[k].company);
                 free(part.seats);
         }
+        eta_quote_free(x.play);
         request_free(c, x.request);
         if (!known) /* a part that has no place has no end */
                 ret->start_ms = ret->end_ms = 0;

@@ -42,7 +42,7 @@ def test_two_real_clusters_at_once(sim):
     assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
 
 
-@pytest.mark.parametrize("hurry", [1, 3])
+@pytest.mark.parametrize("hurry", [1, 3, 4])
 def test_expected_starts_and_ends(sim, hurry):
     """They are nearer than the last ten waits, and than the time that users asked for."""
     error = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", hurry, "--eta")["cost"]["expected_median_error_s"]

@@ -1,0 +1,155 @@
+#include "core/eta_limit.h"
+
+#include "base/mem.h"
+#include "core/claim.h"
+
+#define STEPS_MAX 256u
+#define TRIES     32u /* to find a time at which all have room; then the last one serves */
+
+static struct lane *pool_get(struct eta_limits *l, const void *key, int64_t max, int64_t used)
+{
+        struct lane *pool = idmap_get(l->pools, (uintptr_t)key);
+
+        if (pool)
+                return pool;
+        pool = mem_new(struct lane);
+        lane_begin(pool, l->core->now_ms, max - used, STEPS_MAX);
+        pool->cpus = max;
+        idmap_put(l->pools, (uintptr_t)key, pool);
+        return pool;
+}
+
+static struct lane *pool_of(struct eta_limits *l, const struct limit *x)
+{
+        return x && x->max != LIMIT_NONE ? pool_get(l, x, x->max, x->used) : NULL;
+}
+
+static void note_attempt(struct eta_limits *l, const struct job *j)
+{
+        struct lane *user = pool_of(l, claim_user(j->request));
+
+        if (user)
+                lane_ends(user, estimate_end_ms(l->core, j), 1);
+        for (size_t i = 0; j->draws && i < j->draws->count; i++) {
+                struct lane *pool = pool_of(l, j->draws->v[i].limit);
+
+                if (pool)
+                        lane_ends(pool, estimate_end_ms(l->core, j), j->draws->v[i].units);
+        }
+}
+
+void eta_limits_init(struct core *c, struct eta_limits *l)
+{
+        void *value;
+
+        *l = (struct eta_limits){.core = c, .pools = idmap_new()};
+        if (!limits_bind(c->limits))
+                return;
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
+                for (const struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
+                        for (const struct job *j = q->attempts; j; j = j->next)
+                                note_attempt(l, j);
+        for (size_t at = 0; idmap_next(l->pools, &at, NULL, &value);)
+                lane_ready(value, ((struct lane *)value)->cpus);
+}
+
+void eta_limits_deinit(struct eta_limits *l)
+{
+        void *value;
+
+        for (size_t at = 0; l->pools && idmap_next(l->pools, &at, NULL, &value);) {
+                lane_deinit(value);
+                free(value);
+        }
+        idmap_free(l->pools);
+        for (size_t i = 0; i < l->held_count; i++)
+                draws_unref(l->core->limits, l->held[i]);
+        free(l->held);
+        *l = (struct eta_limits){0};
+}
+
+/* Of a request that may have so many jobs under way; some of these wait to run again, and take nothing more
+ * when they do. */
+static struct lane *request_pool(struct eta_limits *l, const struct request *r, const struct part *p)
+{
+        struct lane *pool = idmap_get(l->pools, (uintptr_t)p);
+        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_rare(r)->left) : 0;
+        void *value;
+
+        if (pool || p->template->jobs_max == INT64_MAX)
+                return pool;
+        pool = pool_get(l, p, p->template->jobs_max, (int64_t)under_way);
+        for (size_t at = 0; r->active && idmap_next(r->jobs, &at, NULL, &value);)
+                if (((struct job *)value)->queue)
+                        lane_ends(pool, estimate_end_ms(l->core, value), 1);
+        lane_ready(pool, pool->cpus);
+        return pool;
+}
+
+static void add(struct eta_draws *d, struct lane *pool, int64_t units)
+{
+        if (pool && d->count < ETA_DRAWS_MAX)
+                d->v[d->count++] = (struct eta_draw){pool, units};
+}
+
+void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct queue *q,
+                      struct eta_draws *ret)
+{
+        struct core *c = l->core;
+        const struct class *k = b->class;
+        struct draws *draws;
+
+        ret->count = 0; /* not all of it: there are many buckets */
+        ret->never = k->draws_bad;
+        if (claim_draws(c, k, q, &draws, NULL) != 0) {
+                ret->never = true;
+                return;
+        }
+        for (size_t i = 0; draws && i < draws->count; i++)
+                add(ret, pool_of(l, draws->v[i].limit), draws->v[i].units);
+        add(ret, pool_of(l, k->user), 1);
+        add(ret, request_pool(l, b->request, &b->request->parts[b->part]), 1);
+        if (draws) {
+                MEM_GROW(l->held, l->held_cap, l->held_count + 1);
+                l->held[l->held_count++] = draws;
+        }
+        eval_reset(&c->eval);
+}
+
+uint64_t eta_draws_room(const struct eta_draws *d)
+{
+        uint64_t room = UINT64_MAX;
+
+        for (size_t i = 0; i < d->count; i++) {
+                int64_t here = d->v[i].pool->cpus / d->v[i].units;
+
+                if (here < 0)
+                        here = 0;
+                room = (uint64_t)here < room ? (uint64_t)here : room;
+        }
+        return d->never ? 0 : room;
+}
+
+int64_t eta_draws_find(const struct eta_draws *d, const struct lane *l, int64_t from, int64_t cpus,
+                       int64_t run_ms)
+{
+        int64_t at = from;
+
+        for (unsigned tries = 0; tries < TRIES && !d->never; tries++) {
+                int64_t first = at = lane_find(l, at, cpus, run_ms);
+
+                for (size_t i = 0; i < d->count && at; i++)
+                        at = lane_find(d->v[i].pool, at, d->v[i].units, run_ms);
+                if (at == first) /* or never */
+                        return at;
+                if (!at)
+                        return 0;
+        }
+        return d->never ? 0 : at;
+}
+
+void eta_draws_take(const struct eta_draws *d, uint64_t jobs, int64_t from, int64_t run_ms)
+{
+        for (size_t i = 0; i < d->count; i++)
+                lane_take(d->v[i].pool, from, d->v[i].units * (int64_t)jobs, run_ms);
+}

@@ -1,0 +1,41 @@
+/* eta_limit: what limits will still allow, for the files of eta: for each that has a number its units as they
+ * become free, a lane each (eta_lane.h). For the files of core/ only.
+ *
+ * Known are limits that jobs name, those of their stores and of their quality of service, the jobs that their
+ * owner may have running, and those of the request that may be under way. One whose limits depend on the
+ * place has those of the place that is asked for first.
+ */
+#pragma once
+#include "core/eta_lane.h"
+#include "core/state.h"
+
+#define ETA_DRAWS_MAX (LIMIT_DRAWS_MAX + 66 + 2) /* its own, stores and a quality; owner and request */
+
+struct eta_limits {
+        struct core *core;
+        struct idmap *pools; /* struct limit, or struct part → struct lane */
+        struct draws **held; /* so that no limit of these goes while its lane is known */
+        size_t held_count, held_cap;
+};
+struct eta_draw {
+        struct lane *pool;
+        int64_t units;
+};
+struct eta_draws {
+        struct eta_draw v[ETA_DRAWS_MAX];
+        size_t count;
+        bool never; /* what the job says is no list of limits */
+};
+
+void eta_limits_init(struct core *c, struct eta_limits *l); /* as they are now */
+void eta_limits_deinit(struct eta_limits *l);
+/* What each job of the bucket draws at q of limits that have a number. */
+void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct queue *q,
+                      struct eta_draws *ret);
+/* How many of its jobs these allow at once, by themselves; UINT64_MAX: any number. */
+uint64_t eta_draws_room(const struct eta_draws *d);
+/* When, from `from` on, a job finds room in the lane and in all limits; 0: never. */
+int64_t eta_draws_find(const struct eta_draws *d, const struct lane *l, int64_t from, int64_t cpus,
+                       int64_t run_ms);
+/* Takes what `jobs` of them draw at once, for so long. */
+void eta_draws_take(const struct eta_draws *d, uint64_t jobs, int64_t from, int64_t run_ms);
