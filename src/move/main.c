@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "move/mover.h"
 
 #define SIGN_MS 1000
@@ -24,18 +26,20 @@ static const char usage[] =
         "and prints what came of it as JSON. See drover-mover(8).\n\n"
         "  --exec SCHEME=PROGRAM   a program for a further scheme; again for more\n"
         "  --ca FILE               authorities that https servers may have, in PEM; the system's\n"
+        "  --known-hosts FILE      keys that sftp servers may have; ~/.ssh/known_hosts\n"
         "  --stall SECONDS         nothing moves for so long: try again; 60\n"
         "  --tries N               attempts; 5\n"
         "  --retry MILLISECONDS    before the second; twice as long before each further one; 1000\n"
         "  --limit SECONDS         for all of them; none\n"
         "  --size BYTES            get: what it must have\n"
         "  --sha256 HEX            get: the checksum that it must have\n"
+        "  --credential TYPE=FILE  what the store is shown: a token, proxy, s3 key, or file (a key of sftp)\n"
         "  --help, --version\n";
 
 struct options {
         struct mover_config config;
         uint64_t tries, limit_s, size;
-        char *sha256;
+        char *sha256, *credential;
 };
 
 static bool number(const char *text, uint64_t *ret)
@@ -53,10 +57,20 @@ static bool option(struct options *o, const char *name, const char *value)
                 o->config.ca_file = mem_dupz(value);
                 return true;
         }
+        if (!strcmp(name, "--known-hosts")) {
+                free(o->config.known_hosts);
+                o->config.known_hosts = mem_dupz(value);
+                return true;
+        }
         if (!strcmp(name, "--sha256")) {
                 free(o->sha256);
                 o->sha256 = mem_dupz(value);
                 return strlen(value) == 64;
+        }
+        if (!strcmp(name, "--credential")) {
+                free(o->credential);
+                o->credential = mem_dupz(value);
+                return strchr(value, '=') != NULL;
         }
         if (!strcmp(name, "--size"))
                 return number(value, &o->size);
@@ -169,6 +183,23 @@ static bool read_sum(struct move_task *t, const char *hex)
         return !hex || OPENSSL_hexstr2buf_ex(t->sha256, sizeof(t->sha256), &n, hex, 0) == 1;
 }
 
+static bool read_credential(struct move_task *t, const char *text)
+{
+        SECRET_CLEANUP struct buf data = {.max = MOVE_CREDENTIAL_MAX};
+        struct str path = str_of(text ? text : ""), type;
+        struct err err = {""};
+        if (!text)
+                return true;
+        str_cut(&path, '=', &type);
+        MEM_CLEANUP char *type_z = str_dupz(type), *path_z = str_dupz(path);
+        if (fs_read(AT_FDCWD, path_z, MOVE_CREDENTIAL_MAX, &data, &err) < 0) {
+                fprintf(stderr, "drover-mover: %s\n", err.text);
+                return false;
+        }
+        move_task_credential(t, type_z, path_z, buf_view(&data));
+        return true;
+}
+
 static int by_hand(struct options *o, const char *op, const char *url, const char *file)
 {
         BUF_CLEANUP struct buf temp = {0};
@@ -183,6 +214,8 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
         int r = 2, fd = open_local(&t, file, &temp);
         if (!read_sum(&t, o->sha256)) {
                 fprintf(stderr, "drover-mover: --sha256 takes 64 hexadecimal digits\n");
+        } else if (!read_credential(&t, o->credential)) {
+                r = 2;
         } else if (fd < 0 && t.op != MOVE_PROBE) {
                 fprintf(stderr, "drover-mover: cannot open %s: %s\n", temp.n ? buf_z(&temp) : file,
                         strerror(errno));
@@ -235,5 +268,6 @@ int main(int argc, char **argv)
                 fputs(usage, stderr);
         mover_config_deinit(&o.config);
         free(o.sha256);
+        free(o.credential);
         return r;
 }

@@ -27,6 +27,7 @@ struct transfer {
         char *digest;            /* GET: SHA-256 that the store names, in base64; NULL: it names none */
         uint64_t moved;          /* over all attempts */
         uint64_t latency_us;     /* until the first answer */
+        const void *shown;       /* the back end's own, of the task's credential */
 };
 
 struct mover_exec { /* a program for a scheme */
@@ -36,6 +37,7 @@ struct mover_config {
         struct mover_exec *execs;
         size_t exec_count, exec_cap;
         char *ca_file;           /* NULL: the system's */
+        char *known_hosts;       /* of sftp; NULL: the user's, else the system's */
         uint64_t stall_ms;       /* nothing moves for so long: given up, and tried again; 0: 60 s */
         uint64_t retry_ms;       /* before the second attempt; doubles up to a minute; 0: 1 s */
         int (*alive)(void *arg); /* called at least every second or so: 0, or -ECANCELED: stop. May be NULL */
@@ -47,7 +49,8 @@ struct mover_config {
 enum mover_outcome {
         MOVER_UNCHANGED = 1, /* GET with facts known before: it is still that */
         MOVER_AGAIN,         /* it may work later: no answer, cut off, too busy */
-        MOVER_REFUSED        /* it will not: not there, not allowed, not understood */
+        MOVER_REFUSED,       /* it will not: not there, not understood */
+        MOVER_DENIED         /* it will not: not allowed to whom the store sees (the task's credential) */
 };
 
 struct mover_kind {

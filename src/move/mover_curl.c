@@ -7,6 +7,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "move/mover.h"
+#include "move/curl_credential.h"
 
 #define PROTOCOLS  "http,https,ftp,ftps,sftp,file"
+#define SCHEMES    PROTOCOLS ",s3"
+#define OF_HTTP    "http,https,s3"
+#define SAID_MAX   1024         /* of an error that a store explains */
 #define REDIRECTED "http,https" /* a server may not send us to a file */
 #define STALL_MS   60000
 #define CONNECT_S  30L
@@ -33,11 +37,14 @@ struct exchange { /* one request */
         long code;
         int error; /* -errno of ours: why we stopped it */
         int64_t began_ns;
+        struct curl_slist *lines; /* of the request's head */
+        char said[SAID_MAX];      /* the beginning of an answer that is not the file */
+        size_t said_n;
 };
 
 static bool handles(const struct mover_config *c, struct str scheme)
 {
-        struct str rest = STR(PROTOCOLS), one;
+        struct str rest = STR(SCHEMES), one;
         (void)c;
         while (str_cut(&rest, ',', &one))
                 if (str_ieq(one, scheme))
@@ -52,6 +59,11 @@ static bool is_scheme(const struct transfer *t, const char *list)
                 if (str_ieq(one, mover_scheme(str_of(t->task->url))))
                         return true;
         return false;
+}
+
+static bool is_s3(const struct transfer *t)
+{
+        return is_scheme(t, "s3") || (t->task->credential.type && !strcmp(t->task->credential.type, "s3"));
 }
 
 /* ---- callbacks */
@@ -134,6 +146,14 @@ static int begin_body(struct exchange *x)
         return 0;
 }
 
+static void keep_words(struct exchange *x, const char *p, size_t n)
+{
+        size_t room = sizeof(x->said) - x->said_n;
+        n = n < room ? n : room;
+        memcpy(x->said + x->said_n, p, n);
+        x->said_n += n;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
         struct exchange *x = arg;
@@ -141,13 +161,15 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
         x->error = x->begun ? 0 : begin_body(x);
         if (x->error == 0 && x->body)
                 x->error = transfer_write(x->t, p, size * n);
+        else
+                keep_words(x, p, size * n);
         return x->error ? 0 : size * n;
 }
 
 static size_t on_nothing(char *p, size_t size, size_t n, void *arg)
 {
-        (void)p;
         note_answer(arg);
+        keep_words(arg, p, size * n);
         return size * n;
 }
 
@@ -196,11 +218,31 @@ static CURL *the_handle(void)
         return h;
 }
 
+/* A server of SSH is believed only when its key is known (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
+static void set_known_hosts(CURL *h, const struct mover_config *c)
+{
+        BUF_CLEANUP struct buf path = {0};
+        const struct passwd *me = c->known_hosts ? NULL : getpwuid(geteuid());
+        if (c->known_hosts)
+                buf_addz(&path, c->known_hosts);
+        else if (me)
+                buf_printf(&path, "%s/.ssh/known_hosts", me->pw_dir);
+        if (!c->known_hosts && access(buf_z(&path), R_OK) < 0) {
+                buf_reset(&path);
+                buf_addz(&path, "/etc/ssh/ssh_known_hosts");
+        }
+        curl_easy_setopt(h, CURLOPT_SSH_KNOWNHOSTS, buf_z(&path));
+}
+
+/* perform() ends it. */
 static void exchange_init(struct exchange *x, struct transfer *t, const char *url)
 {
         const struct mover_config *c = t->config;
+        const struct curl_credential *shown = t->shown;
         *x = (struct exchange){.t = t, .h = the_handle(), .began_ns = clock_mono_ns()};
-        x->http = is_scheme(t, "http,https");
+        x->http = is_scheme(t, OF_HTTP);
+        if (shown->url && url == t->task->url)
+                url = shown->url;
         curl_easy_setopt(x->h, CURLOPT_URL, url);
         curl_easy_setopt(x->h, CURLOPT_PROTOCOLS_STR, PROTOCOLS);
         curl_easy_setopt(x->h, CURLOPT_REDIR_PROTOCOLS_STR, REDIRECTED);
@@ -222,6 +264,9 @@ static void exchange_init(struct exchange *x, struct transfer *t, const char *ur
         curl_easy_setopt(x->h, CURLOPT_WRITEDATA, x);
         if (c->ca_file)
                 curl_easy_setopt(x->h, CURLOPT_CAINFO, c->ca_file);
+        if (is_scheme(t, "sftp"))
+                set_known_hosts(x->h, c);
+        x->lines = curl_credential_set(shown, x->h, NULL);
 }
 
 /* An outcome for what curl says, which may be about any of its protocols. */
@@ -233,32 +278,60 @@ static int curl_outcome(CURLcode r)
         case CURLE_REMOTE_ACCESS_DENIED:
         case CURLE_REMOTE_FILE_NOT_FOUND:
         case CURLE_FILE_COULDNT_READ_FILE:
-        case CURLE_LOGIN_DENIED:
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CACERT_BADFILE:
         case CURLE_TOO_MANY_REDIRECTS:
         case CURLE_QUOTE_ERROR: return MOVER_REFUSED;
+        case CURLE_LOGIN_DENIED:
+        case CURLE_SSL_CERTPROBLEM: return MOVER_DENIED;
         default: return MOVER_AGAIN;
         }
 }
 
-static int http_outcome(long code, struct err *err)
+/* What an S3 store says in its own words: <Code>...</Code>; empty: nothing. */
+static struct str s3_code(const struct exchange *x)
 {
+        struct str rest = str_make(x->said, x->said_n), code = STR_NONE;
+        ptrdiff_t at = is_s3(x->t) ? str_search(rest, STR("<Code>")) : -1;
+        if (at < 0)
+                return STR_NONE;
+        rest = str_skip(rest, (size_t)at + 6);
+        str_cut(&rest, '<', &code);
+        for (size_t i = 0; i < code.n; i++)
+                if (!isalnum((unsigned char)code.p[i]))
+                        return STR_NONE;
+        return str_head(code, code.n < 64 ? code.n : 64);
+}
+
+static int http_outcome(const struct exchange *x, struct err *err)
+{
+        long code = x->code;
+        struct str s3 = s3_code(x);
+        bool denied =
+                code == 401 || code == 403 || str_eqz(s3, "ExpiredToken") || str_eqz(s3, "InvalidToken");
         const char *what = code == 404 || code == 410                  ? "it is not there"
-                           : code == 401 || code == 403                ? "the store does not allow it"
+                           : denied                                    ? "the store does not allow it"
                            : code == 507                               ? "the store is full"
                            : code >= 500                               ? "the store cannot do it now"
                            : code == 408 || code == 425 || code == 429 ? "the store is too busy"
                                                                        : "the store refuses it";
         bool again = code == 408 || code == 425 || code == 429 ||
                      (code >= 500 && code != 501 && code != 505 && code != 507);
-        return err_set(err, again ? MOVER_AGAIN : MOVER_REFUSED, "%s (HTTP %ld)", what, code);
+        return err_set(err,
+                       again    ? MOVER_AGAIN
+                       : denied ? MOVER_DENIED
+                                : MOVER_REFUSED,
+                       "%s (HTTP %ld%s" STR_FMT ")", what, code, s3.n ? ", " : "", STR_ARG(s3));
 }
 
 /* 0: there was an answer; of HTTP its code is in x->code. */
 static int perform(struct exchange *x, struct err *err)
 {
+        curl_easy_setopt(x->h, CURLOPT_HTTPHEADER, x->lines);
         CURLcode r = curl_easy_perform(x->h);
+        curl_easy_setopt(x->h, CURLOPT_HTTPHEADER, NULL);
+        curl_slist_free_all(x->lines);
+        x->lines = NULL;
         curl_easy_getinfo(x->h, CURLINFO_RESPONSE_CODE, &x->code);
         if (x->error < 0)
                 return x->error;
@@ -286,10 +359,9 @@ static void http_date(int64_t unix_s, char room[64])
 }
 
 /* Conditions: that it has changed, or, with a piece here already, that it has not. */
-static struct curl_slist *conditions(struct exchange *x)
+static struct curl_slist *conditions(struct exchange *x, struct curl_slist *list)
 {
         struct transfer *t = x->t;
-        struct curl_slist *list = NULL;
         char date[64];
         x->asked = t->resumable ? t->done : 0;
         const struct move_facts *f = x->asked ? &t->piece : &t->task->facts;
@@ -309,11 +381,9 @@ static struct curl_slist *conditions(struct exchange *x)
 
 static int http_get(struct exchange *x, struct err *err)
 {
-        struct curl_slist *lines = conditions(x);
-        curl_easy_setopt(x->h, CURLOPT_HTTPHEADER, lines);
+        x->lines = conditions(x, x->lines);
         curl_easy_setopt(x->h, CURLOPT_WRITEFUNCTION, on_body);
         int r = perform(x, err);
-        curl_slist_free_all(lines);
         if (r != 0)
                 return r;
         if (x->code == 304 && x->t->task->known)
@@ -323,7 +393,7 @@ static int http_get(struct exchange *x, struct err *err)
                 return err_set(err, MOVER_AGAIN, "it has changed while it was fetched");
         }
         if (x->code != 200 && x->code != 206)
-                return http_outcome(x->code, err);
+                return http_outcome(x, err);
         if (!x->begun) /* it is empty */
                 return begin_body(x);
         return 0;
@@ -362,7 +432,7 @@ static int plain_get(struct exchange *x, struct err *err)
         return perform(x, err);
 }
 
-static int get(struct transfer *t, struct err *err)
+static int get_it(struct transfer *t, struct err *err)
 {
         struct exchange x;
         exchange_init(&x, t, t->task->url);
@@ -400,14 +470,11 @@ static void upload(struct exchange *x)
         curl_easy_setopt(x->h, CURLOPT_SEEKDATA, x);
 }
 
-static int http_put_once(struct transfer *t, long *ret_code, struct err *err)
+static int http_put_once(struct exchange *x, struct transfer *t, struct err *err)
 {
-        struct exchange x;
-        exchange_init(&x, t, t->task->url);
-        upload(&x);
-        int r = perform(&x, err);
-        *ret_code = x.code;
-        return r;
+        exchange_init(x, t, t->task->url);
+        upload(x);
+        return perform(x, err);
 }
 
 /* What the store says it has now; a store that does not answer this is believed. */
@@ -428,16 +495,16 @@ static int compare_sent(struct transfer *t, struct err *err)
 
 static int http_put(struct transfer *t, struct err *err)
 {
-        long code;
+        struct exchange x;
         bool made = false;
-        int r = http_put_once(t, &code, err);
-        if (r == 0 && (code == 404 || code == 409 || code == 500)) { /* a folder is missing; 500 is nginx's */
-                r = make_folders(t, &made, err);
+        int r = http_put_once(&x, t, err);
+        if (r == 0 && !is_s3(t) && (x.code == 404 || x.code == 409 || x.code == 500)) {
+                r = make_folders(t, &made, err); /* one is missing; 500 is nginx's */
                 if (r == 0 && made)
-                        r = http_put_once(t, &code, err);
+                        r = http_put_once(&x, t, err);
         }
-        if (r == 0 && (code < 200 || code > 299))
-                r = http_outcome(code, err);
+        if (r == 0 && (x.code < 200 || x.code > 299))
+                r = http_outcome(&x, err);
         return r == 0 ? compare_sent(t, err) : r;
 }
 
@@ -537,15 +604,15 @@ static int renamed_put(struct transfer *t, struct err *err)
         return r == 0 ? compare_sent(t, err) : r;
 }
 
-static int put(struct transfer *t, struct err *err)
+static int put_it(struct transfer *t, struct err *err)
 {
-        if (is_scheme(t, "http,https"))
+        if (is_scheme(t, OF_HTTP))
                 return http_put(t, err);
         return is_scheme(t, "file") ? file_put(t, err) : renamed_put(t, err);
 }
 
 /* Any answer will do, a refusal too: it came from there. */
-static int probe(struct transfer *t, struct err *err)
+static int probe_it(struct transfer *t, struct err *err)
 {
         struct exchange x;
         exchange_init(&x, t, t->task->url);
@@ -560,6 +627,34 @@ static int probe(struct transfer *t, struct err *err)
         t->latency_us = connected > named ? (uint64_t)(connected - named) /* one way and back */
                                           : (uint64_t)(clock_mono_ns() - x.began_ns) / 1000;
         return 0;
+}
+
+/* With what the store is to be shown. */
+static int shown(struct transfer *t, int (*fn)(struct transfer *t, struct err *err), struct err *err)
+{
+        struct curl_credential c;
+        int r = curl_credential_init(&c, t, err);
+        t->shown = &c;
+        if (r == 0)
+                r = fn(t, err);
+        t->shown = NULL;
+        curl_credential_deinit(&c);
+        return r;
+}
+
+static int get(struct transfer *t, struct err *err)
+{
+        return shown(t, get_it, err);
+}
+
+static int put(struct transfer *t, struct err *err)
+{
+        return shown(t, put_it, err);
+}
+
+static int probe(struct transfer *t, struct err *err)
+{
+        return shown(t, probe_it, err);
 }
 
 const struct mover_kind mover_curl = {"curl", handles, get, put, probe};

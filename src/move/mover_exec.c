@@ -19,6 +19,7 @@
 #include "move/mover.h"
 
 #define FILE_FD        3
+#define CREDENTIAL_FD  4
 #define LINE_MAX_BYTES 65536
 #define STALL_MS       60000
 #define STEP_MS        500
@@ -69,6 +70,10 @@ static void write_request(const struct transfer *t, struct buf *out)
                         set_number(known, "size", task->facts.size);
                 json_object_set_new(o, "known", known);
         }
+        if (task->credential.type)
+                json_object_set_new(o, "credential",
+                                    json_pack("{s:s, s:s}", "type", task->credential.type, "name",
+                                              task->credential.name));
         char *text = json_dumps(o, JSON_COMPACT);
         buf_addz(out, text ? text : "{}"); /* a URL that is no UTF-8: the program says so */
         buf_char(out, '\n');
@@ -78,7 +83,33 @@ static void write_request(const struct transfer *t, struct buf *out)
 
 /* ---- the program */
 
-__attribute__((noreturn)) static void become(const char *program, const char *op, int in, int out, int file,
+struct files { /* -1: none */
+        int in, out, file, credential;
+        const char *type; /* of the credential */
+};
+
+/* The environment names its file, as the tools of its kind look for it; what the agent has of the kind for
+ * itself is not mixed with it. */
+static void name_credential(const char *type)
+{
+        static const char *const variables[][2] = {{"proxy", "X509_USER_PROXY"},
+                                                   {"token", "BEARER_TOKEN_FILE"},
+                                                   {"s3", "AWS_SHARED_CREDENTIALS_FILE"}};
+        static const char *const others[] = {"X509_USER_CERT",    "X509_USER_KEY",
+                                             "BEARER_TOKEN",      "AWS_ACCESS_KEY_ID",
+                                             "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY"};
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), CREDENTIAL_FD);
+        for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+                unsetenv(others[i]);
+        for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+                if (!strcmp(variables[i][0], type))
+                        setenv(variables[i][1], path, 1);
+                else
+                        unsetenv(variables[i][1]);
+}
+
+__attribute__((noreturn)) static void become(const char *program, const char *op, const struct files *f,
                                              pid_t parent)
 {
         char *argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)op, NULL};
@@ -86,10 +117,14 @@ __attribute__((noreturn)) static void become(const char *program, const char *op
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
                 _exit(127);
-        int high[3] = {fcntl(in, F_DUPFD_CLOEXEC, 10), fcntl(out, F_DUPFD_CLOEXEC, 10),
-                       file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 10)};
-        if (dup2(high[0], 0) < 0 || dup2(high[1], 1) < 0 || (file >= 0 && dup2(high[2], FILE_FD) < 0))
+        int high[4] = {fcntl(f->in, F_DUPFD_CLOEXEC, 10), fcntl(f->out, F_DUPFD_CLOEXEC, 10),
+                       f->file < 0 ? -1 : fcntl(f->file, F_DUPFD_CLOEXEC, 10),
+                       f->credential < 0 ? -1 : fcntl(f->credential, F_DUPFD_CLOEXEC, 10)};
+        if (dup2(high[0], 0) < 0 || dup2(high[1], 1) < 0 || (f->file >= 0 && dup2(high[2], FILE_FD) < 0) ||
+            (f->credential >= 0 && dup2(high[3], CREDENTIAL_FD) < 0))
                 _exit(127);
+        if (f->credential >= 0)
+                name_credential(f->type);
         signal(SIGPIPE, SIG_DFL);
         execv(program, argv);
         _exit(errno == ENOENT ? 127 : 126);
@@ -100,6 +135,7 @@ static int start(struct helper *x, const char *program, struct err *err)
         int in[2], out[2];
         BUF_CLEANUP struct buf request = {0};
         struct transfer *t = x->t;
+        const struct move_credential *shown = &t->task->credential;
         write_request(t, &request);
         if (pipe2(in, O_CLOEXEC) < 0)
                 return -errno;
@@ -109,12 +145,17 @@ static int start(struct helper *x, const char *program, struct err *err)
                 close(in[1]);
                 return r;
         }
+        struct files files = {in[0], out[1], t->fd, -1, shown->type};
+        if (shown->type)
+                files.credential = move_credential_file(shown);
         pid_t parent = getpid();
-        x->pid = fork();
+        x->pid = shown->type && files.credential < 0 ? -1 : fork();
         if (x->pid == 0)
-                become(program, move_op_names[t->task->op], in[0], out[1], t->fd, parent);
+                become(program, move_op_names[t->task->op], &files, parent);
         close(in[0]);
         close(out[1]);
+        if (files.credential >= 0)
+                close(files.credential);
         x->out = out[0];
         fcntl(x->out, F_SETFL, O_NONBLOCK);
         x->heard_ms = clock_mono_ns() / 1000000;
@@ -167,10 +208,11 @@ static void take_line(struct helper *x, struct str line)
                 take_answer(x, MOVER_UNCHANGED);
         } else if (!strcmp(event, "failed")) {
                 const char *text = json_string_value(json_object_get(o, "text"));
-                take_answer(x,
-                            err_set(x->err,
-                                    json_is_true(json_object_get(o, "again")) ? MOVER_AGAIN : MOVER_REFUSED,
-                                    "%s", text && *text ? text : "its program did not say why"));
+                int outcome = json_is_true(json_object_get(o, "denied"))  ? MOVER_DENIED
+                              : json_is_true(json_object_get(o, "again")) ? MOVER_AGAIN
+                                                                          : MOVER_REFUSED;
+                take_answer(x, err_set(x->err, outcome, "%s",
+                                       text && *text ? text : "its program did not say why"));
         } /* "progress", and what a later version may say: signs of life */
         json_decref(o);
 }

@@ -3,11 +3,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pack.h"
+#include "base/secret.h"
 
 enum packet { PACKET_TASK = 1, PACKET_ANSWER, PACKET_SIGN };
 
@@ -17,16 +21,52 @@ void move_task_init(struct move_task *t, enum move_op op)
         t->facts.size = MOVE_SIZE_ANY;
 }
 
+static void credential_deinit(struct move_credential *c)
+{
+        free(c->type);
+        free(c->name);
+        secret_deinit(&c->data);
+        *c = (struct move_credential){0};
+}
+
 void move_task_deinit(struct move_task *t)
 {
         free(t->url);
         t->url = NULL;
+        credential_deinit(&t->credential);
+}
+
+void move_task_credential(struct move_task *t, const char *type, const char *name, struct str data)
+{
+        struct move_credential *c = &t->credential;
+        credential_deinit(c);
+        c->type = mem_dupz(type);
+        c->name = mem_dupz(name);
+        buf_add(&c->data, data.p, data.n);
+        buf_z(&c->data); /* may be read as text */
 }
 
 void move_task_copy(struct move_task *to, const struct move_task *from)
 {
         *to = *from;
         to->url = mem_dupz(from->url);
+        to->credential = (struct move_credential){0};
+        if (from->credential.type)
+                move_task_credential(to, from->credential.type, from->credential.name,
+                                     buf_view(&from->credential.data));
+}
+
+int move_credential_file(const struct move_credential *c)
+{
+        int fd = memfd_create("credential", MFD_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fchmod(fd, 0600) < 0 ? -errno : fs_write_all(fd, c->data.p, c->data.n);
+        if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+                r = -errno;
+        if (r < 0)
+                close(fd);
+        return r < 0 ? r : fd;
 }
 
 char *move_url_shown(const char *url)
@@ -91,6 +131,15 @@ void move_pack_task(const struct move_task *t, struct buf *out)
         pack_u64(out, t->tries);
         pack_u64(out, t->limit_ms);
         pack_str(out, str_of(t->tag));
+        const struct move_credential *c = &t->credential;
+        pack_str(out, str_of(c->type ? c->type : ""));
+        pack_str(out, str_of(c->name ? c->name : ""));
+        pack_str(out, buf_view(&c->data));
+}
+
+static bool has_zero(struct str s)
+{
+        return s.n && memchr(s.p, 0, s.n);
 }
 
 bool move_unpack_task(struct str bytes, struct move_task *ret)
@@ -109,9 +158,15 @@ bool move_unpack_task(struct str bytes, struct move_task *ret)
         ret->tries = (uint32_t)unpack_max(&u, 1000);
         ret->limit_ms = unpack_max(&u, INT64_MAX / 4);
         text_into(&u, ret->tag, sizeof(ret->tag));
-        if (!right || !unpack_done(&u) || url.n > MOVE_URL_MAX || (url.n && memchr(url.p, 0, url.n)))
+        struct str type = unpack_str(&u), name = unpack_str(&u), data = unpack_str(&u);
+        if (!right || !unpack_done(&u) || url.n > MOVE_URL_MAX || has_zero(url) || has_zero(type) ||
+            has_zero(name))
                 return false;
         ret->url = str_dupz(url);
+        if (type.n) {
+                MEM_CLEANUP char *type_z = str_dupz(type), *name_z = str_dupz(name);
+                move_task_credential(ret, type_z, name_z, data);
+        }
         return true;
 }
 
@@ -202,7 +257,8 @@ static ssize_t receive_packet(int socket, char *room, size_t size, int flags, in
 
 int move_send_task(int socket, const struct move_task *t, int fd)
 {
-        BUF_CLEANUP struct buf b = {0};
+        SECRET_CLEANUP struct buf b = {0};
+        buf_room(&b, MOVE_PACKET_MAX); /* so that no part of a credential stays where it grew out of */
         move_pack_task(t, &b);
         return send_packet(socket, buf_view(&b), fd, MSG_DONTWAIT);
 }
@@ -226,7 +282,9 @@ int move_receive_task(int socket, struct move_task *ret, int *ret_fd)
 {
         MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
         ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, 0, ret_fd);
-        if (n >= 0 && move_unpack_task(str_make(room, (size_t)n), ret))
+        bool good = n >= 0 && move_unpack_task(str_make(room, (size_t)n), ret);
+        explicit_bzero(room, n > 0 ? (size_t)n : 0);
+        if (good)
                 return 0;
         if (*ret_fd >= 0)
                 close(*ret_fd);

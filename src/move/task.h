@@ -10,9 +10,10 @@
 
 #include "base/buf.h"
 
-#define MOVE_URL_MAX    8192u
-#define MOVE_PACKET_MAX 65536u
-#define MOVE_SIZE_ANY   UINT64_MAX
+#define MOVE_URL_MAX        8192u
+#define MOVE_CREDENTIAL_MAX 65536u
+#define MOVE_PACKET_MAX     98304u /* a task with its credential, which may have 64 KiB */
+#define MOVE_SIZE_ANY       UINT64_MAX
 
 enum move_op {
         MOVE_GET,   /* from the URL into the file */
@@ -28,6 +29,15 @@ struct move_facts {         /* what tells one version at a URL from another */
         char etag[256];     /* "": none */
 };
 
+/* What the store is shown in the name of a job's owner. The types are those of auth/credential.h: "token"
+ * goes to https as a bearer token, "proxy" to https and ftps as the client's certificate, "s3" signs requests
+ * of s3 and http(s), "file" is the private key of sftp. */
+struct move_credential {
+        char *type; /* NULL: none */
+        char *name; /* for people */
+        struct buf data;
+};
+
 struct move_task {
         enum move_op op;
         char *url;
@@ -39,12 +49,13 @@ struct move_task {
         uint32_t tries;    /* attempts; 0: 5 */
         uint64_t limit_ms; /* for all of it; 0: none */
         char tag[32];      /* in temporary names: no other writer has it */
+        struct move_credential credential;
 };
 
 enum move_status {
         MOVE_DONE,
         MOVE_UNCHANGED,
-        MOVE_FAILED /* text says why; error is an errno that fits */
+        MOVE_FAILED /* text says why; error is an errno that fits: EACCES when it is not allowed */
 };
 struct move_answer {
         enum move_status status;
@@ -58,12 +69,18 @@ struct move_answer {
         char text[512];
 };
 
+/* A private file in memory, without a name, that has its contents: for libraries and programs that read
+ * files. A descriptor, the caller's, or -errno. */
+int move_credential_file(const struct move_credential *c);
+
 /* A URL for people and logs: without the user and password that may stand in it. The caller's. */
 char *move_url_shown(const char *url);
 
 void move_task_init(struct move_task *t, enum move_op op);
 void move_task_deinit(struct move_task *t);
 void move_task_copy(struct move_task *to, const struct move_task *from);
+/* All is copied; in place of one that it has. */
+void move_task_credential(struct move_task *t, const char *type, const char *name, struct str data);
 
 /* 0; or -errno: the other side is gone, or -EPROTO: what came is no such packet. They wait. */
 int move_send_task(int socket, const struct move_task *t, int fd); /* fd -1: none */

@@ -25,6 +25,7 @@ static void fill_task(struct move_task *t)
         t->tries = 3;
         t->limit_ms = 90000;
         strcpy(t->tag, "12.3.4");
+        move_task_credential(t, "token", "grid", STR("s3cr3t"));
 }
 
 static void fill_answer(struct move_answer *a)
@@ -52,6 +53,9 @@ static void packets_keep_everything(void **state)
         assert_string_equal(got.url, t.url);
         assert_true(got.known && got.summed && got.tries == 3 && got.size == 1ull << 40);
         assert_string_equal(got.facts.etag, "\"abc\"");
+        assert_string_equal(got.credential.type, "token");
+        assert_string_equal(got.credential.name, "grid");
+        assert_true(str_eqz(buf_view(&got.credential.data), "s3cr3t"));
         move_pack_task(&got, &again);
         assert_true(str_eq(buf_view(&b), buf_view(&again)));
         move_task_deinit(&got);

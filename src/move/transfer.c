@@ -37,6 +37,7 @@ void mover_config_deinit(struct mover_config *c)
         }
         free(c->execs);
         free(c->ca_file);
+        free(c->known_hosts);
         *c = (struct mover_config){0};
 }
 
@@ -188,7 +189,10 @@ static int attempt(struct transfer *t, const struct mover_kind *k, struct move_a
 
 static int errno_of(int outcome)
 {
-        return outcome < 0 ? -outcome : outcome == MOVER_AGAIN ? EAGAIN : ENOENT;
+        return outcome < 0               ? -outcome
+               : outcome == MOVER_AGAIN  ? EAGAIN
+               : outcome == MOVER_DENIED ? EACCES
+                                         : ENOENT;
 }
 
 /* Waits before the next attempt; it ends early, with -ECANCELED, when nobody wants the answer any more. */
@@ -202,6 +206,11 @@ static int pause_for(struct transfer *t, uint64_t ms)
                         return r;
                 poll(NULL, 0, (int)(left < ALIVE_MS ? left : ALIVE_MS));
         }
+}
+
+static const char *kind_shown(const char *type)
+{
+        return !strcmp(type, "s3") ? "S3 key" : !strcmp(type, "file") ? "key" : type;
 }
 
 static void tell_failure(const struct move_task *task, struct move_answer *a, int r, const struct err *first,
@@ -219,6 +228,8 @@ static void tell_failure(const struct move_task *task, struct move_answer *a, in
                            : task->op == MOVE_PUT ? "send to"
                                                   : "reach",
                            url, first->text);
+        if (task->credential.type && r > 0)
+                buf_printf(&b, ", shown the %s %s", kind_shown(task->credential.type), task->credential.name);
         if (a->tries > 1)
                 buf_printf(&b, " (tried %u times in %.0f s%s%s)", a->tries, seconds,
                            strcmp(first->text, last->text) ? "; at last: " : "",
@@ -259,7 +270,7 @@ static void all_attempts(struct transfer *t, const struct mover_kind *k, struct 
         a->moved = t->moved;
         a->latency_us = t->latency_us;
         a->status = r == MOVER_UNCHANGED ? MOVE_UNCHANGED : MOVE_DONE;
-        if (r < 0 || r == MOVER_AGAIN || r == MOVER_REFUSED)
+        if (r < 0 || r == MOVER_AGAIN || r == MOVER_REFUSED || r == MOVER_DENIED)
                 tell_failure(task, a, r, &first, &last, (double)a->took_us / 1e6);
 }
 

@@ -96,9 +96,10 @@ http {{
 
 
 class Ftp(Server):
-    """Anonymous FTP: self.url + name is the file self.data/name."""
+    """Anonymous FTP: self.url + name is the file self.data/name. With `tls` (a certificate and its key) FTPS, from the first
+    byte on and for the data too."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, tls=None):
         os.makedirs(os.path.join(folder, "root", "pub"))
         os.mkdir(os.path.join(folder, "empty"))
         self.data, port = os.path.join(folder, "root", "pub"), free_port()
@@ -123,8 +124,18 @@ pasv_address=127.0.0.1
 secure_chroot_dir={folder}/empty
 seccomp_sandbox=NO
 """)
+            if tls:
+                f.write(f"""ssl_enable=YES
+implicit_ssl=YES
+allow_anon_ssl=YES
+force_anon_data_ssl=YES
+force_anon_logins_ssl=YES
+require_ssl_reuse=NO
+rsa_cert_file={tls[0]}
+rsa_private_key_file={tls[1]}
+""")
         super().__init__(folder, ["vsftpd", os.path.join(folder, "vsftpd.conf")], "127.0.0.1", port)
-        self.url = f"ftp://127.0.0.1:{port}/pub/"
+        self.url = f"{'ftps' if tls else 'ftp'}://127.0.0.1:{port}/pub/"
 
 
 class Faulty:

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from drover import free_port
+from guarded import Authority, Guarded, Sftp
 from stores import Faulty, Ftp, Nginx
 
 
@@ -99,6 +100,69 @@ def test_an_ftp_upload_is_seen_when_it_is_whole(mover, ftp):
     assert mover.got() == data and answer["modified"] > 1600000000
     _, text = mover.get(ftp.url + "nothing", ok=False)
     assert "cannot fetch" in text and "tried" not in text
+
+
+def test_ftps(mover, tmp_path_factory):
+    """As FTP, to a server whose certificate is looked at."""
+    folder = tmp_path_factory.mktemp("ftps")
+    authority = Authority(str(folder / "authority"))
+    server = Ftp(str(folder / "ftp"), authority.issue("ftps"))
+    try:
+        server.wait()
+        data = os.urandom(200000)
+        mover.put(data, server.url + "sub/file", "--ca", authority.file)
+        mover.get(server.url + "sub/file", "--ca", authority.file)
+        assert mover.got() == data and os.listdir(os.path.join(server.data, "sub")) == ["file"]
+        _, text = mover.get(server.url + "sub/file", ok=False)
+        assert "certificate" in text and "tried" not in text
+    finally:
+        server.stop()
+
+
+def test_sftp(mover, tmp_path):
+    """To a server that is known, for who has a key of its user."""
+    server = Sftp(str(tmp_path / "ssh"))
+    try:
+        server.wait()
+        with open(mover.path("known"), "w", encoding="ascii") as f:
+            f.write(server.known_host)
+        known, key = ("--known-hosts", mover.path("known")), ("--credential", f"file={server.key}")
+        data = os.urandom(200000)
+        for _ in range(2):  # the second time in place of the first
+            mover.put(data, server.url + "sub/file", *known, *key)
+        answer, _ = mover.get(server.url + "sub/file", *known, *key)
+        assert mover.got() == data and os.listdir(os.path.join(server.data, "sub")) == ["file"]
+        assert answer["modified"] > 1600000000
+        _, text = mover.get(server.url + "nothing", *known, *key, ok=False)
+        assert "cannot fetch" in text and "tried" not in text
+        _, text = mover.get(server.url + "sub/file", *known, "--credential", f"file={server.stranger}", ok=False)
+        assert "denied" in text and "tried" not in text
+        open(mover.path("known"), "w", encoding="ascii").close()
+        _, text = mover.get(server.url + "sub/file", *known, *key, ok=False)
+        assert "remote key was not OK" in text and "tried" not in text
+    finally:
+        server.stop()
+
+
+def test_https_with_a_token(mover, tmp_path):
+    authority = Authority(str(tmp_path / "authority"))
+    server = Guarded(str(tmp_path / "guarded"), authority)
+    try:
+        server.wait()
+        for name, text in (("token", "good\n"), ("wrong", "bad")):
+            with open(mover.path(name), "w", encoding="ascii") as f:
+                f.write(text)
+        token, ca = ("--credential", f"token={mover.path('token')}"), ("--ca", authority.file)
+        mover.put(b"by token", server.url + "new/file", *token, *ca)
+        mover.get(server.url + "new/file", *token, *ca)
+        assert mover.got() == b"by token"
+        _, text = mover.get(server.url + "new/file", "--credential", f"token={mover.path('wrong')}", *ca, ok=False)
+        assert "(HTTP 401), shown the token" in text
+        _, text = mover.get("http://127.0.0.1/x", *token, ok=False)
+        assert "of no use for http://" in text
+        assert {r[4] for r in server.requests()} == {"Bearer good", "Bearer bad"}
+    finally:
+        server.stop()
 
 
 def test_a_piece_is_gone_on_with(mover, faulty):

@@ -1,0 +1,236 @@
+"""Stores that ask who comes: https with tokens and certificates (nginx), S3, SFTP (OpenSSH), FTPS (vsftpd)."""
+import datetime
+import hashlib
+import hmac
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import threading
+import urllib.parse
+
+from drover import free_port
+from stores import DAV_MODULE, Server
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Authority:
+    """Makes certificates; self.file has its own."""
+
+    def __init__(self, folder):
+        os.makedirs(folder)
+        self.folder, self.file, self.key = folder, os.path.join(folder, "ca.pem"), os.path.join(folder, "ca.key")
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                "/CN=authority", "-keyout", self.key, "-out", self.file)
+
+    def issue(self, name, days="2", more=""):
+        """The paths of a certificate and its key."""
+        base = os.path.join(self.folder, name)
+        with open(base + ".ext", "w", encoding="utf-8") as f:
+            f.write(f"subjectAltName=DNS:localhost,IP:127.0.0.1\n{more}")
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout",
+                base + ".key", "-out", base + ".csr")
+        openssl("x509", "-req", "-in", base + ".csr", "-CA", self.file, "-CAkey", self.key, "-CAcreateserial", "-days", days,
+                "-extfile", base + ".ext", "-out", base + ".pem")
+        return base + ".pem", base + ".key"
+
+    def proxy(self, name, **more):
+        """Certificate and key in one text, as a proxy has them."""
+        text = ""
+        for path in self.issue(name, **more):
+            with open(path, encoding="ascii") as f:
+                text += f.read()
+        return text
+
+
+class Guarded(Server):
+    """WebDAV over TLS. Beneath self.url only who shows one of the tokens may read and write, beneath self.certified only
+    who has a certificate of the authority; self.moved redirects there, and self.elsewhere to another host's name."""
+
+    def __init__(self, folder, authority, tokens=("good",)):
+        os.makedirs(folder)
+        self.data, port, self.log = os.path.join(folder, "data"), free_port(), os.path.join(folder, "access.log")
+        os.mkdir(self.data)
+        cert, key = authority.issue("store")
+        temporary = "".join(f"{kind}_temp_path {folder}/tmp_{kind};\n"
+                            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        module = f"load_module {DAV_MODULE};" if os.path.exists(DAV_MODULE) else ""
+        dav = f"alias {self.data}/; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0;"
+        shown = "".join(f'"Bearer {t}" 1;' for t in tokens)
+        with open(os.path.join(folder, "nginx.conf"), "w", encoding="utf-8") as f:
+            f.write(f"""{module} {"user root;" if os.geteuid() == 0 else ""}
+daemon off; master_process off; pid {folder}/pid; error_log stderr warn;
+events {{ worker_connections 256; }}
+http {{
+  log_format who '$request_method $uri $status $host $http_authorization';
+  access_log {self.log} who; default_type application/octet-stream; {temporary}
+  map $http_authorization $known {{ default 0; {shown} }}
+  server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {cert}; ssl_certificate_key {key};
+    ssl_client_certificate {authority.file}; ssl_verify_client optional; ssl_verify_depth 4;
+    location /dav/ {{ if ($known = 0) {{ return 401; }} {dav} }}
+    location /cert/ {{ if ($ssl_client_verify != SUCCESS) {{ return 403; }} {dav} }}
+    location /open/ {{ {dav} }}
+    location /moved/ {{ rewrite ^/moved/(.*) https://127.0.0.1:{port}/dav/$1 redirect; }}
+    location /elsewhere/ {{ rewrite ^/elsewhere/(.*) https://localhost:{port}/dav/$1 redirect; }} }} }}
+""")
+        super().__init__(folder, ["nginx", "-p", folder, "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"],
+                         "127.0.0.1", port)
+        base = f"https://127.0.0.1:{port}/"
+        self.url, self.certified, self.open = base + "dav/", base + "cert/", base + "open/"
+        self.moved, self.elsewhere = base + "moved/", base + "elsewhere/"
+
+    def put(self, name, data):
+        path = os.path.join(self.data, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+        return self.url + name
+
+    def read(self, name):
+        with open(os.path.join(self.data, name), "rb") as f:
+            return f.read()
+
+    def gets(self, name, status=200):
+        """How often it was fetched."""
+        return len([r for r in self.requests() if r[:3] == ["GET", "/dav/" + name, str(status)]])
+
+    def requests(self):
+        """Method, path, status, the host that was meant, what was shown."""
+        with open(self.log, encoding="utf-8") as f:
+            return [line.split(" ", 4) for line in f.read().splitlines()]
+
+
+def mac(key, text):
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+class S3:
+    """Objects by path (self.endpoint/BUCKET/KEY). Each request's signature (AWS Signature Version 4) is made again, with the
+    secret that belongs to its key, and compared. `expired` has session tokens that are not good any more."""
+
+    def __init__(self, keys, region="us-east-1"):
+        self.keys, self.region, self.objects, self.seen, self.expired = keys, region, {}, [], set()
+        store = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def answer(self):
+                store.answer(self)
+
+            do_GET = do_HEAD = do_PUT = answer
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def file(self, key, token=None):
+        """A credentials file."""
+        session = f"aws_session_token = {token}\n" if token else ""
+        return (f"[other]\naws_access_key_id = NOBODY\naws_secret_access_key = none\n\n[default]\naws_access_key_id={key}\n"
+                f"aws_secret_access_key = {self.keys.get(key, 'wrong')}\n{session}region = {self.region}\n"
+                f"endpoint_url = {self.endpoint}\n")
+
+    def wrong(self, h):
+        """The code of what is wrong with who asks; None: nothing."""
+        found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, ?SignedHeaders=([^,]+), ?"
+                             r"Signature=([0-9a-f]{64})", h.headers.get("Authorization", ""))
+        if not found:
+            return 403, "AccessDenied"
+        key, day, region, signed, signature = found.groups()
+        when = h.headers.get("x-amz-date", "")
+        if key not in self.keys:
+            return 403, "InvalidAccessKeyId"
+        if h.headers.get("x-amz-security-token") in self.expired:
+            return 400, "ExpiredToken"
+        if region != self.region or not when.startswith(day) or "host" not in signed.split(";"):
+            return 400, "AuthorizationHeaderMalformed"
+        now = datetime.datetime.now(datetime.timezone.utc)
+        if abs(now - datetime.datetime.strptime(when + "+0000", "%Y%m%dT%H%M%SZ%z")).total_seconds() > 900:
+            return 403, "RequestTimeTooSkewed"
+        path, _, query = h.path.partition("?")
+        path = urllib.parse.quote(urllib.parse.unquote_to_bytes(path), safe="/-_.~")
+        lines = "".join(f"{name}:{' '.join(h.headers.get(name, '').split())}\n" for name in signed.split(";"))
+        canonical = "\n".join([h.command, path, "&".join(sorted(query.split("&"))), lines, signed,
+                               h.headers.get("x-amz-content-sha256", "")])
+        scope = f"{day}/{region}/s3/aws4_request"
+        text = f"AWS4-HMAC-SHA256\n{when}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+        k = mac(b"AWS4" + self.keys[key].encode(), day)
+        for step in (region, "s3", "aws4_request"):
+            k = mac(k, step)
+        for name in ("x-amz-content-sha256", "x-amz-security-token"):
+            if h.headers.get(name) and name not in signed.split(";"):
+                return 403, "AccessDenied"
+        return None if hmac.compare_digest(mac(k, text).hex(), signature) else (403, "SignatureDoesNotMatch")
+
+    def answer(self, h):
+        body = h.rfile.read(int(h.headers.get("Content-Length", "0"))) if h.command == "PUT" else b""
+        wrong, path = self.wrong(h), urllib.parse.unquote(h.path.partition("?")[0])
+        self.seen.append((h.command, path, wrong))
+        data, status, start = b"", 200, 0
+        if wrong:
+            status, data = wrong[0], f"<?xml version='1.0'?><Error><Code>{wrong[1]}</Code></Error>".encode()
+        elif h.command == "PUT":
+            self.objects[path] = body
+        elif path not in self.objects:
+            status, data = 404, b"<Error><Code>NoSuchKey</Code></Error>"
+        else:
+            data = self.objects[path]
+        etag = '"' + hashlib.md5(self.objects.get(path, b"")).hexdigest() + '"'
+        if status == 200 and h.headers.get("If-None-Match") == etag:
+            status, data = 304, b""
+        elif status == 200 and h.headers.get("Range"):
+            start = int(h.headers["Range"][6:-1])
+            status, data = 206, data[start:]
+        h.send_response(status)
+        if status in (200, 206, 304):
+            h.send_header("ETag", etag)
+        h.send_header("Content-Length", str(len(data)))
+        h.end_headers()
+        if h.command != "HEAD":
+            h.wfile.write(data)
+
+
+class Sftp(Server):
+    """OpenSSH: self.url + name is the file self.data/name, for who has the key that is in self.key."""
+
+    def __init__(self, folder, user="root"):
+        os.makedirs(folder)
+        self.data, port = os.path.join(folder, "data"), free_port()
+        os.mkdir(self.data)
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
+        for name in ("host", "id", "stranger"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(folder, name)], check=True)
+        self.key, self.stranger = os.path.join(folder, "id"), os.path.join(folder, "stranger")
+        shutil.copy(self.key + ".pub", os.path.join(folder, "authorized_keys"))
+        with open(os.path.join(folder, "host.pub"), encoding="ascii") as f:
+            self.known_host = f"[127.0.0.1]:{port} " + " ".join(f.read().split()[:2]) + "\n"
+        with open(os.path.join(folder, "sshd_config"), "w", encoding="utf-8") as f:
+            f.write(f"""ListenAddress 127.0.0.1:{port}
+HostKey {folder}/host
+PidFile {folder}/pid
+AuthorizedKeysFile {folder}/authorized_keys
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+PermitRootLogin prohibit-password
+UseDNS no
+Subsystem sftp internal-sftp
+""")
+        super().__init__(folder, ["/usr/sbin/sshd", "-D", "-e", "-f", os.path.join(folder, "sshd_config")], "127.0.0.1", port)
+        self.url = f"sftp://{user}@127.0.0.1:{port}{self.data}/"
