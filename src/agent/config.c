@@ -53,6 +53,7 @@ static const struct setting settings[] = {
         S(images, SETTING_WORDS, NULL, NULL), /* in the file only */
         S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
         S(ca_file, SETTING_TEXT, "FILE", "authorities of https stores, in PEM; the system's"),
+        S(known_hosts, SETTING_TEXT, "FILE", "keys of sftp stores; ~/.ssh/known_hosts of the mover's user"),
         S(kill_on_stop, SETTING_SWITCH, NULL,
           "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
         S(shepherd, SETTING_TEXT, "PROGRAM", "drover-shepherd beside this program"),

@@ -59,7 +59,7 @@ struct config {
         uint64_t probe_ms;         /* between two looks at a store; 0: none */
         struct config_list movers; /* "scheme program" */
         struct config_list images; /* "name size": here already, kept by others */
-        char *mover, *ca_file;
+        char *mover, *ca_file, *known_hosts;
         bool kill_on_stop;
         char *shepherd, *log_level;
 };

@@ -3,17 +3,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/clock.h"
+#include "base/file_id.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "move/task.h"
 
 struct credential {
         uint64_t request;
         uint32_t part;
         char *name, *type, *error;
         struct buf data;
+        char **urls; /* what it is for; canonical prefixes */
+        size_t url_count;
+        int64_t expires_ms; /* Unix time; 0: it does not say */
+        uint64_t version;   /* since the agent began; of all */
         bool here;
         unsigned refs; /* attempts */
 };
@@ -75,9 +83,19 @@ static void hold(struct attempt *at)
         }
 }
 
+static void urls_free(struct credential *c)
+{
+        for (size_t i = 0; i < c->url_count; i++)
+                free(c->urls[i]);
+        free(c->urls);
+        c->urls = NULL;
+        c->url_count = 0;
+}
+
 static void credential_free(struct credential *c)
 {
         secret_deinit(&c->data);
+        urls_free(c);
         free(c->name);
         free(c->type);
         free(c->error);
@@ -198,10 +216,115 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
         args_add(env, buf_view(&folder));
 }
 
+/* ---- transfers */
+
+/* How well it fits: the length of what it is for; 0: it does not. */
+static size_t fits(const struct credential *c, struct str canonical)
+{
+        size_t best = 0;
+        for (size_t i = 0; i < c->url_count; i++) {
+                struct str prefix = str_of(c->urls[i]);
+                if (prefix.n > best && file_is_below(canonical, prefix))
+                        best = prefix.n;
+        }
+        if (c->url_count == 0 && !strcmp(c->type, "s3") && str_starts(canonical, STR("s3://")))
+                return 1;
+        return best;
+}
+
+static struct credential *find_for(const struct attempt *at, struct str url)
+{
+        BUF_CLEANUP struct buf canonical = {0};
+        struct credential *best = NULL;
+        size_t length = 0;
+        if (at->credential_count == 0 || !file_url(url, NULL, 0, &canonical, NULL))
+                return NULL;
+        for (size_t i = 0; i < at->credential_count; i++) {
+                struct credential *c = of(at, i);
+                size_t n = c && c->here ? fits(c, buf_view(&canonical)) : 0;
+                if (n > length) {
+                        best = c;
+                        length = n;
+                }
+        }
+        return best;
+}
+
+const char *credentials_name(const struct attempt *at, struct str url)
+{
+        const struct credential *c = find_for(at, url);
+        return c ? c->name : NULL;
+}
+
+static void say_expired(const struct credential *c, struct buf *out)
+{
+        time_t when = (time_t)(c->expires_ms / 1000);
+        struct tm tm;
+        char text[40];
+        gmtime_r(&when, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+        buf_printf(out, "the credential %s has expired, at %s", c->name, text);
+}
+
+static bool has_expired(const struct credential *c)
+{
+        return c->expires_ms && c->expires_ms <= clock_wall_ms();
+}
+
+int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_version, struct err *err)
+{
+        *ret_version = 0;
+        if (at->t->m->n_credentials == 0)
+                return 0;
+        if (at->adopted && !at->credential_count) { /* an earlier life of the agent had them */
+                at->credentials_placed = true;
+                hold(at);
+        }
+        for (size_t i = 0; i < at->credential_count; i++)
+                if (of(at, i) && !of(at, i)->here)
+                        return 1;
+        const struct credential *c = find_for(at, str_of(t->url));
+        if (!c)
+                return 0;
+        if (c->error)
+                return err_set(err, -EACCES, "%s", c->error);
+        if (has_expired(c)) {
+                BUF_CLEANUP struct buf words = {0};
+                MEM_CLEANUP char *url = move_url_shown(t->url);
+                say_expired(c, &words);
+                return err_set(err, -EACCES, "%s, and %s is not to be had without: drover credential add %s",
+                               buf_z(&words), url, c->name);
+        }
+        move_task_credential(t, c->type, c->name, buf_view(&c->data));
+        *ret_version = c->version;
+        return 0;
+}
+
+bool credentials_denied(struct attempt *at, const char *url, uint64_t version, struct buf *words)
+{
+        const struct credential *c = find_for(at, str_of(url));
+        if (str_starts(str_of(url), STR("file://")))
+                return false;
+        if (!version) {
+                buf_addz(words, c ? "" : "; no credential of the job is for it (see drover-credential(1))");
+        } else if (c && c->version != version) {
+                return true;
+        } else if (c && has_expired(c)) {
+                buf_addz(words, "; ");
+                say_expired(c, words);
+                buf_printf(words, ": drover credential add %s", c->name);
+        } else if (c) {
+                buf_printf(words, "; is it for this store, and still good? drover credential add %s",
+                           c->name);
+        }
+        return false;
+}
+
 /* ---- the server's words */
 
 static void keep(struct credential *c, const Drover__Credential *m)
 {
+        static uint64_t versions;
         free(c->type);
         free(c->error);
         secret_deinit(&c->data);
@@ -210,6 +333,23 @@ static void keep(struct credential *c, const Drover__Credential *m)
         c->error = *m->error ? mem_dupz(m->error) : NULL;
         c->data = (struct buf){0};
         buf_add(&c->data, m->data.data, m->data.len);
+        c->expires_ms = (int64_t)m->expires_ms;
+        c->version = ++versions;
+        urls_free(c);
+        c->urls = mem_array(NULL, m->n_urls + 1, sizeof(*c->urls));
+        while (c->url_count < m->n_urls) {
+                c->urls[c->url_count] = mem_dupz(m->urls[c->url_count]);
+                c->url_count++;
+        }
+}
+
+static bool is_same(const struct credential *c, const Drover__Credential *m)
+{
+        bool same = c->here && !c->error && c->data.n == m->data.len && c->url_count == m->n_urls &&
+                    !memcmp(c->data.p, m->data.data, c->data.n);
+        for (size_t i = 0; i < c->url_count && same; i++)
+                same = !strcmp(c->urls[i], m->urls[i]);
+        return same;
 }
 
 /* One that waited goes on; one that runs has the new contents in its files. */
@@ -219,6 +359,8 @@ static void tell(struct attempt *at)
                 attempt_stage(at);
                 return;
         }
+        if (at->state == ATTEMPT_DELIVERING)
+                sends_go_on(at);
         if (!at->credentials_placed || at->state >= ATTEMPT_DELIVERING)
                 return;
         if (at->a->users_path) {
@@ -246,12 +388,11 @@ void credentials_message(struct agent *a, const Drover__Credential *m)
         struct credential *c = find(a, m->request, m->part, m->name);
         if (!c || (c->here && !c->error && *m->error))
                 return; /* what a job has it keeps */
-        bool same = c->here && !c->error && c->data.n == m->data.len &&
-                    !memcmp(c->data.p, m->data.data, c->data.n);
+        bool same = is_same(c, m);
         if (!same)
                 keep(c, m);
         for (size_t i = 0; i < a->queue_count && !same; i++)
-                for (int s = ATTEMPT_WAITING; s <= ATTEMPT_RUNNING; s++)
+                for (int s = ATTEMPT_WAITING; s <= ATTEMPT_DELIVERING; s++)
                         for (struct attempt *at = a->queues[i]->lists[s], *next; at; at = next) {
                                 next = at->next;
                                 if (holds(at, m))

@@ -11,6 +11,10 @@
  *      _CONDOR_CREDS                  the folder; a token NAME is the file NAME.use there, as HTCondor has it
  *
  * When the owner replaces one the server tells it, and the files are replaced, each in one step.
+ *
+ * Transfers for the job use them too: a URL is asked for with the one whose owner has said that it is for
+ * that URL or one above it (the longest wins; of equals, the first the job names), and s3:// also with the
+ * job's first S3 key that is for nothing special. Any other URL is asked for as the agent.
  */
 #pragma once
 #include "base/args.h"
@@ -18,6 +22,7 @@
 
 struct agent;
 struct attempt;
+struct move_task;
 
 /* 0: it has all, or needs none. 1: attempt_stage is called again when they are here. -EINVAL with err: one
  * that cannot be had, and why. */
@@ -28,6 +33,15 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
 /* Calls fn with each one's file name and contents. */
 void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char *file, struct str data),
                       void *arg);
+/* The name of the one that the URL is asked for with; NULL: none, or they are not here yet. */
+const char *credentials_name(const struct attempt *at, struct str url);
+/* Puts it, if there is one, into the task, for its URL. *ret_version: another one when its owner has replaced
+ * it, 0: there is none. 0. 1: it is not here yet; sends_go_on is called then. -EACCES with err: it has
+ * expired, or is not to be had. */
+int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_version, struct err *err);
+/* What more is to be said when a store has denied a transfer that showed this version: what to do. True:
+ * there is a newer one, with which it may be tried again. */
+bool credentials_denied(struct attempt *at, const char *url, uint64_t version, struct buf *words);
 void credentials_release(struct attempt *at); /* it is over */
 void credentials_message(struct agent *a, const Drover__Credential *m);
 void credentials_greeted(

@@ -5,7 +5,11 @@
  * A copy of a URL is used without a question for `cache_fresh`. After that its store is asked whether it is
  * still the same (by ETag, date and size); a store that does not answer makes the job wait, and then fail: an
  * old copy is not used in silence. Contents that were here before the agent started are summed before their
- * first use. */
+ * first use.
+ *
+ * Contents of URLs are reached by the URL only, and by who may ask for it (stores_key), also when the URL
+ * says what checksum they have: a checksum is no key to what others have fetched, whatever their rights or
+ * its labels were. The server answers for what was shipped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
@@ -13,6 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/credentials.h"
 #include "agent/fetch.h"
 #include "agent/movers.h"
 #include "agent/shipped.h"
@@ -244,7 +249,8 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                 } else {
                         inputs_forget(at);
                         at->hold_subcode = error;
-                        attempt_staged(at, HOLD_INPUT, why ? why : "an input did not come");
+                        attempt_staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT,
+                                       why ? why : "an input did not come");
                 }
                 waiter_free(w);
         }
@@ -262,10 +268,10 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
 static struct cached *present(const struct fetch *f)
 {
         struct cache *c = f->a->cache;
-        if (f->summed)
+        if (f->shipped)
                 return cache_find(c, f->sha256);
         struct cached_name *n = cache_find_name(c, str_of(f->key));
-        return n ? n->contents : NULL;
+        return n && (!f->summed || !memcmp(n->contents->sha256, f->sha256, 32)) ? n->contents : NULL;
 }
 
 /* May it be used without asking the store? */
@@ -329,10 +335,22 @@ static void fetch_start(struct fetch *f)
 
 /* ---- from URLs */
 
+/* The URL as it is asked for now: without what is only for us. */
+static char *url_now(const struct fetch *f)
+{
+        BUF_CLEANUP struct buf other = {0};
+        struct str url = str_of(f->url), whole;
+        if (f->way > 0 && stores_other_way(f->a, url, f->store, f->way - 1, &other))
+                url = buf_view(&other);
+        whole = url;
+        str_cut(&whole, '#', &url);
+        return str_dupz(url);
+}
+
 static void url_failed(struct fetch *f, const struct move_answer *answer)
 {
         struct agent *a = f->a;
-        BUF_CLEANUP struct buf other = {0};
+        BUF_CLEANUP struct buf other = {0}, words = {0};
         if (answer->error == ENOSPC &&
             !f->made_room) { /* what is kept for later gives way to what is needed now */
                 f->made_room = true;
@@ -340,8 +358,16 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
                 get(f);
                 return;
         }
+        buf_addz(&words, answer->text);
+        if (answer->error == EACCES) {
+                MEM_CLEANUP char *url = url_now(f);
+                if (credentials_denied(f->waiters->at, url, f->shown, &words)) {
+                        get(f); /* its owner has replaced it meanwhile */
+                        return;
+                }
+        }
         if (!f->first_error)
-                f->first_error = mem_dupz(answer->text);
+                f->first_error = mem_dupz(buf_z(&words));
         if (stores_other_way(a, str_of(f->url), f->store, f->way, &other)) {
                 f->way++;
                 get(f);
@@ -404,23 +430,12 @@ static void on_got(void *arg, const struct move_answer *answer)
                 cache_unpin(a->cache, before);
 }
 
-/* The URL as it is asked for now: without what is only for us. */
-static char *url_now(const struct fetch *f)
-{
-        BUF_CLEANUP struct buf other = {0};
-        struct str url = str_of(f->url), whole;
-        if (f->way > 0 && stores_other_way(f->a, url, f->store, f->way - 1, &other))
-                url = buf_view(&other);
-        whole = url;
-        str_cut(&whole, '#', &url);
-        return str_dupz(url);
-}
-
 static void get_url(struct fetch *f)
 {
         const struct config *c = &f->a->config;
         struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
         struct move_task t;
+        struct err err = {""};
         f->fd = cache_begin(f->a->cache, f->part);
         if (f->fd < 0) {
                 f->part[0] = 0;
@@ -429,6 +444,13 @@ static void get_url(struct fetch *f)
         }
         move_task_init(&t, MOVE_GET);
         t.url = url_now(f);
+        int r = credentials_show(f->waiters->at, &t, &f->shown, &err);
+        if (r != 0) { /* 1 cannot be: nothing is staged before they are here */
+                move_task_deinit(&t);
+                f->shown = 1;
+                fetch_end(f, NULL, EACCES, err.text);
+                return;
+        }
         t.tries = (uint32_t)c->transfer_tries;
         t.limit_ms = c->transfer_limit_ms;
         t.summed = f->summed;
@@ -497,7 +519,7 @@ static int want_url(void *arg, struct str element, struct err *err)
         if (!inputs_is_url(element, NULL) || inputs_find(at, url))
                 return 0;
         if (element.n > MOVE_URL_MAX || !inputs_name(element).n ||
-            !stores_key(at->a, element, at->t->m->owner, &key, &like.id, &like.store))
+            !stores_key(at, element, &key, &like.id, &like.store))
                 return err_set(err, -EINVAL, "the input " STR_FMT " is no URL of a file", STR_ARG(element));
         like.summed = asked_sum(element, like.sha256);
         like.key = (char *)(uintptr_t)buf_z(&key);

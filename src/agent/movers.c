@@ -172,6 +172,10 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
                 argv[n++] = (char *)(uintptr_t) "--ca";
                 argv[n++] = c->ca_file;
         }
+        if (c->known_hosts) {
+                argv[n++] = (char *)(uintptr_t) "--known-hosts";
+                argv[n++] = c->known_hosts;
+        }
         for (size_t i = 0; i < c->movers.n; i++) {
                 struct str program = str_of(c->movers.v[i]), scheme;
                 str_cut(&program, ' ', &scheme);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/credentials.h"
 #include "agent/movers.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -16,6 +17,8 @@ struct sends {
         char **paths; /* of what goes to the spool afterwards, or NULL */
         int data;
         struct move *move;
+        uint64_t shown; /* version of the credential that the move has; 0: none */
+        bool waits;     /* for one */
 };
 
 static void free_paths(char **paths)
@@ -59,17 +62,29 @@ static void all_sent(struct attempt *at)
                 attempt_delivered(at, 0, NULL);
 }
 
-static void failed(struct attempt *at, int error, const char *why)
+static void failed(struct attempt *at, int hold_code, int error, const char *why)
 {
-        char text[512]; /* why may be of what is freed */
+        char text[768]; /* why may be of what is freed */
         snprintf(text, sizeof(text), "%s", why);
         log_warn("msg=\"an output cannot be sent\" error=%s", LOG_TEXT(str_of(text)));
         sends_forget(at);
         at->hold_subcode = error;
-        attempt_delivered(at, HOLD_OUTPUT, text);
+        attempt_delivered(at, hold_code, text);
 }
 
 static void next(struct attempt *at);
+
+static void on_failed(struct attempt *at, const struct move_answer *answer)
+{
+        struct sends *s = at->sends;
+        BUF_CLEANUP struct buf words = {0};
+        bool denied = answer->error == EACCES;
+        buf_addz(&words, answer->text);
+        if (denied && credentials_denied(at, s->files[s->index].url, s->shown, &words))
+                next(at); /* its owner has replaced it meanwhile */
+        else
+                failed(at, denied && s->shown ? HOLD_CREDENTIAL : HOLD_OUTPUT, answer->error, buf_z(&words));
+}
 
 static void on_sent(void *arg, const struct move_answer *answer)
 {
@@ -77,7 +92,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
         struct sends *s = at->sends;
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
-                failed(at, answer->error, answer->text);
+                on_failed(at, answer);
                 return;
         }
         const char *url = s->files[s->index].url;
@@ -112,6 +127,7 @@ static void next(struct attempt *at)
         struct sends *s = at->sends;
         struct agent *a = at->a;
         struct move_task t;
+        struct err err = {""};
         if (s->index == s->count) {
                 all_sent(at);
                 return;
@@ -121,11 +137,20 @@ static void next(struct attempt *at)
         if (fd < 0) {
                 BUF_CLEANUP struct buf why = {0};
                 buf_printf(&why, "the output %s went away before it was sent: %s", f->from, strerror(-fd));
-                failed(at, -fd, buf_z(&why));
+                failed(at, HOLD_OUTPUT, -fd, buf_z(&why));
                 return;
         }
         move_task_init(&t, MOVE_PUT);
-        t.url = f->url;
+        t.url = mem_dupz(f->url);
+        int r = credentials_show(at, &t, &s->shown, &err);
+        s->waits = r > 0;
+        if (r != 0) {
+                close(fd);
+                move_task_deinit(&t);
+                if (r < 0)
+                        failed(at, HOLD_CREDENTIAL, EACCES, err.text);
+                return;
+        }
         t.at = f->at;
         t.size = f->size;
         t.tries = (uint32_t)a->config.transfer_tries;
@@ -133,7 +158,14 @@ static void next(struct attempt *at)
         snprintf(t.tag, sizeof(t.tag), "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
         s->move = movers_start(a, &t, fd, at->t->m->owner, a->users_path ? at->t->user.name : NULL, on_sent,
                                at);
+        move_task_deinit(&t);
         close(fd);
+}
+
+void sends_go_on(struct attempt *at)
+{
+        if (at->sends && at->sends->waits)
+                next(at);
 }
 
 void sends_start(struct attempt *at, struct send_file *files, size_t count, char **paths, int data)

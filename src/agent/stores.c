@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/credentials.h"
 #include "agent/movers.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -155,15 +156,32 @@ static bool has_user(struct str url)
         return str_find(authority, '@') >= 0;
 }
 
-bool stores_key(const struct agent *a, struct str url, const char *owner, struct buf *ret_key,
-                uint64_t *ret_id, size_t *ret_store)
+/* Any way to it counts: nobody can say yet which one will work. */
+static const char *credential_of(const struct attempt *at, struct str url, size_t store)
+{
+        const char *name = credentials_name(at, url);
+        for (size_t n = 0; !name; n++) {
+                BUF_CLEANUP struct buf other = {0};
+                if (!stores_other_way(at->a, url, store, n, &other))
+                        break;
+                name = credentials_name(at, buf_view(&other));
+        }
+        return name;
+}
+
+bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, uint64_t *ret_id,
+                size_t *ret_store)
 {
         BUF_CLEANUP struct buf canonical = {0};
+        const struct agent *a = at->a;
         if (!file_url(url, a->stores->urls, a->stores->count, &canonical, ret_store))
                 return false;
+        const char *credential = credential_of(at, url, *ret_store), *owner = at->t->m->owner;
         *ret_id = file_id(buf_view(&canonical));
         /* what a store of the configuration has is the same for all; anything else may depend on who asks */
-        if (*ret_store == FILE_STORE_NONE || has_user(url))
+        if (credential)
+                buf_printf(ret_key, "%s\t%s\n", owner, credential);
+        else if (*ret_store == FILE_STORE_NONE || has_user(url))
                 buf_printf(ret_key, "%s\n", owner);
         buf_str(ret_key, has_user(url) ? url : buf_view(&canonical));
         return true;

@@ -1,5 +1,6 @@
-/* A blob: version, type, times, nonce, and the ciphertext with its tag; the blob's name is authenticated with
- * it. */
+/* A blob: version, type, times, nonce, the ciphertext with its tag, and what it is for. The blob's name is
+ * authenticated with it, and behind that, after a zero, what it is for, if that is anything; version 1 did
+ * not have that. */
 #include "auth/credentials.h"
 
 #include <errno.h>
@@ -7,19 +8,20 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "base/file_id.h"
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/pack.h"
 
 #define PREFIX  "credential/"
-#define VERSION 1
+#define VERSION 2
 #define KEY     32
 #define NONCE   12
 #define TAG     16
 
 struct entry {
         struct credential c;
-        char *owner, *name;
+        char *owner, *name, *urls;
         unsigned char nonce[NONCE];
         char *sealed; /* ciphertext, then tag */
         size_t sealed_n;
@@ -35,6 +37,7 @@ static void entry_free(struct entry *e)
                 return;
         free(e->owner);
         free(e->name);
+        free(e->urls);
         free(e->sealed);
         free(e);
 }
@@ -46,17 +49,28 @@ static void blob_name(struct buf *out, struct str owner, struct str name)
 
 /* ---- encryption */
 
+static void authenticated(struct buf *out, struct str name, const struct entry *e)
+{
+        buf_str(out, name);
+        if (*e->c.urls) {
+                buf_char(out, 0);
+                buf_addz(out, e->c.urls);
+        }
+}
+
 static bool seal(const struct credentials *cs, struct str name, struct str data, struct entry *e)
 {
+        BUF_CLEANUP struct buf with = {0};
         EVP_CIPHER_CTX *x = EVP_CIPHER_CTX_new();
         int n = 0, last = 0;
         bool good;
 
+        authenticated(&with, name, e);
         e->sealed_n = data.n + TAG;
         e->sealed = mem_alloc(e->sealed_n);
         good = x && RAND_bytes(e->nonce, NONCE) == 1 &&
                EVP_EncryptInit_ex(x, EVP_aes_256_gcm(), NULL, cs->key, e->nonce) == 1 &&
-               EVP_EncryptUpdate(x, NULL, &n, (const unsigned char *)name.p, (int)name.n) == 1 &&
+               EVP_EncryptUpdate(x, NULL, &n, (const unsigned char *)with.p, (int)with.n) == 1 &&
                EVP_EncryptUpdate(x, (unsigned char *)e->sealed, &n, (const unsigned char *)data.p,
                                  (int)data.n) == 1 &&
                EVP_EncryptFinal_ex(x, (unsigned char *)e->sealed + n, &last) == 1 &&
@@ -67,11 +81,13 @@ static bool seal(const struct credentials *cs, struct str name, struct str data,
 
 static bool unseal(const struct credentials *cs, struct str name, const struct entry *e, char *room)
 {
+        BUF_CLEANUP struct buf with = {0};
         EVP_CIPHER_CTX *x = EVP_CIPHER_CTX_new();
         size_t size = e->sealed_n - TAG;
         int n = 0, last = 0;
+        authenticated(&with, name, e);
         bool good = x && EVP_DecryptInit_ex(x, EVP_aes_256_gcm(), NULL, cs->key, e->nonce) == 1 &&
-                    EVP_DecryptUpdate(x, NULL, &n, (const unsigned char *)name.p, (int)name.n) == 1 &&
+                    EVP_DecryptUpdate(x, NULL, &n, (const unsigned char *)with.p, (int)with.n) == 1 &&
                     EVP_DecryptUpdate(x, (unsigned char *)room, &n, (const unsigned char *)e->sealed,
                                       (int)size) == 1 &&
                     EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_GCM_SET_TAG, TAG, e->sealed + size) == 1 &&
@@ -83,10 +99,11 @@ static bool unseal(const struct credentials *cs, struct str name, const struct e
 
 /* ---- the table */
 
-static struct entry *entry_new(struct str owner, struct str name)
+static struct entry *entry_new(struct str owner, struct str name, struct str urls)
 {
         struct entry *e = mem_new(struct entry);
 
+        e->c.urls = e->urls = str_dupz(urls);
         e->c.owner = e->owner = str_dupz(owner);
         e->c.name = e->name = str_dupz(name);
         return e;
@@ -110,32 +127,59 @@ static void pack_entry(struct buf *out, const struct entry *e)
         pack_i64(out, e->c.expires_ms);
         pack_str(out, str_make((const char *)e->nonce, NONCE));
         pack_str(out, str_make(e->sealed, e->sealed_n));
+        pack_str(out, str_of(e->urls));
 }
 
-int credentials_put(struct credentials *cs, struct str owner, struct str name, enum credential_type type,
-                    struct str data, int64_t now_ms, struct store_batch *batch, struct err *err)
+/* As they are kept. 0, -EINVAL, -E2BIG. */
+static int read_urls(const struct credential_new *what, struct buf *out, struct err *err)
 {
-        BUF_CLEANUP struct buf key = {0}, value = {0};
+        if (what->url_count > CREDENTIAL_URLS_MAX)
+                return err_set(err, -E2BIG, "a credential is for %u URLs at most", CREDENTIAL_URLS_MAX);
+        for (size_t i = 0; i < what->url_count; i++) {
+                BUF_CLEANUP struct buf one = {0};
+                struct str url = what->urls[i];
+
+                if (str_search(url, STR("://")) <= 0 || str_find(url, ' ') >= 0 || !file_prefix(url, &one))
+                        return err_set(err, -EINVAL, "what it is for, " STR_FMT ", is no URL", STR_ARG(url));
+                if (what->type == CREDENTIAL_TOKEN && str_starts(buf_view(&one), STR("http://")))
+                        return err_set(err, -EINVAL, STR_FMT ": a token goes over https only", STR_ARG(url));
+                if (out->n)
+                        buf_char(out, ' ');
+                buf_str(out, buf_view(&one));
+        }
+        return 0;
+}
+
+int credentials_put(struct credentials *cs, struct str owner, struct str name,
+                    const struct credential_new *what, int64_t now_ms, struct store_batch *batch,
+                    struct err *err)
+{
+        BUF_CLEANUP struct buf key = {0}, value = {0}, urls = {0};
         int64_t expires_ms = 0;
+        const struct credential *before = credentials_find(cs, owner, name);
         struct entry *e;
         int r;
 
         if (!credential_name_ok(name))
                 return err_set(err, -EINVAL, "a name has up to %u letters, digits and '_', '-', '.', '@'",
                                CREDENTIAL_NAME_MAX);
-        r = credential_look(type, data, &expires_ms, err);
+        r = credential_look(what->type, what->data, &expires_ms, err);
+        if (r == 0)
+                r = read_urls(what, &urls, err);
         if (r < 0)
                 return r;
+        if (what->keep_urls && before)
+                buf_addz(&urls, before->urls);
         blob_name(&key, owner, name);
-        if (!map_get(cs->all, buf_view(&key)) &&
+        if (!before &&
             (map_count(cs->all) >= CREDENTIALS_MAX || count_of(cs, owner) >= CREDENTIALS_OF_ONE_MAX))
                 return err_set(err, -E2BIG, "a user may have %u credentials, and all together %u",
                                CREDENTIALS_OF_ONE_MAX, CREDENTIALS_MAX);
-        e = entry_new(owner, name);
-        e->c.type = type;
+        e = entry_new(owner, name, buf_view(&urls));
+        e->c.type = what->type;
         e->c.updated_ms = now_ms;
         e->c.expires_ms = expires_ms;
-        if (!seal(cs, buf_view(&key), data, e)) {
+        if (!seal(cs, buf_view(&key), what->data, e)) {
                 entry_free(e);
                 return err_set(err, -EIO, "it cannot be encrypted");
         }
@@ -215,10 +259,12 @@ static int on_blob(void *arg, struct str key)
         uint64_t version = unpack_u64(&u);
         enum credential_type type = (enum credential_type)unpack_max(&u, CREDENTIAL_FILE);
         int64_t updated_ms = unpack_i64(&u), expires_ms = unpack_i64(&u);
-        struct str nonce = unpack_str(&u), sealed = unpack_str(&u);
-        if (version != VERSION || !unpack_done(&u) || nonce.n != NONCE || sealed.n <= TAG)
+        struct str nonce = unpack_str(&u), sealed = unpack_str(&u), urls = STR_NONE;
+        if (version > 1)
+                urls = unpack_str(&u);
+        if (version == 0 || version > VERSION || !unpack_done(&u) || nonce.n != NONCE || sealed.n <= TAG)
                 return 0;
-        e = entry_new(owner, name);
+        e = entry_new(owner, name, urls);
         e->c.type = type;
         e->c.updated_ms = updated_ms;
         e->c.expires_ms = expires_ms;

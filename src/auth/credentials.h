@@ -2,7 +2,8 @@
  *
  * What is in the store (blobs credential/OWNER/NAME) and in memory is encrypted with AES-256-GCM under a key
  * that is a file of its own beside the store, so that a copy of the store, a snapshot or a core dump tells
- * none; owner and name are part of what is authenticated, so that nobody's can be moved under another name.
+ * none; owner, name and what it is for are part of what is authenticated, so that nobody's can be moved under
+ * another name or turned to another store.
  * Without the key file's contents nothing can be read any more, and is to be given anew. One thread at a
  * time.
  */
@@ -13,20 +14,31 @@
 
 #define CREDENTIALS_OF_ONE_MAX 100u    /* of an owner */
 #define CREDENTIALS_MAX        100000u /* of all */
+#define CREDENTIAL_URLS_MAX    32u     /* that one is for */
 
 struct credentials;
 struct credential {
         const char *owner, *name;
         enum credential_type type;
         int64_t updated_ms, expires_ms; /* expires_ms 0: it does not say */
+        const char *urls; /* what transfers of jobs show it to: prefixes as file_prefix makes them, parted by
+                             blanks */
 };
 
 /* The key is made (0600) when there is none. 0 or -errno with err. */
 int credentials_open(struct store *s, const char *key_path, struct credentials **ret, struct err *err);
 void credentials_free(struct credentials *cs); /* NULL is fine */
+struct credential_new {
+        enum credential_type type;
+        struct str data;
+        const struct str *urls; /* what it is for, as its owner writes it */
+        size_t url_count;
+        bool keep_urls; /* those of the one of this name, instead */
+};
 /* Adds it, or takes the place of the one of this name; into the batch. 0; -EINVAL, -E2BIG with err. */
-int credentials_put(struct credentials *cs, struct str owner, struct str name, enum credential_type type,
-                    struct str data, int64_t now_ms, struct store_batch *batch, struct err *err);
+int credentials_put(struct credentials *cs, struct str owner, struct str name,
+                    const struct credential_new *what, int64_t now_ms, struct store_batch *batch,
+                    struct err *err);
 /* False: there is none. */
 bool credentials_remove(struct credentials *cs, struct str owner, struct str name, struct store_batch *batch);
 /* Borrowed until it is put or removed. NULL: there is none. */

@@ -86,6 +86,14 @@ static void commit(struct store *s, uint64_t term, struct store_batch **b)
         *b = store_batch_new();
 }
 
+static int put(struct credentials *cs, const char *owner, const char *name, const char *token,
+               struct store_batch *b)
+{
+        struct credential_new what = {CREDENTIAL_TOKEN, str_of(token), NULL, 0, true};
+        struct err err;
+        return credentials_put(cs, str_of(owner), str_of(name), &what, 5, b, &err);
+}
+
 static void the_store_has_them_encrypted(void **state)
 {
         (void)state;
@@ -105,14 +113,9 @@ static void the_store_has_them_encrypted(void **state)
         assert_int_equal(credentials_open(s, buf_z(&key), &cs, &err), 0);
         assert_int_equal(stat(buf_z(&key), &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
-        assert_int_equal(
-                credentials_put(cs, STR("ann@x"), STR("t"), CREDENTIAL_TOKEN, STR("hush-hush"), 5, b, &err),
-                0);
-        assert_int_equal(
-                credentials_put(cs, STR("bob@x"), STR("t"), CREDENTIAL_TOKEN, STR("other"), 5, b, &err), 0);
-        assert_int_equal(
-                credentials_put(cs, STR("ann@x"), STR("a b"), CREDENTIAL_TOKEN, STR("x"), 5, b, &err),
-                -EINVAL);
+        assert_int_equal(put(cs, "ann@x", "t", "hush-hush", b), 0);
+        assert_int_equal(put(cs, "bob@x", "t", "other", b), 0);
+        assert_int_equal(put(cs, "ann@x", "a b", "x", b), -EINVAL);
         commit(s, term, &b);
         assert_int_equal(store_blob_get(s, STR("credential/ann@x/t"), &blob, &err), 0);
         assert_int_equal(str_search(buf_view(&blob), STR("hush")), -1);
@@ -139,13 +142,70 @@ static void the_store_has_them_encrypted(void **state)
         fs_remove_tree(AT_FDCWD, dir);
 }
 
+static const struct str lab[] = {STR("HTTPS://SE.lab:443/a/../data")};
+
+static void what_it_is_for(void **state)
+{
+        (void)state;
+        char dir[] = "/tmp/drover-credentials-XXXXXX";
+        BUF_CLEANUP struct buf blob = {0}, key = {0}, data = {0};
+        struct credentials *cs;
+        const struct credential *c;
+        struct store *s;
+        uint64_t term;
+        struct err err;
+        assert_non_null(mkdtemp(dir));
+        buf_printf(&key, "%s/key", dir);
+        assert_int_equal(store_open("memory:", &s, NULL, &err), 0);
+        assert_int_equal(store_term_take(s, &term, &err), 0);
+        struct store_batch *b = store_batch_new();
+        assert_int_equal(credentials_open(s, buf_z(&key), &cs, &err), 0);
+        struct credential_new what = {CREDENTIAL_TOKEN, STR("hush"), lab, 1, false};
+        assert_int_equal(credentials_put(cs, STR("ann@x"), STR("t"), &what, 5, b, &err), 0);
+        assert_string_equal(credentials_find(cs, STR("ann@x"), STR("t"))->urls, "https://se.lab/data/");
+        /* one that takes its place is for the same, if it does not say else */
+        what = (struct credential_new){CREDENTIAL_TOKEN, STR("new"), NULL, 0, true};
+        assert_int_equal(credentials_put(cs, STR("ann@x"), STR("t"), &what, 6, b, &err), 0);
+        assert_string_equal(credentials_find(cs, STR("ann@x"), STR("t"))->urls, "https://se.lab/data/");
+        static const char *const bad[] = {"se.lab", "https://a b/", "/data/", "http://se.lab/"};
+        for (size_t i = 0; i < 4; i++) {
+                struct str url = str_of(bad[i]);
+                what = (struct credential_new){CREDENTIAL_TOKEN, STR("x"), &url, 1, false};
+                assert_int_equal(credentials_put(cs, STR("ann@x"), STR("u"), &what, 6, b, &err), -EINVAL);
+        }
+        assert_int_equal(put(cs, "ann@x", "plain", "word", b), 0);
+        commit(s, term, &b);
+        /* as a server that knew nothing of URLs wrote it */
+        assert_int_equal(store_blob_get(s, STR("credential/ann@x/plain"), &blob, &err), 0);
+        blob.p[0] = 1;
+        store_batch_blob_put(b, STR("credential/ann@x/plain"), str_head(buf_view(&blob), blob.n - 1));
+        /* somebody who can write the store turns one to another store */
+        buf_reset(&blob);
+        assert_int_equal(store_blob_get(s, STR("credential/ann@x/t"), &blob, &err), 0);
+        ptrdiff_t at = str_search(buf_view(&blob), STR("se.lab"));
+        assert_true(at > 0);
+        memcpy(blob.p + at, "my.lab", 6);
+        store_batch_blob_put(b, STR("credential/ann@x/t"), buf_view(&blob));
+        commit(s, term, &b);
+        credentials_free(cs);
+        assert_int_equal(credentials_open(s, buf_z(&key), &cs, &err), 0);
+        c = credentials_find(cs, STR("ann@x"), STR("plain"));
+        assert_int_equal(credentials_read(cs, c, &data), 0);
+        assert_string_equal(buf_z(&data), "word");
+        assert_string_equal(c->urls, "");
+        assert_int_equal(credentials_read(cs, credentials_find(cs, STR("ann@x"), STR("t")), &data), -EBADMSG);
+        credentials_free(cs);
+        store_batch_free(b);
+        store_close(s);
+        fs_remove_tree(AT_FDCWD, dir);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(expiry_is_known),
-                cmocka_unit_test(proxies_end_with_their_certificate),
-                cmocka_unit_test(names),
-                cmocka_unit_test(the_store_has_them_encrypted),
+                cmocka_unit_test(expiry_is_known), cmocka_unit_test(proxies_end_with_their_certificate),
+                cmocka_unit_test(names),           cmocka_unit_test(the_store_has_them_encrypted),
+                cmocka_unit_test(what_it_is_for),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

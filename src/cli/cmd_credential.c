@@ -2,11 +2,9 @@
 #include "cli/credential.h"
 #include "cli/human.h"
 
-static const struct table_column columns[] = {{"NAME", false, false},
-                                              {"TYPE", false, false},
-                                              {"OWNER", false, true},
-                                              {"ADDED", false, false},
-                                              {"EXPIRES", false, false}};
+static const struct table_column columns[] = {{"NAME", false, false},    {"TYPE", false, false},
+                                              {"OWNER", false, true},    {"ADDED", false, false},
+                                              {"EXPIRES", false, false}, {"FOR", false, true}};
 
 static int add(struct cli *cli, const struct options *o)
 {
@@ -24,7 +22,7 @@ static int add(struct cli *cli, const struct options *o)
         if (!*path)
                 return cli_error(CLI_USAGE, "in which file is it? drover credential add NAME --type %s FILE",
                                  type);
-        code = credential_send(cli, o->words[1], type, path, &answer);
+        code = credential_send(cli, o->words[1], type, path, o, &answer);
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
         human_time(&when, view_integer(view_get(answer.root, "expires_ms"), 0), cli->now_ms);
@@ -34,6 +32,18 @@ static int add(struct cli *cli, const struct options *o)
                 cli_note("%lld jobs that were held for want of it are released",
                          (long long)view_integer(view_get(answer.root, "released"), 0));
         return CLI_OK;
+}
+
+static void list_urls(struct view credential, struct buf *out)
+{
+        struct view all = view_get(credential, "urls"), one;
+        size_t at = 0;
+
+        while (view_next(all, &at, &one)) {
+                if (out->n)
+                        buf_char(out, ' ');
+                view_text(one, out);
+        }
 }
 
 static int list(struct cli *cli)
@@ -51,7 +61,7 @@ static int list(struct cli *cli)
                 return CLI_OK;
         all = view_get(answer.root, "credentials");
         while (view_next(all, &at, &one)) {
-                BUF_CLEANUP struct buf added = {0}, expires = {0};
+                BUF_CLEANUP struct buf added = {0}, expires = {0}, urls = {0};
                 struct view end = view_get(one, "expires_ms");
 
                 table_view(&t, view_get(one, "name"));
@@ -66,6 +76,8 @@ static int list(struct cli *cli)
                 if (view_true(view_get(one, "expired")))
                         buf_addz(&expires, " (expired)");
                 table_text(&t, buf_view(&expires));
+                list_urls(one, &urls);
+                table_text(&t, buf_view(&urls));
                 if (view_true(view_get(one, "expired")))
                         table_paint(&t, TABLE_RED);
         }

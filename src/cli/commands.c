@@ -103,6 +103,10 @@ static const struct option_row token_options[] = {
 
 static const struct option_row credential_options[] = {
         {"type", 't', OPTION_TEXT, "TYPE", "What it is: proxy, token, s3 or file."},
+        {"for", 'f', OPTION_LIST, "URL",
+         "It is shown to this URL, and those beneath it, when files of jobs that ask for it are fetched or "
+         "sent "
+         "there; may be given several times. `none`: to no URL. Default: as the one that it replaces."},
         JSON_ROW,
         {0},
 };
@@ -229,9 +233,12 @@ const struct command commands[] = {
          "$AWS_SHARED_CREDENTIALS_FILE or "
          "~/.aws/credentials for s3. `drover credential list` tells until when each is good, and never what "
          "is in it. "
+         "With `--for` the inputs and outputs of such jobs at these URLs are fetched and sent with it, too. "
          "See CREDENTIALS in drover-submit-file(5).",
          "drover credential add grid --type proxy\n  the proxy that voms-proxy-init has just made\n"
          "drover credential add wlcg --type token token.txt\n  a bearer token\n"
+         "drover credential add lab --type s3 --for https://s3.lab.org/data/\n  also for inputs and outputs "
+         "there\n"
          "drover credential rm wlcg\n  jobs that start from now on do not get it",
          credential_options, 1, 3, "add list rm", false, cmd_credential},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",

@@ -68,8 +68,24 @@ static bool is_text(struct str s)
         return true;
 }
 
+/* "none" alone is an empty list. */
+static void write_urls(struct json *j, const struct options *o)
+{
+        size_t at = 0;
+        const char *url = o ? options_list(o, "for", &at) : NULL;
+
+        if (!url)
+                return;
+        json_key(j, "urls");
+        json_open(j, '[');
+        for (; url; url = options_list(o, "for", &at))
+                if (strcmp(url, "none") != 0)
+                        json_strz(j, url);
+        json_close(j, ']');
+}
+
 int credential_send(struct cli *cli, const char *name, const char *type, const char *path,
-                    struct api_answer *ret)
+                    const struct options *options, struct api_answer *ret)
 {
         SECRET_CLEANUP struct buf data = {0}, body = {0};
         BUF_CLEANUP struct buf where = {0};
@@ -84,6 +100,7 @@ int credential_send(struct cli *cli, const char *name, const char *type, const c
         json_open(&j, '{');
         json_kstrz(&j, "type", type);
         json_kstr(&j, "data", buf_view(&data));
+        write_urls(&j, options);
         json_close(&j, '}');
         buf_addz(&where, "/v1/credentials/");
         url_escape(&where, str_of(name));
@@ -120,7 +137,7 @@ static int give(struct cli *cli, struct form_part *p, const char *name, const ch
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         BUF_CLEANUP struct buf all = {0}, quoted = {0};
-        int code = credential_send(cli, name, type, path, &answer);
+        int code = credential_send(cli, name, type, path, NULL, &answer);
 
         if (code != 0)
                 return code;

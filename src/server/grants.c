@@ -109,6 +109,15 @@ static void look(struct server *s, struct str owner, struct str name, const stru
         }
 }
 
+static void say_urls(struct message *m, const struct credential *c, Drover__Credential *to)
+{
+        struct str rest = str_of(c->urls), one;
+
+        to->urls = message_alloc(m, CREDENTIAL_URLS_MAX * sizeof(*to->urls));
+        while (rest.n && to->n_urls < CREDENTIAL_URLS_MAX && str_cut(&rest, ' ', &one))
+                to->urls[to->n_urls++] = message_text(m, one);
+}
+
 static void give(struct server *s, struct agent *a, uint64_t request, uint32_t part, struct str owner,
                  struct str name, enum turn_when when)
 {
@@ -120,6 +129,8 @@ static void give(struct server *s, struct agent *a, uint64_t request, uint32_t p
 
         look(s, owner, name, c, &data, &why);
         to->error = message_text(m, buf_view(&why));
+        if (c)
+                say_urls(m, c, to);
         if (!why.n) {
                 to->type = message_text(m, str_of(credential_type_name(c->type)));
                 to->data.data = (uint8_t *)arena_dup(&m->arena, data.p, data.n);

@@ -14,6 +14,9 @@ struct put {
         struct str type, data;
         struct grants_release release;
         int64_t expires_ms;
+        struct str urls[CREDENTIAL_URLS_MAX + 1];
+        size_t url_count;
+        bool says_urls;
 };
 
 static void state_free(void *arg)
@@ -69,8 +72,9 @@ static void put(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_credential", "\"type\" must be proxy, token, s3 or file");
                 return;
         }
-        if (credentials_put(s->access->credentials, owner, name, type, p->data, clock_wall_ms(),
-                            turn_batch(s->turn), &err) != 0) {
+        struct credential_new what = {type, p->data, p->urls, p->url_count, !p->says_urls};
+        if (credentials_put(s->access->credentials, owner, name, &what, clock_wall_ms(), turn_batch(s->turn),
+                            &err) != 0) {
                 call_fail_err(c, 400, "bad_credential", &err);
                 return;
         }
@@ -79,6 +83,25 @@ static void put(struct server *s, struct call *c)
         grants_replaced(s, owner, name);
         c->when = TURN_DURABLE;
         release(s, c);
+}
+
+/* One too many is kept, so that it is refused. */
+static void read_urls(struct put *p, const json_t *list)
+{
+        p->says_urls = json_is_array(list);
+        for (size_t i = 0; i < json_array_size(list) && i <= CREDENTIAL_URLS_MAX; i++)
+                p->urls[p->url_count++] = str_of(json_string_value(json_array_get(list, i)));
+}
+
+static void write_urls(struct json *j, const struct credential *k)
+{
+        struct str rest = str_of(k->urls), one;
+
+        json_key(j, "urls");
+        json_open(j, '[');
+        while (rest.n && str_cut(&rest, ' ', &one))
+                json_str(j, one);
+        json_close(j, ']');
 }
 
 void api_credential_put(struct server *s, struct call *c)
@@ -93,6 +116,7 @@ void api_credential_put(struct server *s, struct call *c)
         p->doc = doc;
         p->type = call_json_text(doc, "type");
         p->data = call_json_text(doc, "data");
+        read_urls(p, json_object_get(doc, "urls"));
         call_core(c, put);
 }
 
@@ -117,6 +141,7 @@ static void list(struct server *s, struct call *c)
                         json_int(&j, k->expires_ms);
                 else
                         json_null(&j);
+                write_urls(&j, k);
                 json_kbool(&j, "expired", k->expires_ms && k->expires_ms <= clock_wall_ms());
                 json_close(&j, '}');
         }
