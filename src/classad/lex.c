@@ -312,37 +312,73 @@ static enum token operator(struct lex *lx) {
         }
 }
 
+/* Operators of one character that begin no other. */
+static const unsigned char single[256] = {
+        ['('] = TOKEN_OPEN,       [')'] = TOKEN_CLOSE,       ['['] = TOKEN_BOX_OPEN, [']'] = TOKEN_BOX_CLOSE,
+        ['{'] = TOKEN_BRACE_OPEN, ['}'] = TOKEN_BRACE_CLOSE, [','] = TOKEN_COMMA,    [';'] = TOKEN_SEMICOLON,
+        ['~'] = TOKEN_TILDE,      ['*'] = TOKEN_STAR,        ['%'] = TOKEN_PERCENT,  ['+'] = TOKEN_PLUS,
+        ['-'] = TOKEN_MINUS,      ['^'] = TOKEN_BIT_XOR,     [':'] = TOKEN_COLON,
+};
+
+/* What is not named at once by its first character. On its own, so that lex_next need save no registers:
+ * every word of an ad passes there, and most are names. */
+static __attribute__((noinline)) void other(struct lex *lx)
+{
+        const char *p = lx->p;
+        unsigned class = class_of(*p);
+
+        if ((class & LEX_SPACE) || *p == '/') {
+                if (!lex_space(lx)) {
+                        lx->at = lx->p;
+                        bad(lx, "a comment that does not end");
+                        return;
+                }
+                if (lx->p != p) {
+                        lex_next(lx);
+                        return;
+                }
+        }
+        if ((class & LEX_DIGIT) || (*p == '.' && digit_at(lx, p + 1)))
+                number(lx);
+        else if (*p == '"' || *p == '\'')
+                string(lx, *p);
+        else
+                lx->kind = operator(lx);
+}
+
+static inline bool in_name(char c)
+{
+        return class_of(c) & (LEX_ALPHA | LEX_DIGIT);
+}
+
 void lex_next(struct lex *lx)
 {
         const char *p = lx->p, *end = lx->end;
-        unsigned class;
 
         while (p < end && *p == ' ')
                 p++;
-        lx->p = p;
-        if (p < end && ((class_of(*p) & LEX_SPACE) || *p == '/') && !lex_space(lx)) {
-                lx->at = lx->p;
-                bad(lx, "a comment that does not end");
-                return;
-        }
-        lx->at = p = lx->p;
+        lx->at = lx->p = p;
         if (p >= end) {
                 lx->kind = TOKEN_END;
-                return;
-        }
-        class = class_of(*p);
-        if (class & LEX_ALPHA) {
+        } else if (class_of(*p) & LEX_ALPHA) {
+                while (end - p > 3 && in_name(p[1]) && in_name(p[2]) && in_name(p[3]))
+                        p += 3;
                 do
                         p++;
-                while (p < end && (class_of(*p) & (LEX_ALPHA | LEX_DIGIT)));
-                lx->text = str_make(lx->p, (size_t)(p - lx->p));
+                while (p < end && in_name(*p));
+                lx->text = str_make(lx->at, (size_t)(p - lx->at));
                 lx->p = p;
                 lx->kind = TOKEN_NAME;
-        } else if ((class & LEX_DIGIT) || (*p == '.' && digit_at(lx, p + 1))) {
-                number(lx);
-        } else if (*p == '"' || *p == '\'') {
-                string(lx, *p);
+        } else if (single[(unsigned char)*p]) {
+                lx->kind = single[(unsigned char)*p];
+                lx->p = p + 1;
+        } else if (*p == '.' && end - p > 1 && (class_of(p[1]) & LEX_ALPHA)) {
+                lx->kind = TOKEN_DOT;
+                lx->p = p + 1;
+        } else if (*p == '=' && end - p > 1 && p[1] == ' ') {
+                lx->kind = TOKEN_ASSIGN;
+                lx->p = p + 1;
         } else {
-                lx->kind = operator(lx);
+                other(lx);
         }
 }
