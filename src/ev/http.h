@@ -48,6 +48,8 @@ struct str http_peer(const struct http_request *r);      /* for logs, as stream_
 void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
 void http_set_data(struct http_request *r, void *data); /* the handler's own */
 void *http_data(const struct http_request *r);
+/* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
+ * stays, an orphan, until the handler has answered it, to nobody. */
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);
 
 void http_add_header(struct http_request *r, const char *name, const char *value); /* before replying */

@@ -4,7 +4,7 @@ import shutil
 import stat
 import subprocess
 
-from drover import Instance, processes, sh, wait_until
+from drover import Instance, UnixConnection, processes, sh, wait_until
 
 
 def test_the_folder_is_private_and_complete(drover):
@@ -23,6 +23,19 @@ def test_server_json_goes_with_the_server(drover):
     assert not os.path.exists(os.path.join(drover.dir, "server.json"))
     out = drover.cli("queue", code=1)
     assert drover.dir in out.err
+
+
+def test_it_stops_with_polls_that_wait(instance):
+    """Nobody answers them any more, and nothing of them is left (a build with sanitizers tells)."""
+    server = instance.server()
+    seq = instance.server_info()["seq"]
+    polls = [UnixConnection(instance.socket_path(), 20) for _ in range(3)]
+    for n, poll in enumerate(polls):
+        poll.request("GET", f"/v1/events?after={seq + n}&timeout_ms=60000")
+    assert instance.server_info()["seq"] == seq
+    assert server.stop() == 0
+    for poll in polls:
+        poll.close()
 
 
 def test_a_second_server_is_refused(drover):

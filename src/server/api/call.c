@@ -24,14 +24,19 @@ void call_free(struct call *c)
         free(c);
 }
 
+static void unanswered(void *arg, struct http_request *r)
+{
+        (void)arg;
+        (void)r;
+}
+
+/* The server ends: the request goes with its connection. */
 static void drop(struct task *t)
 {
         struct call *c = (struct call *)t;
 
-        if (c->http) {
-                http_on_close(c->http, NULL, NULL);
-                http_set_data(c->http, NULL);
-        }
+        if (c->http)
+                http_on_close(c->http, unanswered, NULL);
         call_free(c);
 }
 
