@@ -15,7 +15,10 @@
 #include "base/uuid.h"
 #include "run/drover_private.h"
 
-#define WORKING_MAX 6 /* tasks whose files are on the way at the same time */
+#define WORKING_MAX  6  /* tasks whose files are on the way at the same time */
+#define LOOK_MAX     64 /* tasks whose files are looked at in one turn */
+#define GATHER_MS    100
+#define GATHER_TASKS 1000
 
 static struct far *self(struct runner *r)
 {
@@ -64,7 +67,7 @@ void far_tell(struct far *f, const struct far_task *t, bool known)
         e.id = t->id;
         e.known = known;
         e.slot = UINT32_MAX;
-        e.native = (int64_t)t->request;
+        e.native = (int64_t)far_number(t);
         far_gather(f, e);
 }
 
@@ -117,8 +120,6 @@ static void task_free(struct far_task *t)
         far_settled(t);
         http_call_cancel(t->call);
         map_take(f->tasks, run_key(&t->id));
-        if (t->request && idmap_get(f->requests, t->request) == t)
-                idmap_take(f->requests, t->request);
         *t->link = t->next;
         if (t->next)
                 t->next->link = t->link;
@@ -126,12 +127,10 @@ static void task_free(struct far_task *t)
                 f->last = t->link;
         if (t->fd >= 0)
                 close(t->fd);
-        far_files_deinit(&t->files);
+        far_words_deinit(t);
         free(t->sandbox);
         free(t->out);
         free(t->err);
-        free(t->submission);
-        free(t->head);
         free(t->upload);
         free(t->text);
         free(t->hops);
@@ -148,28 +147,71 @@ int far_path(struct buf *out, const char *dir, const char *name)
         return *name && *name != '/' ? 0 : -EINVAL;
 }
 
-/* Tasks without a call under way, whose files are to go up or come down, a few at a time. */
-void far_work(struct far *f)
+/* Those without a call under way, whose files are to go up or come down: a few at a time. True: more FRESH
+ * ones are on their way, or next. */
+static bool work_tasks(struct far *f, int64_t now)
 {
-        size_t busy = 0;
-        int64_t now = clock_boot_ms();
-        if (!f->up)
-                return;
+        size_t busy = 0, looked = 0;
+        bool more = false;
         for (struct far_task *t = f->all; t; t = t->next)
                 busy += t->call && (t->state == FAR_FRESH || t->state == FAR_FETCHING);
         for (struct far_task *t = f->all, *next; t; t = next) {
                 next = t->next;
-                if (t->call || now < t->not_before_ms)
+                more |= t->call && t->state == FAR_FRESH;
+                if (t->call || t->given || now < t->not_before_ms)
                         continue;
-                if (t->state == FAR_KEPT)
-                        far_submit(t);
-                else if (t->state == FAR_IN && t->dirty)
+                if (t->state == FAR_IN && t->dirty) {
                         far_look(t);
-                else if (t->state == FAR_FRESH && busy < WORKING_MAX)
-                        busy++, far_send_files(t);
-                else if (t->state == FAR_FETCHING && busy < WORKING_MAX)
+                } else if (t->state == FAR_FRESH && (busy >= WORKING_MAX || looked >= LOOK_MAX)) {
+                        more = true;
+                } else if (t->state == FAR_FRESH) {
+                        looked += t->files.n > 0;
+                        far_send_files(t);
+                        busy += t->call != NULL;
+                        more |= t->call != NULL;
+                } else if (t->state == FAR_FETCHING && busy < WORKING_MAX) {
                         busy++, far_fetch(t);
+                }
         }
+        if (looked >= LOOK_MAX)
+                timer_start(f->later, 0);
+        return more;
+}
+
+/* Jobs are handed on together; one whose files are there does not wait long for others' files. */
+static bool is_time(const struct far *f, int64_t now, bool more)
+{
+        size_t ready = 0;
+        for (const struct far_task *t = f->all; t; t = t->next) {
+                if (t->state != FAR_READY)
+                        continue;
+                ready++;
+                if (!more || now - t->ready_ms >= GATHER_MS || ready >= GATHER_TASKS)
+                        return true;
+        }
+        if (ready)
+                timer_start(f->gather, GATHER_MS);
+        return false;
+}
+
+void far_work(struct far *f)
+{
+        int64_t now = clock_boot_ms();
+        if (!f->up)
+                return;
+        bool more = work_tasks(f, now);
+        if (is_time(f, now, more))
+                far_group(f);
+        for (struct far_request *r = f->sent, *next; r && f->up; r = next) {
+                next = r->next;
+                if (!r->number && !r->call && now >= r->not_before_ms)
+                        far_submit(r);
+        }
+}
+
+static void gathered(void *far)
+{
+        far_work(far);
 }
 
 /* ---- the verbs */
@@ -181,8 +223,8 @@ static void drover_submit(struct runner *r, const struct run_spec *spec)
                 return;
         struct far_task *t = far_task_new(f, spec->id);
         t->state = FAR_FRESH;
+        t->given = f->gathering = true;
         far_describe(t, spec);
-        timer_start(f->later, 0);
 }
 
 static void kill_task(struct far_task *t, enum run_why why)
@@ -191,12 +233,12 @@ static void kill_task(struct far_task *t, enum run_why why)
                 return;
         t->killing = true;
         t->lease_ended = why == RUN_LEASE_ENDED;
-        if (t->state == FAR_FRESH)
+        if (t->state == FAR_FRESH || t->state == FAR_READY)
                 far_over(t,
                          &(struct run_event){
                                  .state = RUN_ENDED, .why = why, .signaled = true, .exit_code = 15},
                          NULL);
-        else if (t->request)
+        else if (far_number(t))
                 far_act(t, FAR_REMOVE);
 }
 
@@ -215,7 +257,7 @@ static void drover_suspend(struct runner *r, struct run_id id)
                 return;
         t->suspended = true;
         t->held = !t->begun;
-        if (t->request)
+        if (far_number(t))
                 far_act(t, t->held ? FAR_HOLD : FAR_SUSPEND);
 }
 
@@ -225,7 +267,7 @@ static void drover_resume(struct runner *r, struct run_id id)
         if (!t || !t->suspended)
                 return;
         t->suspended = false;
-        if (t->request && !(t->held && t->waits))
+        if (far_number(t) && !(t->held && t->waits))
                 far_act(t, t->held ? FAR_RELEASE : FAR_RESUME);
         t->held = false;
 }
@@ -236,7 +278,7 @@ static void drover_hold(struct runner *r, struct run_id id)
         if (!t || t->begun || t->waits)
                 return;
         t->waits = true;
-        if (t->request)
+        if (far_number(t))
                 far_act(t, FAR_HOLD);
 }
 
@@ -246,7 +288,7 @@ static void drover_release(struct runner *r, struct run_id id)
         if (!t || !t->waits)
                 return;
         t->waits = false;
-        if (t->request && !t->held)
+        if (far_number(t) && !t->held)
                 far_act(t, FAR_RELEASE);
 }
 
@@ -275,19 +317,27 @@ static void drover_status(struct runner *r, const struct run_id *ids, size_t cou
         }
 }
 
+static void forget(struct far_task *t)
+{
+        struct far *f = t->far;
+        struct far_request *in = t->in;
+        uint32_t member = t->member;
+        if (far_number(t)) {
+                if (t->state != FAR_OVER || t->result.state != RUN_ENDED)
+                        far_act(t, FAR_REMOVE); /* nobody wants it */
+                far_taken(f, in->number, member);
+        }
+        task_free(t);
+        if (in)
+                far_request_left(in, member);
+}
+
 static void drover_forget(struct runner *r, struct run_id id)
 {
         struct far *f = self(r);
         struct far_task *t = find(f, id);
-        if (!t)
-                return;
-        if (t->request) {
-                if (t->state != FAR_OVER || t->result.state != RUN_ENDED)
-                        far_act(t, FAR_REMOVE); /* nobody wants it */
-                far_taken(f, t->request);
-        }
-        unlinkat(f->fd, t->uuid, 0);
-        task_free(t);
+        if (t)
+                t->forgotten = f->gathering = true;
 }
 
 static void drover_lease(struct runner *r, int64_t until_boot_ms)
@@ -314,18 +364,31 @@ static void drover_capacity(struct runner *r, struct run_capacity *ret)
 static int drover_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
         struct far_task *t = find(self(r), id);
-        static const char *const words[] = {"sending", "sending", "delegated", "fetching", "over"};
+        static const char *const words[] = {"sending", "sending", "sending", "delegated", "fetching", "over"};
         if (!t)
                 return -ENOENT;
         *ret = (struct run_where){.word = words[t->state], .hops = str_of(t->hops)};
-        if (t->request)
-                snprintf(ret->native, sizeof(ret->native), "%llu.0", (unsigned long long)t->request);
+        if (far_number(t))
+                snprintf(ret->native, sizeof(ret->native), "%llu.%u", (unsigned long long)far_number(t),
+                         t->member);
         return 0;
 }
 
+/* What the agent has written down: now it may leave here, or be gone. */
 static void drover_flush(struct runner *r)
 {
-        far_flush(self(r));
+        struct far *f = self(r);
+        if (f->gathering) {
+                f->gathering = false;
+                timer_start(f->later, 0);
+                for (struct far_task *t = f->all, *next; t; t = next) {
+                        next = t->next;
+                        t->given = false;
+                        if (t->forgotten)
+                                forget(t);
+                }
+        }
+        far_flush(f);
 }
 
 /* ---- open and close */
@@ -415,6 +478,17 @@ static int open_folder(struct far *f, const struct runner_config *c, struct err 
         return f->fd < 0 ? err_set(err, -errno, "cannot use %s: %s", f->dir, strerror(errno)) : 0;
 }
 
+/* What an end in the middle has left: half a file, the rest of a request that is gone. */
+static void sweep(const struct far *f, const char *name)
+{
+        struct str s = str_of(name), request = str_head(s, s.n < FAR_UUID - 1 ? s.n : FAR_UUID - 1);
+        MEM_CLEANUP char *of = str_dupz(request);
+        if (uuid_valid(request) &&
+            (str_ends(s, STR(".tmp")) ||
+             (str_ends(s, STR(".gone")) && faccessat(f->fd, of, F_OK, AT_SYMLINK_NOFOLLOW) < 0)))
+                unlinkat(f->fd, name, 0);
+}
+
 static int read_folder(struct far *f, struct err *err)
 {
         DIR *d = opendir(f->dir);
@@ -423,8 +497,10 @@ static int read_folder(struct far *f, struct err *err)
                 return err_set(err, -errno, "cannot read %s: %s", f->dir, strerror(errno));
         while ((e = readdir(d))) {
                 BUF_CLEANUP struct buf text = {0};
-                if (!uuid_valid(str_of(e->d_name)))
+                if (!uuid_valid(str_of(e->d_name))) {
+                        sweep(f, e->d_name);
                         continue;
+                }
                 if (fs_read(f->fd, e->d_name, 64 << 20, &text, NULL) < 0 ||
                     !far_restore(f, buf_view(&text), e->d_name))
                         log_warn("msg=\"a file of a handed-on job cannot be read\" file=%s/%s", f->dir,
@@ -440,12 +516,15 @@ static void drover_close(struct runner *r, bool kill_all)
         (void)kill_all; /* they end with the lease */
         while (f->all)
                 task_free(f->all);
+        while (f->sent)
+                far_request_free(f->sent);
         far_quotes_drop(f);
         http_client_free(f->client);
         tls_unref(f->tls);
         timer_free(f->later);
         timer_free(f->tick);
         timer_free(f->hello);
+        timer_free(f->gather);
         map_free(f->tasks);
         map_free(f->known);
         idmap_free(f->requests);
@@ -456,6 +535,7 @@ static void drover_close(struct runner *r, bool kill_all)
                 buf_deinit(&f->acts[i]);
         buf_deinit(&f->acting_ids);
         buf_deinit(&f->taken);
+        set_deinit(&f->taking_members);
         if (f->fd >= 0)
                 close(f->fd);
         free(f->queue);
@@ -486,10 +566,12 @@ static int drover_open(const struct runner_config *c, struct runner **ret, struc
         f->shared = files && !strcmp(files, "shared");
         f->fd = -1;
         f->last = &f->all;
+        f->sent_last = &f->sent;
         f->tasks = map_new();
         f->known = map_new();
         f->requests = idmap_new();
         f->later = timer_new(f->loop, tell, f);
+        f->gather = timer_new(f->loop, gathered, f);
         r = open_folder(f, c, err);
         if (r == 0)
                 r = make_client(f, server, err);

@@ -1,8 +1,6 @@
-/* What a step is at the far server: the document of its request, and the files that it needs. */
+/* What a step is at the far server: the attributes of its job, and the files that it needs. */
 #include <dirent.h>
 #include <errno.h>
-#include <openssl/evp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,32 +92,31 @@ static bool add_outside(struct far_task *t, const char *path, const char *name)
 
 /* ---- the ad */
 
-static void quoted(struct buf *out, struct str s)
+static void add(struct far_task *t, const char *name, const struct buf *value, bool is_text)
 {
-        buf_char(out, '"');
-        for (size_t i = 0; i < s.n; i++) {
-                if (s.p[i] == '"' || s.p[i] == '\\')
-                        buf_char(out, '\\');
-                if (s.p[i] == '\n')
-                        buf_addz(out, "\\n");
-                else
-                        buf_char(out, s.p[i]);
-        }
-        buf_char(out, '"');
+        MEM_GROW(t->words, t->word_cap, t->word_count + 1);
+        t->words[t->word_count++] = (struct far_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
 }
 
-static void text(struct json *j, const char *name, struct str value)
+static void text(struct far_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
-        quoted(&b, value);
-        json_kstr(j, name, buf_view(&b));
+        buf_str(&b, value);
+        add(t, name, &b, true);
 }
 
-static void number(struct json *j, const char *name, uint64_t value)
+static void expression(struct far_task *t, const char *name, struct str value)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_str(&b, value);
+        add(t, name, &b, false);
+}
+
+static void number(struct far_task *t, const char *name, uint64_t value)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "%llu", (unsigned long long)value);
-        json_kstr(j, name, buf_view(&b));
+        add(t, name, &b, false);
 }
 
 /* What the last agent sets itself is left to it. */
@@ -142,7 +139,7 @@ static bool is_place_s(const struct run_spec *s, struct str word)
                (!ours || str_eqz(value, ours));
 }
 
-static void words(struct json *j, const struct run_spec *s)
+static void words(struct far_task *t, const struct run_spec *s)
 {
         ARGS_CLEANUP struct args args = {0}, env = {0};
         BUF_CLEANUP struct buf b = {0};
@@ -154,33 +151,33 @@ static void words(struct json *j, const struct run_spec *s)
                         args_add(&env, str_of(*v));
         args_join_v2(&b, &args);
         if (b.n)
-                text(j, "Arguments", buf_view(&b));
+                text(t, "Arguments", buf_view(&b));
         buf_reset(&b);
         args_join_v2(&b, &env);
-        text(j, "Environment", buf_view(&b));
+        text(t, "Environment", buf_view(&b));
 }
 
-static void wishes(struct json *j, const struct run_spec *s)
+static void wishes(struct far_task *t, const struct run_spec *s)
 {
-        number(j, "RequestCpus", s->cpus_milli ? (s->cpus_milli + 999) / 1000 : 1);
+        number(t, "RequestCpus", s->cpus_milli ? (s->cpus_milli + 999) / 1000 : 1);
         if (s->memory_bytes)
-                number(j, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
+                number(t, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
         if (s->gpus)
-                number(j, "RequestGPUs", s->gpus);
+                number(t, "RequestGPUs", s->gpus);
         if (s->walltime_ms)
-                number(j, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
+                number(t, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
         for (size_t i = 0; i < s->word_count; i++) {
                 struct str value = str_of(s->words[i].value);
                 int64_t n;
                 if (str_to_i64(value, &n) == 0)
-                        json_kstr(j, s->words[i].name, value);
+                        expression(t, s->words[i].name, value);
                 else
-                        text(j, s->words[i].name, value);
+                        text(t, s->words[i].name, value);
         }
 }
 
 /* Streams have files of their own, which go where they belong when all is here. */
-static void streams(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+static void streams(struct far_task *t, const struct run_spec *s, bool shared)
 {
         const char *const names[2] = {"out", "err"};
         for (int i = 0; i < 2; i++) {
@@ -193,7 +190,7 @@ static void streams(struct far_task *t, struct json *j, const struct run_spec *s
                 if (shared)
                         buf_printf(&b, "%s/", s->sandbox);
                 buf_printf(&b, ".drover_hop.%u.%s", s->id.step, names[which]);
-                text(j, i ? "Err" : "Out", buf_view(&b));
+                text(t, i ? "Err" : "Out", buf_view(&b));
         }
         t->out_append = s->flags & RUN_STDOUT_APPEND;
         t->err_append = s->flags & RUN_STDERR_APPEND;
@@ -203,11 +200,11 @@ static void streams(struct far_task *t, struct json *j, const struct run_spec *s
         }
 }
 
-static void program(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+static void program(struct far_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf name = {0};
         struct str path = str_of(s->path);
-        json_kstrz(j, "TransferExecutable", "false");
+        expression(t, "TransferExecutable", STR("false"));
         if (!shared && beneath(path, s->sandbox)) {
                 buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
         } else if (!shared && str_starts(path, STR("/")) && !of_the_system(path) &&
@@ -217,10 +214,10 @@ static void program(struct far_task *t, struct json *j, const struct run_spec *s
         } else {
                 buf_str(&name, path);
         }
-        text(j, "Cmd", buf_view(&name));
+        text(t, "Cmd", buf_view(&name));
 }
 
-static void input(struct far_task *t, struct json *j, const struct run_spec *s, bool shared)
+static void input(struct far_task *t, const struct run_spec *s, bool shared)
 {
         struct str path = str_of(s->stdin_path);
         if (!path.n || str_eqz(path, "/dev/null"))
@@ -229,87 +226,58 @@ static void input(struct far_task *t, struct json *j, const struct run_spec *s, 
                 path = str_skip(path, strlen(s->sandbox) + 1);
         else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, "drover.stdin"))
                 path = STR("drover.stdin");
-        text(j, "In", path);
+        text(t, "In", path);
 }
 
-static void places(struct json *j, const struct run_spec *s, const struct far_task *t, bool shared)
+static void places(struct far_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf b = {0};
-        json_kstrz(j, "JobUniverse", "5");
+        number(t, "JobUniverse", 5);
         if (shared) {
                 buf_addz(&b, "TARGET.FileSystemDomain == ");
-                quoted(&b, str_of(t->far->domain));
-                text(j, "FileSystemDomain", str_of(t->far->domain));
-                text(j, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
-                text(j, "ShouldTransferFiles", STR("NO"));
-                json_kstr(j, "Requirements", buf_view(&b));
+                far_quoted(&b, str_of(t->far->domain));
+                text(t, "FileSystemDomain", str_of(t->far->domain));
+                text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
+                text(t, "ShouldTransferFiles", STR("NO"));
+                expression(t, "Requirements", buf_view(&b));
                 return;
         }
-        buf_printf(&b, "hop-%s", t->uuid);
-        text(j, "FileSystemDomain", buf_view(&b));
-        text(j, "Iwd", STR("/"));
-        text(j, "ShouldTransferFiles", STR("YES"));
-        text(j, "WhenToTransferOutput", s->hop.on_success_only ? STR("ON_SUCCESS") : STR("ON_EXIT"));
+        text(t, "FileSystemDomain", STR(FAR_NO_DOMAIN));
+        text(t, "Iwd", STR("/"));
+        text(t, "ShouldTransferFiles", STR("YES"));
+        text(t, "WhenToTransferOutput", s->hop.on_success_only ? STR("ON_SUCCESS") : STR("ON_EXIT"));
         if (s->hop.outputs)
-                text(j, "TransferOutput", str_of(s->hop.outputs));
+                text(t, "TransferOutput", str_of(s->hop.outputs));
         if (t->files.n)
-                text(j, "TransferInput", STR("./"));
-        json_kstrz(j, "Requirements", "true");
+                text(t, "TransferInput", STR("./"));
+        expression(t, "Requirements", STR("true"));
 }
 
-static void origin(struct json *j, const struct run_spec *s)
-{
-        json_key(j, "origin");
-        json_open(j, '{');
-        json_kstrz(j, "servers", s->hop.servers);
-        json_kstrz(j, "owner", s->hop.owner);
-        json_kstrz(j, "label", s->hop.label);
-        json_kstrz(j, "path", s->hop.path);
-        json_kstrz(j, "job", s->hop.job);
-        json_kint(j, "hops_left", (int64_t)s->hop.hops_left - 1);
-        json_close(j, '}');
-}
-
-/* The same attempt has the same uuid wherever it is told of. RFC 4122, in the form of version 5 with SHA-256
- * (version 8 of RFC 9562). */
-static void name_it(struct far_task *t, const struct run_spec *s)
-{
-        BUF_CLEANUP struct buf b = {0};
-        unsigned char h[32];
-        buf_printf(&b, "%s/%llu.%u/%u/%u", s->hop.servers, (unsigned long long)s->id.request, s->id.member,
-                   s->id.fence, s->id.step);
-        EVP_Digest(b.p, b.n, h, NULL, EVP_sha256(), NULL);
-        h[6] = (unsigned char)((h[6] & 0x0f) | 0x80);
-        h[8] = (unsigned char)((h[8] & 0x3f) | 0x80);
-        for (size_t i = 0, at = 0; i < 16; i++)
-                at += (size_t)snprintf(t->uuid + at, sizeof(t->uuid) - at,
-                                       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", h[i]);
-}
-
-void far_document_of(struct far_task *t, const struct run_spec *s, bool shared)
+/* But for the job's name, which is of each. */
+static void origin(struct far_task *t, const struct run_spec *s)
 {
         struct buf b = {0};
         struct json j = {.out = &b};
-        name_it(t, s);
+        json_kstrz(&j, "servers", s->hop.servers);
+        json_kstrz(&j, "owner", s->hop.owner);
+        json_kstrz(&j, "label", s->hop.label);
+        json_kstrz(&j, "path", s->hop.path);
+        json_kint(&j, "hops_left", (int64_t)s->hop.hops_left - 1);
+        t->origin = buf_take(&b);
+        t->servers = mem_dupz(s->hop.servers ? s->hop.servers : "");
+        t->job = mem_dupz(s->hop.job ? s->hop.job : "");
+}
+
+void far_words_of(struct far_task *t, const struct run_spec *s, bool shared)
+{
         t->sandbox = mem_dupz(s->sandbox);
-        json_open(&j, '{');
-        json_kstrz(&j, "uuid", t->uuid);
-        origin(&j, s);
-        json_key(&j, "parts");
-        json_open(&j, '[');
-        json_open(&j, '{');
-        json_key(&j, "attributes");
-        json_open(&j, '{');
-        program(t, &j, s, shared);
-        input(t, &j, s, shared);
-        words(&j, s);
-        streams(t, &j, s, shared);
-        wishes(&j, s);
-        places(&j, s, t, shared);
-        json_close(&j, '}');
-        json_close(&j, '}');
-        json_close(&j, ']');
-        t->submission = buf_take(&b);
+        origin(t, s);
+        program(t, s, shared);
+        input(t, s, shared);
+        words(t, s);
+        streams(t, s, shared);
+        wishes(t, s);
+        places(t, s, shared);
 }
 
 void far_describe(struct far_task *t, const struct run_spec *s)
@@ -325,5 +293,21 @@ void far_describe(struct far_task *t, const struct run_spec *s)
                 far_fail(t, "sandbox", -r,
                          r == -E2BIG ? "the job's folder has more files than are handed on" : NULL);
         else
-                far_document_of(t, s, shared);
+                far_words_of(t, s, shared);
+}
+
+void far_words_deinit(struct far_task *t)
+{
+        for (size_t i = 0; i < t->word_count; i++) {
+                free(t->words[i].name);
+                free(t->words[i].value);
+        }
+        free(t->words);
+        free(t->origin);
+        free(t->servers);
+        free(t->job);
+        t->words = NULL;
+        t->word_count = t->word_cap = 0;
+        t->origin = t->servers = t->job = NULL;
+        far_files_deinit(&t->files);
 }

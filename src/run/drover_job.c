@@ -104,11 +104,12 @@ static void removed(struct far_task *t, const json_t *job)
         const char *reason = text(json_object_get(job, "ad"), "RemoveReason");
         if (t->killing) {
                 ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
-        } else if (t->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
+        } else if (t->in->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
                 far_over(t, &(struct run_event){.state = RUN_LOST},
                          "the other server had not heard of this agent for the lease's time");
         } else {
-                buf_printf(&b, "removed at %s as %llu.0: %s", t->far->queue, (unsigned long long)t->request,
+                buf_printf(&b, "removed at %s as %llu.%u: %s", t->far->queue,
+                           (unsigned long long)far_number(t), t->member,
                            *reason ? reason : "no reason was given");
                 far_fail(t, "job", ECANCELED, buf_z(&b));
         }
@@ -174,7 +175,7 @@ static void see(struct far_task *t, const json_t *job)
 static void on_job(void *arg, int status, struct str body, const struct err *err)
 {
         struct far_task *t = arg;
-        json_t *doc = status == 200 ? far_document(body) : NULL;
+        json_t *doc = status == 200 ? far_json(body) : NULL;
         t->call = NULL;
         if (doc) {
                 see(t, doc);
@@ -195,7 +196,7 @@ void far_look(struct far_task *t)
         if (t->call)
                 return;
         t->dirty = false;
-        buf_printf(&path, "/v1/jobs/%llu.0", (unsigned long long)t->request);
+        buf_printf(&path, "/v1/jobs/%llu.%u", (unsigned long long)far_number(t), t->member);
         const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
         t->call = http_client_call(t->far->client, &spec, on_job, t);
 }
@@ -325,7 +326,7 @@ void far_fetch(struct far_task *t)
                 cannot_keep(t, file->name, errno);
                 return;
         }
-        buf_printf(&path, "/v1/jobs/%llu.0/files/", (unsigned long long)t->request);
+        buf_printf(&path, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);
         struct str rest = str_of(file->name), part;
         for (bool first = true; str_cut(&rest, '/', &part); first = false) {
                 if (!first)

@@ -29,14 +29,14 @@
 
 static void ask_feed(struct far *f);
 
-json_t *far_document(struct str body)
+json_t *far_json(struct str body)
 {
         return json_loadb(body.p ? body.p : "", body.n, 0, NULL);
 }
 
 void far_error(struct buf *out, int status, struct str body)
 {
-        json_t *doc = far_document(body);
+        json_t *doc = far_json(body);
         const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
         if (message)
                 buf_addz(out, message);
@@ -133,7 +133,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
 {
         struct far *f = arg;
         BUF_CLEANUP struct buf why = {0};
-        json_t *doc = status == 200 ? far_document(body) : NULL;
+        json_t *doc = status == 200 ? far_json(body) : NULL;
         const char *uuid = json_string_value(json_object_get(doc, "uuid"));
         const char *you = json_string_value(json_object_get(doc, "you"));
         if (status && status != 200)
@@ -177,21 +177,28 @@ static void happened(struct far *f, const json_t *e)
                                             "priority",  "results_taken", "purged",  "filled"};
         uint64_t request = (uint64_t)json_integer_value(json_object_get(e, "request"));
         const char *name = json_string_value(json_object_get(e, "event"));
-        struct far_task *t = idmap_get(f->requests, request);
-        if (!t || !name || t->state != FAR_IN)
+        struct far_request *r = idmap_get(f->requests, request);
+        const char *members = json_string_value(json_object_get(e, "members"));
+        struct set some = {0};
+        if (!r || !name)
                 return;
         for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
                 if (!strcmp(name, quiet[i]))
                         return;
-        t->lease_over |= !strcmp(name, "lease_ended");
-        t->dirty = true;
+        r->lease_over |= !strcmp(name, "lease_ended");
+        if (!members || set_parse(&some, str_of(members), r->count) != 0)
+                set_add_range(&some, 0, r->count);
+        SET_FOREACH (&some, m)
+                if (r->tasks[m] && r->tasks[m]->state == FAR_IN)
+                        r->tasks[m]->dirty = true;
+        set_deinit(&some);
         timer_start(f->later, 0);
 }
 
 static void on_feed(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? far_document(body) : NULL, *e;
+        json_t *doc = status == 200 ? far_json(body) : NULL, *e;
         json_t *next = json_object_get(doc, "next");
         BUF_CLEANUP struct buf why = {0};
         size_t i;
@@ -226,7 +233,7 @@ static uint64_t count_of(const json_t *doc, const char *name)
 static void on_room(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? far_document(body) : NULL;
+        json_t *doc = status == 200 ? far_json(body) : NULL;
         f->room = NULL;
         if (doc)
                 f->capacity = (struct run_capacity){
@@ -250,14 +257,16 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
 static void on_paths(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        json_t *doc = status == 200 ? far_document(body) : NULL, *one;
+        json_t *doc = status == 200 ? far_json(body) : NULL, *one;
         size_t i;
         f->paths = NULL;
         json_array_foreach(json_object_get(doc, "paths"), i, one)
         {
-                struct far_task *t = idmap_get(f->requests, count_of(one, "request"));
+                struct far_request *r = idmap_get(f->requests, count_of(one, "request"));
+                uint64_t member = count_of(one, "member");
+                struct far_task *t = r && member < r->count ? r->tasks[member] : NULL;
                 json_t *hops = json_object_get(one, "hops");
-                if (!t || !json_is_array(hops) || count_of(one, "member"))
+                if (!t || !json_is_array(hops))
                         continue;
                 free(t->hops);
                 t->hops = json_dumps(hops, JSON_COMPACT);
@@ -285,11 +294,16 @@ static void look_around(struct far *f, int64_t now)
 
 /* ---- actions */
 
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what)
+{
+        struct buf *b = &f->acts[what];
+        buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
+        timer_start(f->later, 0);
+}
+
 void far_act(struct far_task *t, enum far_act what)
 {
-        struct buf *b = &t->far->acts[what];
-        buf_printf(b, "%s\"%llu.0\"", b->n ? "," : "", (unsigned long long)t->request);
-        timer_start(t->far->later, 0);
+        far_act_on(t->far, far_number(t), t->member, what);
 }
 
 static void on_acted(void *arg, int status, struct str body, const struct err *err)
@@ -341,35 +355,62 @@ static void send_acts(struct far *f)
 
 /* ---- results that are here */
 
-void far_taken(struct far *f, uint64_t request)
+void far_taken(struct far *f, uint64_t request, uint32_t member)
 {
-        buf_printf(&f->taken, "%llu\n", (unsigned long long)request);
+        buf_printf(&f->taken, "%llu %u\n", (unsigned long long)request, member);
         timer_start(f->later, 0);
 }
 
 static void on_taken(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        struct str rest = buf_view(&f->taken), one;
+        struct set members = f->taking_members;
         (void)body;
         f->take = NULL;
+        f->taking_members = (struct set){0};
         if (!status) {
+                SET_FOREACH (&members, m)
+                        far_taken(f, f->taking, (uint32_t)m);
                 far_away(f, err->text);
-                return;
+        } else {
+                far_flush(f);
         }
-        str_cut(&rest, '\n', &one);
-        buf_consume(&f->taken, f->taken.n - rest.n);
-        far_flush(f);
+        set_deinit(&members);
+}
+
+/* Takes the lines of the first one's request out. */
+static void next_taken(struct far *f)
+{
+        BUF_CLEANUP struct buf lines = f->taken;
+        struct str rest = buf_view(&lines), line;
+        f->taken = (struct buf){0};
+        f->taking = 0;
+        while (rest.n && str_cut(&rest, '\n', &line)) {
+                struct str member = line, number;
+                uint64_t request = 0, m = 0;
+                str_cut(&member, ' ', &number);
+                if (str_to_u64(number, &request) != 0 || str_to_u64(member, &m) != 0)
+                        continue;
+                if (!f->taking)
+                        f->taking = request;
+                if (f->taking == request)
+                        set_add(&f->taking_members, (uint32_t)m);
+                else
+                        buf_printf(&f->taken, STR_FMT "\n", STR_ARG(line));
+        }
 }
 
 static void send_taken(struct far *f)
 {
-        struct str rest = buf_view(&f->taken), one;
-        BUF_CLEANUP struct buf path = {0};
-        if (f->take || !rest.n || !str_cut(&rest, '\n', &one))
+        BUF_CLEANUP struct buf path = {0}, body = {0};
+        if (f->take || !f->taken.n)
                 return;
-        buf_printf(&path, "/v1/requests/" STR_FMT "/taken", STR_ARG(one));
-        f->take = ask(f, "POST", &path, STR("{\"members\":\"0\"}"), on_taken);
+        next_taken(f);
+        buf_printf(&path, "/v1/requests/%llu/taken", (unsigned long long)f->taking);
+        buf_addz(&body, "{\"members\":\"");
+        set_print(&body, &f->taking_members);
+        buf_addz(&body, "\"}");
+        f->take = ask(f, "POST", &path, buf_view(&body), on_taken);
 }
 
 /* ---- leases */
@@ -386,25 +427,27 @@ int64_t far_lease_ms(const struct far *f)
 static void on_renewed(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        struct far_task *t = idmap_get(f->requests, f->renewing);
+        struct far_request *r = idmap_get(f->requests, f->renewing);
         (void)body;
         f->renew = NULL;
         if (!status) {
                 far_away(f, err->text);
                 return;
         }
-        if (t && status / 100 == 2)
-                t->renewed_ms = f->renewing_ms;
-        if (t && (status == 409 || status == 404)) { /* it is over */
-                t->lease_over = true;
-                t->dirty = true;
-                t->lease_serial = UINT64_MAX;
+        if (r && status / 100 == 2)
+                r->renewed_ms = f->renewing_ms;
+        if (r && (status == 409 || status == 404)) { /* it is over */
+                r->lease_over = true;
+                r->lease_serial = UINT64_MAX;
+                for (size_t i = 0; i < r->count; i++)
+                        if (r->tasks[i])
+                                r->tasks[i]->dirty = true;
                 timer_start(f->later, 0);
         }
         far_flush(f);
 }
 
-/* Each task once for each time that the agent's lease was renewed. */
+/* Each request once for each time that the agent's lease was renewed. */
 static void send_renewal(struct far *f)
 {
         int64_t now = clock_boot_ms();
@@ -412,14 +455,14 @@ static void send_renewal(struct far *f)
                 f->lease_ms = now;
                 f->lease_serial++;
         }
-        for (struct far_task *t = f->all; t && !f->renew; t = t->next) {
+        for (struct far_request *r = f->sent; r && !f->renew; r = r->next) {
                 BUF_CLEANUP struct buf path = {0}, body = {0};
-                if (!t->request || t->lease_serial >= f->lease_serial || t->lease_over)
+                if (!r->number || r->lease_serial >= f->lease_serial || r->lease_over)
                         continue;
-                t->lease_serial = f->lease_serial;
-                f->renewing = t->request;
+                r->lease_serial = f->lease_serial;
+                f->renewing = r->number;
                 f->renewing_ms = now;
-                buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)t->request);
+                buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)r->number);
                 buf_printf(&body, "{\"lease_ms\":%lld}", (long long)far_lease_ms(f));
                 f->renew = ask(f, "PUT", &path, buf_view(&body), on_renewed);
         }
@@ -439,7 +482,8 @@ static void give_up_killed(struct far *f, int64_t now)
 {
         for (struct far_task *t = f->all, *next; t; t = next) {
                 next = t->next;
-                if (t->state != FAR_OVER && t->killing && !f->up && now - t->renewed_ms > f->lease_given_ms)
+                int64_t renewed_ms = t->in ? t->in->renewed_ms : 0;
+                if (t->state != FAR_OVER && t->killing && !f->up && now - renewed_ms > f->lease_given_ms)
                         far_over(t,
                                  &(struct run_event){.state = RUN_ENDED,
                                                      .why = t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED,

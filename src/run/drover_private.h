@@ -1,19 +1,23 @@
 /* drover_private: what the files of the drover runner share.
  *
- * A task is one request of one job at the other server (the far one), submitted under a uuid made from the
- * origin's server, job and fence, so that whatever is submitted twice is one request. Its life here:
+ * A far request holds the tasks that were there at the same time and are alike: one, or an array of many,
+ * each a member. It is submitted under a uuid made from the origin's servers and its tasks' jobs and fences,
+ * so that whatever is submitted twice is one request. A task's life:
  *
- *   FRESH --inputs are there, its file is written--> KEPT --submitted--> IN --it has ended--> FETCHING -->
- * OVER
- *     \______________________________________________\______________________________________________________/
+ *   FRESH --inputs are there--> READY --its request's file is written--> KEPT --submitted--> IN --it has
+ *     \______________________________\______________________________________\             ended--> FETCHING
+ * -->
+ *      \_______________________________________________________________________\_____________________> OVER
  *
  * The file (DIR/hop.QUEUE/UUID) holds the submission as it is sent, and what is needed to bring the results
  * home: after a restart it is submitted once more, which gives the number of the request that is there.
- * Until it is written the agent's restart finds nothing, and nothing was submitted.
+ * Until it is written the agent's restart finds nothing, and nothing was submitted. UUID.gone beside it has
+ * the indexes of tasks that were forgotten.
  *
  *   drover.c         the verbs, the table of tasks, the folder
- *   drover_describe.c  the document of the far request, the files that it needs
+ *   drover_describe.c  what a step is there: attributes, and files that it needs
  *   drover_send.c    files up
+ *   drover_group.c   those that are alike become one request: its document
  *   drover_submit.c  the submission: its file, the call
  *   drover_link.c    is the far server there; its events, room and paths; leases and actions
  *   drover_job.c     what became of a job; files down
@@ -23,12 +27,14 @@
 #include "base/json_read.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/set.h"
 #include "ev/http_client.h"
 #include "run/runner.h"
 
-#define FAR_UUID 37
+#define FAR_UUID      37
+#define FAR_NO_DOMAIN "drover-hop" /* no place sees the files of a sandbox */
 
-enum far_state { FAR_FRESH, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
+enum far_state { FAR_FRESH, FAR_READY, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
 enum far_act { FAR_REMOVE, FAR_SUSPEND, FAR_RESUME, FAR_HOLD, FAR_RELEASE, FAR_ACTS };
 
 struct far_file { /* up: from a path here; down: to one */
@@ -42,30 +48,54 @@ struct far_files {
         size_t n, cap, at;
 };
 
+struct far_word { /* an attribute */
+        char *name, *value;
+        bool text; /* else an expression */
+};
+
+struct far_request {
+        struct far *far;
+        struct far_request *next, **link;
+        struct far_task **tasks; /* by member; NULL: forgotten */
+        size_t count, left;
+        char uuid[FAR_UUID];
+        char *submission; /* until it is in */
+        uint64_t number;  /* at the far server; 0: not known */
+        struct http_call *call;
+        int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
+        uint64_t cursor;                   /* of the feed when it was submitted */
+        uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
+        bool lease_over;
+};
+
 struct far_task {
         struct far *far;
         struct far_task *next, **link;
         struct run_id id;
         enum far_state state;
-        char uuid[FAR_UUID];
+        struct far_request *in;    /* from KEPT on */
+        uint32_t member;           /* of it */
         char *sandbox, *out, *err; /* streams' files, beneath the sandbox; NULL: none */
         bool out_append, err_append;
-        char *submission; /* the document; of FRESH: without what is sent up */
-        char *head;       /* the same of a KEPT one, for if files must go up again; or NULL */
-        uint64_t request; /* at the far server; 0: not known */
+        struct far_word *words; /* what it is, until it is IN: for if it must be sent again */
+        size_t word_count, word_cap;
+        char *origin; /* members of the JSON object, but for the job */
+        char *servers, *job;
         struct http_call *call;
         struct far_files files; /* on their way up, or down */
         char *upload;           /* under way, its id */
         int fd;                 /* of the file under way; -1 */
         bool again;             /* files were sent twice: the far server had lost them */
+        bool given;             /* since the last flush: the agent has not written it down yet */
+        bool forgotten;         /* likewise */
         bool unsettled;         /* since we are in touch its state was not looked at */
         bool dirty;             /* something happened: look */
-        bool begun, killing, lease_ended, suspended, lease_over;
-        bool held;                         /* suspended before it began: held there */
-        bool waits;                        /* held by the agent: likewise */
-        uint64_t started_ms, cursor;       /* cursor: of the feed when it was submitted */
-        int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
-        uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
+        bool begun, killing, lease_ended, suspended;
+        bool held;        /* suspended before it began: held there */
+        bool waits;       /* held by the agent: likewise */
+        int64_t ready_ms; /* boot clock */
+        uint64_t started_ms;
+        int64_t not_before_ms; /* boot clock: nothing is tried before */
         struct run_event result;
         char *text;
         char *hops; /* JSON, or NULL */
@@ -82,11 +112,12 @@ struct far {
         struct http_client *client;
         struct tls_context *tls;
         struct map *tasks;      /* by id */
-        struct idmap *requests; /* by the far number */
+        struct idmap *requests; /* those that are in, by the far number */
         struct far_task *all, **last;
-        size_t busy;       /* FRESH and FETCHING ones that are being worked at */
-        struct map *known; /* checksums of objects that the far server has of us */
-        struct timer *later, *tick, *hello;
+        struct far_request *sent, **sent_last; /* all requests */
+        bool gathering;                        /* tasks were given or forgotten since the last flush */
+        struct map *known;                     /* checksums of objects that the far server has of us */
+        struct timer *later, *tick, *hello, *gather;
         struct run_event *told;
         size_t told_count, told_cap;
         bool up;      /* we are in touch */
@@ -100,7 +131,9 @@ struct far {
         struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
         enum far_act acting;
         struct buf acting_ids;
-        struct buf taken; /* far numbers, a line each: results that we have */
+        struct buf taken; /* "request member", a line each: results that we have */
+        uint64_t taking;
+        struct set taking_members;
         struct http_call *take;
         struct http_call *renew;
         uint64_t renewing, lease_serial;
@@ -117,18 +150,25 @@ void far_tell_runner(struct far *f, enum run_state state);
 void far_over(struct far_task *t, const struct run_event *result, const char *text); /* the result is final */
 void far_fail(struct far_task *t, const char *what, int error, const char *text);
 struct far_task *far_task_new(struct far *f, struct run_id id);
+void far_request_left(struct far_request *r, uint32_t member);    /* its task is forgotten; may free it */
 void far_lease_ended(struct far *f);                              /* the agent's: everything is ended */
 void far_work(struct far *f);                                     /* lets tasks that wait for a turn go on */
 int far_path(struct buf *out, const char *dir, const char *name); /* dir/name */
 
+static inline uint64_t far_number(const struct far_task *t) /* of its request; 0: not known */
+{
+        return t->in ? t->in->number : 0;
+}
+
 /* drover_describe.c */
 void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
-/* Its document, open at the end, and the files that it needs; shared: for a place that sees them. */
-void far_document_of(struct far_task *t, const struct run_spec *spec, bool shared);
+/* Its attributes, and the files that they name; shared: for a place that sees them. */
+void far_words_of(struct far_task *t, const struct run_spec *spec, bool shared);
+void far_words_deinit(struct far_task *t); /* with its files */
 void far_files_deinit(struct far_files *files);
 
 /* drover_send.c */
-void far_send_files(struct far_task *t); /* then far_keep */
+void far_send_files(struct far_task *t); /* then it is READY */
 /* A call about the task: one at a time. */
 void far_call(struct far_task *t, const char *method, struct buf *path, struct str body, const char *type,
               http_call_fn *fn);
@@ -136,9 +176,17 @@ void far_call(struct far_task *t, const char *method, struct buf *path, struct s
 void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err,
                      const char *what);
 
+/* drover_group.c */
+void far_group(struct far *f); /* READY tasks become requests */
+/* The document of a request of these tasks, which are alike, open at the end. */
+void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count);
+void far_quoted(struct buf *out, struct str s); /* a text of ClassAds */
+
 /* drover_submit.c */
-void far_keep(struct far_task *t);                                      /* FRESH, its files are there */
-void far_submit(struct far_task *t);                                    /* KEPT: once, or once more */
+struct far_request *far_request_new(struct far *f, const char *uuid, size_t count);
+void far_request_free(struct far_request *r); /* its tasks are in none */
+void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
+void far_submit(struct far_request *r);       /* KEPT: once, or once more */
 bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
 
 /* drover_quote.c */
@@ -150,12 +198,13 @@ void far_link_open(struct far *f);
 void far_away(struct far *f, const char *why); /* a call had no answer */
 void far_settled(struct far_task *t);
 void far_act(struct far_task *t, enum far_act what);
-void far_taken(struct far *f, uint64_t request);
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
+void far_taken(struct far *f, uint64_t request, uint32_t member);
 void far_flush(struct far *f);
 void far_tick(void *far);
 int64_t far_lease_ms(const struct far *f); /* what a request is given */
 /* A body as JSON; NULL: it is none. */
-json_t *far_document(struct str body);
+json_t *far_json(struct str body);
 /* The sentence of an answer that is a refusal. */
 void far_error(struct buf *out, int status, struct str body);
 

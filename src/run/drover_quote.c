@@ -5,6 +5,7 @@
 #include "run/drover_private.h"
 
 #define QUOTES_MAX 32
+#define QUOTE_UUID "00000000-0000-4000-8000-000000000000" /* nothing is kept */
 
 struct far_quote {
         struct far *far;
@@ -42,7 +43,7 @@ static void on_quote(void *arg, int status, struct str body, const struct err *e
 {
         struct far_quote *q = arg;
         BUF_CLEANUP struct buf why = {0};
-        json_t *doc = status == 200 ? far_document(body) : NULL;
+        json_t *doc = status == 200 ? far_json(body) : NULL;
         json_int_t at = json_integer_value(json_object_get(doc, "start_ms"));
         (void)err;
         if (status / 100 == 4)
@@ -61,18 +62,18 @@ void far_quote(struct far *f, const struct run_spec *spec)
                           spec->hop.hops_left ? NULL : "the job's path is as long as is allowed");
                 return;
         }
-        far_document_of(&t, spec, true);
+        far_words_of(&t, spec, true);
         struct far_quote *q = mem_new(struct far_quote);
         *q = (struct far_quote){f, f->quoting, spec->id};
         f->quoting = q;
         f->quotes++;
         buf_addz(&path, "/v1/quote");
-        buf_printf(&body, "%s}", t.submission);
+        far_document(&body, QUOTE_UUID, (struct far_task *[]){&t}, 1);
+        buf_char(&body, '}');
         const struct http_call_spec call = {.method = "POST", .path = buf_z(&path), .body = buf_view(&body)};
         http_client_call(f->client, &call, on_quote, q);
-        far_files_deinit(&t.files);
+        far_words_deinit(&t);
         free(t.sandbox);
         free(t.out);
         free(t.err);
-        free(t.submission);
 }

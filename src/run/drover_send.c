@@ -58,7 +58,7 @@ static void on_finished(void *arg, int status, struct str body, const struct err
         struct far_task *t = arg;
         struct far_file *file = &t->files.v[t->files.at];
         t->call = NULL;
-        json_t *doc = status / 100 == 2 ? far_document(body) : NULL;
+        json_t *doc = status / 100 == 2 ? far_json(body) : NULL;
         const char *sha = json_string_value(json_object_get(doc, "sha256"));
         if (!sha || strlen(sha) != 64) {
                 json_decref(doc);
@@ -113,7 +113,7 @@ static void on_begun(void *arg, int status, struct str body, const struct err *e
 {
         struct far_task *t = arg;
         t->call = NULL;
-        json_t *doc = status / 100 == 2 ? far_document(body) : NULL;
+        json_t *doc = status / 100 == 2 ? far_json(body) : NULL;
         const char *id = json_string_value(json_object_get(doc, "id"));
         if (id && strlen(id) < 64 && !strchr(id, '/')) {
                 t->upload = mem_dupz(id);
@@ -161,7 +161,9 @@ static void send_next(struct far_task *t)
                 far_call(t, "POST", &path, STR("{}"), NULL, on_begun);
                 return;
         }
-        far_keep(t);
+        t->state = FAR_READY;
+        t->ready_ms = clock_boot_ms();
+        timer_start(t->far->later, 0);
 }
 
 void far_send_files(struct far_task *t)

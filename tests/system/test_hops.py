@@ -4,7 +4,7 @@ import os
 import pytest
 
 import agents
-from drover import free_port, sh, wait_until
+from drover import Failed, free_port, sh, wait_until
 from hops import beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
 
 
@@ -168,3 +168,99 @@ def test_over_tls_with_a_token(request, build, instance):
     one.wait(number, code=1)
     assert one.history(number)[0]["exit_code"] == 4 and one.read("out") == "there\n"
     assert one.server_info()["uuid"] in two.api("GET", "/v1/requests/1")["origin"]["servers"]
+
+
+def far_arrays(one):
+    """Far requests that hold several jobs, by number."""
+    return {r["id"]: r["jobs"] for r in one.api("GET", "/v1/requests")["requests"] if r["jobs"] > 1}
+
+
+def test_alike_jobs_are_one_far_request(two):
+    """Whatever differs in them arrives as it was: arguments, streams, names of outputs."""
+    odd = ["plain", "it's", 'say "so"', "$(Process) $HOME `x` $$", "back\\slash\\n", "a;b|c&d", "ümläut ☃", "%s %d", "$(x:y)", "{j}"]
+    for n, text in enumerate(odd):
+        two.write(f"in.{n}", text)
+    two.write("same.txt", "the same for all")
+    request = two.submit(sh("cat in.$DROVER_MEMBER same.txt; echo $DROVER_MEMBER-$1 >named.$DROVER_MEMBER", output="out.$(Process)",
+                            transfer_input_files="same.txt, in.$(Process)", queue=f"queue {len(odd)}"))
+    alike = two.submit("executable = /bin/echo\nrequest_memory = 32 MB\nrequest_disk = 1 MB\noutput = echo.$(Process)\n"
+                       "transfer_input_files = same.txt\nqueue arguments from (\n"
+                       + "\n".join("\"'" + text.replace("'", "''").replace('"', '""').replace("$", "$(DOLLAR)") + "'\"" for text in odd) + "\n)\n")
+    two.wait(request, alike, seconds=90)
+    for n, text in enumerate(odd):
+        assert two.read(f"out.{n}") == text + "the same for all"
+        assert two.read(f"named.{n}") == f"{n}-\n" and two.read(f"echo.{n}") == text + "\n"
+    asked = {row["request"] for row in two.far.history()}
+    assert len(two.far.history()) == 2 * len(odd) and len(asked) < 2 * len(odd)
+
+
+def nothing_is_kept(one):
+    """Of what was handed on nothing is left at the agent, nor held for it there."""
+    folder = f"{one.base}/n1/hop.east"
+    try:
+        wait_until(lambda: not os.listdir(folder))
+    except Failed:
+        raise Failed("left: " + "\n".join(f"{f}: {open(os.path.join(folder, f), encoding='utf-8').read(2000)}" for f in os.listdir(folder))) from None
+
+
+def waiting(one, count):
+    """Jobs that each wait for a file of their own, all running as one far request; returns the origin's number and the far one's."""
+    request = one.submit(sh(f"echo $DROVER_MEMBER >>{one.work}/ran; while [ ! -e {one.work}/go.$DROVER_MEMBER ]; do sleep 0.05; done; "
+                            "exit $DROVER_MEMBER", output="out.$(Process)", queue=f"queue {count}"))
+    wait_until(lambda: one.exists("ran") and len(one.read("ran").split()) == count, 40)
+    arrays = far_arrays(one.far)
+    assert list(arrays.values()) == [count]
+    return request, list(arrays)[0]
+
+
+def test_each_of_an_array_is_controlled_alone(two):
+    request, there = waiting(two, 4)
+    origin = two.far.api("GET", f"/v1/requests/{there}")["origin"]
+    assert origin["job"] == f"{request}.0-3"
+    two.cli("suspend", f"{request}.2")
+    two.cli("rm", f"{request}.1")
+    wait_until(lambda: two.far.job(f"{there}.2")["state"] == "suspended", 20)
+    wait_until(lambda: two.far.job(f"{there}.1")["state"] == "removed", 20)
+    assert [two.far.job(f"{there}.{n}")["state"] for n in (0, 3)] == ["running"] * 2
+    path = wait_until(lambda: (p := two.json("path", f"{request}.2")) and len(p["hops"]) == 2 and p, 20)
+    assert path["hops"][1]["job"] == f"{there}.2" and path["hops"][0]["native"] == f"{there}.2"
+    two.cli("resume", f"{request}.2")
+    for n in (0, 2, 3):
+        two.write(f"go.{n}", "")
+    two.wait(request, code=1)
+    assert {r["member"]: r["exit_code"] for r in two.history(request) if r["state"] == "completed"} == {0: 0, 2: 2, 3: 3}
+    wait_until(lambda: not os.listdir(f"{two.base}/n1/hop.east") and not far_jobs(two.far))
+
+
+def test_an_array_outlives_its_agent(two):
+    """Those that are home are not fetched again, those that run are found again."""
+    request, there = waiting(two, 5)
+    for n in (0, 3):
+        two.write(f"go.{n}", "")
+    wait_until(lambda: {r["member"] for r in two.history(request)} == {0, 3}, 30)
+    wait_until(lambda: len(os.listdir(f"{two.base}/n1/hop.east")) == 2)
+    two.agent.kill()
+    two.write("go.1", "")
+    wait_until(lambda: two.far.job(f"{there}.1")["state"] == "completed", 20)
+    two.agent = agents.start(two, two.config)
+    wait_until(lambda: {r["member"] for r in two.history(request)} == {0, 1, 3}, 40)
+    assert two.job(f"{request}.4")["state"] == "running"
+    for n in (2, 4):
+        two.write(f"go.{n}", "")
+    two.wait(request, code=1)
+    assert {r["member"]: (r["exit_code"], r["starts"]) for r in two.history(request)} == {n: (n, 1) for n in range(5)}
+    assert sorted(two.read("ran").split()) == list("01234") and list(far_arrays(two.far)) in ([], [there])
+    wait_until(lambda: not os.listdir(f"{two.base}/n1/hop.east"))
+
+
+def test_the_agent_is_killed_while_it_hands_on(two):
+    """Again and again: whatever was on its way arrives once."""
+    request = two.submit(sh(f"echo $DROVER_MEMBER >>{two.work}/ran; exit $(($DROVER_MEMBER % 5))", queue="queue 60"))
+    for seen in (1, 12, 30):
+        wait_until(lambda n=seen: two.exists("ran") and len(two.read("ran").split()) >= n, 60)
+        two.agent.kill()
+        two.agent = agents.start(two, two.config)
+    two.wait(request, code=1, seconds=120)
+    assert {r["member"]: r["exit_code"] for r in two.history(request)} == {n: n % 5 for n in range(60)}
+    assert sorted(map(int, two.read("ran").split())) == list(range(60))
+    nothing_is_kept(two)
