@@ -280,6 +280,7 @@ void report_flush(struct agent *a);
 void report_inventory(struct agent *a);
 void report_pack_result(const struct attempt *at, struct buf *out); /* a packed JobResult, appended */
 void report_refusals_drop(struct agent *a);
+void report_script(struct agent *a, const Drover__ScriptGet *m); /* what was submitted for an attempt */
 void report_lists_free(struct agent *a);
 
 /* journal.c */

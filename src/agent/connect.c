@@ -255,6 +255,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                         tell_lease(a);
                 break;
         case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
+        case DROVER__TO_AGENT__KIND_SCRIPT_GET: report_script(a, m->script_get); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: credentials_message(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: spool_data(a, m->spool_data); break;

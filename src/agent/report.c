@@ -244,3 +244,30 @@ void report_inventory(struct agent *a)
         free(finished.v);
         arena_deinit(&room);
 }
+
+void report_script(struct agent *a, const Drover__ScriptGet *m)
+{
+        struct attempt *at = agent_find(a, m->request, m->member, m->fence);
+        struct runner *r = at ? at->q->backend->runner : NULL;
+        Drover__Script script = DROVER__SCRIPT__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        BUF_CLEANUP struct buf text = {0}, error = {0};
+        if (!at)
+                buf_addz(&error, "its agent does not have the job any more");
+        else if (!r->kind->script)
+                buf_printf(&error, "the queue %s submits no script: its runner is %s", at->q->config->name,
+                           at->q->config->runner);
+        else if (at->state != ATTEMPT_RUNNING)
+                buf_addz(&error, "nothing is submitted for the job at this moment");
+        else {
+                int n = r->kind->script(r, attempt_task(at), &text);
+                if (n < 0)
+                        buf_printf(&error, "its script cannot be read: %s", strerror(-n));
+        }
+        script.serial = m->serial;
+        script.text = (char *)buf_z(&text);
+        script.error = (char *)buf_z(&error);
+        to.kind_case = DROVER__TO_SERVER__KIND_SCRIPT;
+        to.script = &script;
+        connect_send(a, &to);
+}

@@ -86,12 +86,29 @@ static void print_fields(struct cli *cli, struct view root)
         cli_print_table(cli, &t);
 }
 
+static void print_script(struct view script)
+{
+        struct buf text BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct str rest, line;
+
+        view_text(script, &text);
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);) {
+                human_safe(&out, line);
+                buf_char(&out, '\n');
+        }
+        cli_print(&out);
+}
+
 static void print_one(struct cli *cli, const struct options *o, struct view root)
 {
         struct view parts = view_get(root, "parts"), part;
         struct buf out BUF_CLEANUP = {0};
         size_t at = 0;
 
+        if (options_flag(o, "script")) {
+                print_script(view_get(root, "script"));
+                return;
+        }
         if (!options_flag(o, "ad"))
                 print_fields(cli, root);
         while (view_next(parts, &at, &part))
@@ -120,7 +137,10 @@ int cmd_show(struct cli *cli, const struct options *o)
                 if (id.first != id.last)
                         return cli_error(CLI_USAGE, "%s is several jobs: list them with drover queue %s",
                                          o->words[i], o->words[i]);
-                buf_printf(&path, "/v1/%s/%s", id.whole ? "requests" : "jobs", o->words[i]);
+                if (options_flag(o, "script"))
+                        buf_printf(&path, "/v1/jobs/%s%s/script", o->words[i], id.whole ? ".0" : "");
+                else
+                        buf_printf(&path, "/v1/%s/%s", id.whole ? "requests" : "jobs", o->words[i]);
                 code = api_get(cli, buf_z(&path), &answer);
                 if (code != 0)
                         return code;

@@ -56,6 +56,8 @@ static const struct option_row path_options[] = {
 };
 static const struct option_row show_options[] = {
         {"ad", 0, OPTION_FLAG, NULL, "Only the ClassAd, a line for each attribute."},
+        {"script", 0, OPTION_FLAG, NULL,
+         "What was submitted for the job to the batch system that has it now, as its agent keeps it."},
         JSON_ROW,
         {0},
 };
@@ -301,8 +303,10 @@ const struct command commands[] = {
          "drover queue -c 'RequestMemory > 4096' --json\n  for a program",
          queue_options, 0, WORDS_ANY, "requests", false, cmd_queue},
         {"show", LOOKING, "show all about a request or a job", "[OPTIONS] ID...",
-         "Shows a request (7) with its attributes as submitted, or a job (7.42) with its ClassAd.", NULL,
-         show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
+         "Shows a request (7) with its attributes as submitted, or a job (7.42) with its ClassAd; or, with "
+         "--script, the "
+         "script that its place has submitted for it to a batch system.",
+         NULL, show_options, 1, WORDS_ANY, "jobs", false, cmd_show},
         {"log", LOOKING, "show what happened to a job", "[OPTIONS] ID",
          "Shows the events of a job in order. A request of one job may be named by its number alone.", NULL,
          json_only, 1, 1, "jobs", false, cmd_log},

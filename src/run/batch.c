@@ -11,6 +11,8 @@
 #include "run/batch_private.h"
 #include "run/batch_runner.h"
 
+#define SCRIPT_MAX (4u << 20)
+
 static struct batch *self(struct runner *r)
 {
         return (struct batch *)(void *)r;
@@ -177,6 +179,16 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         if (fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err) < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
                           LOG_TEXT(str_of(err.text)));
+}
+
+int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
+{
+        const struct task *t = find(self(r), id);
+        BUF_CLEANUP struct buf path = {0};
+        if (!t)
+                return -ENOENT;
+        buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", t->box, t->id.step);
+        return fs_read_regular(AT_FDCWD, buf_z(&path), SCRIPT_MAX, out, NULL);
 }
 
 int batch_where(struct runner *r, struct run_id id, struct run_where *ret)

@@ -205,6 +205,8 @@ struct runner_kind {
         void (*lease)(struct runner *r,
                       int64_t until_boot_ms); /* at that time everything is killed; 0: never */
         void (*capacity)(struct runner *r, struct run_capacity *ret);
+        /* What was submitted for it, appended. 0, -ENOENT or another -errno; NULL: nothing is submitted. */
+        int (*script)(struct runner *r, struct run_id id, struct buf *out);
         int (*where)(struct runner *r, struct run_id id,
                      struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };

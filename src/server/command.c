@@ -274,6 +274,12 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 c->number[COMMAND_PART] = m->credential_get->part;
                 c->text[COMMAND_CREDENTIAL] = command_text(c, m->credential_get->name);
                 return 0;
+        case DROVER__TO_SERVER__KIND_SCRIPT:
+                c->kind = COMMAND_SCRIPT_TEXT;
+                c->number[COMMAND_SERIAL] = m->script->serial;
+                c->text[COMMAND_SCRIPT] = command_text(c, m->script->text);
+                c->text[COMMAND_REASON] = command_text(c, m->script->error);
+                return 0;
         case DROVER__TO_SERVER__KIND_WHEREABOUTS:
                 c->kind = COMMAND_WHEREABOUTS;
                 set_whereabouts(c, m->whereabouts);

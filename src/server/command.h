@@ -32,6 +32,7 @@ enum command_kind {
         COMMAND_WHEREABOUTS,
         COMMAND_CREDENTIAL_GET,
         COMMAND_CHECKPOINT,
+        COMMAND_SCRIPT_TEXT,
 };
 
 struct command {
@@ -70,6 +71,7 @@ enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /
 enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
 enum { COMMAND_ADDED = 1 };                                                    /* user log, with serial */
 enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
+enum { COMMAND_SCRIPT = 0 };                       /* script, with serial and reason */
 enum { COMMAND_PART = 1, COMMAND_CREDENTIAL = 0 }; /* credential, with request; its name */
 
 /* The command for a message after Hello, or NULL when it is none that an agent may send (err says what).

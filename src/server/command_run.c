@@ -7,6 +7,7 @@
 #include "server/grants.h"
 #include "server/message.h"
 #include "server/objects.h"
+#include "server/scripts.h"
 #include "server/turn.h"
 #include "server/userlog.h"
 
@@ -247,6 +248,7 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
                 core_cache_delta(s->core, a->name, c->files, c->file_count, c->gone, c->gone_count, c->flag);
                 break;
         case COMMAND_CREDENTIAL_GET: grants_get(s, c, a); break;
+        case COMMAND_SCRIPT_TEXT: scripts_answer(s, c); break;
         case COMMAND_LINKS: core_links(s->core, a->name, c->links, c->link_count); break;
         case COMMAND_WHEREABOUTS:
                 for (size_t i = 0; i < c->where_count; i++)

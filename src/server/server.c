@@ -18,6 +18,7 @@
 #include "server/prune.h"
 #include "server/reader.h"
 #include "server/recover.h"
+#include "server/scripts.h"
 #include "server/snapshot.h"
 #include "server/turn.h"
 #include "server/userlog.h"
@@ -175,6 +176,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
         s->whereabouts = whereabouts_new();
+        s->scripts = scripts_new();
         return 0;
 }
 
@@ -193,6 +195,7 @@ void server_close(struct server *s)
                 mailbox_free(s->mail, drop);
         waits_free(s->waits);
         whereabouts_free(s->whereabouts);
+        scripts_free(s->scripts);
         userlog_free(s->userlog);
         notices_free(s->notices);
         prune_free(s->prune);

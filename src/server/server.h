@@ -37,6 +37,7 @@ struct snapshots;
 struct turn;
 struct userlog;
 struct waits;
+struct scripts;
 struct whereabouts;
 
 struct server {
@@ -57,6 +58,7 @@ struct server {
         struct agents *agents;
         struct waits *waits;
         struct whereabouts *whereabouts;
+        struct scripts *scripts;
         struct userlog *userlog;
         struct notices *notices;
         struct prune *prune;

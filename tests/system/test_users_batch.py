@@ -76,6 +76,10 @@ def test_each_owners_jobs_are_its_users(place):
     assert as_user(ONE, lambda: os.access(script, os.R_OK))
     for path in (script, os.path.join(sandbox, "made"), sandbox + "/."):
         assert not as_user(TWO, lambda p=path: os.access(p, os.R_OK) or os.path.exists(p)), path
+    asked = f"/v1/jobs/{jobs[ONE.pw_name]}.0/script"
+    with open(script, encoding="utf-8") as f:
+        assert as_user(ONE, lambda: place.instance.api("GET", asked))["script"] == f.read()
+    as_user(TWO, lambda: place.instance.api("GET", asked, status=404))
     for user in (ONE, TWO):
         place.write(user, "go")
         place.instance.wait(jobs[user.pw_name], seconds=60)

@@ -17,6 +17,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/jobs/{id}/log", api_job_log},
         {HTTP_GET, "/v1/jobs/{id}/why", api_job_why},
         {HTTP_GET, "/v1/jobs/{id}/path", api_job_path},
+        {HTTP_GET, "/v1/jobs/{id}/script", api_job_script},
         {HTTP_GET, "/v1/paths", api_paths},
         {HTTP_GET, "/v1/jobs/{id}/priority", api_job_priority},
         {HTTP_GET, "/v1/jobs/{id}/files", api_job_files},
