@@ -14,6 +14,7 @@
 #include "base/log.h"
 
 #define LOOK_MAX 64 /* waiting attempts looked at in one turn, when the first ones do not fit */
+#define SLICE_MS 20 /* of a turn, for starting them */
 
 static const char *const state_names[] = {"waiting", "staging", "running", "delivering", "done"};
 static const uint32_t moves[] = {
@@ -265,16 +266,22 @@ void attempt_imaged(struct attempt *at, const char *why)
 static void schedule_queue(struct queue *q)
 {
         unsigned looked = 0;
+        int64_t end = clock_boot_ms() + SLICE_MS;
         if (!q->backend->ready)
                 return;
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
                 next = at->next;
                 if (at->wait_for_go || at->adopted || at->suspended)
                         continue;
-                if (offers_fits(at))
-                        begin(at);
-                else
+                if (!offers_fits(at)) {
                         looked++;
+                        continue;
+                }
+                begin(at);
+                if (clock_boot_ms() >= end) { /* many, and a slow disk */
+                        agent_turn_later(q->a);
+                        return;
+                }
         }
 }
 

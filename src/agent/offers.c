@@ -346,7 +346,8 @@ static void give_back(struct queue *q)
         int64_t now = clock_boot_ms();
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
                 next = at->next;
-                if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS)
+                if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
+                    (q->backend->ready && !at->wait_for_go && offers_fits(at)))
                         continue;
                 report_refuse(q->a, q->config->name, at, false, "busy");
                 attempt_forget(at);
