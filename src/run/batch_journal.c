@@ -1,6 +1,7 @@
 /* DIR/journal: lines, appended; the last one may be torn.
  *
  *   submission NAME [USER OWNER]   its tasks follow; on disk before it is submitted
+ *   count NAME COUNT               how many it was made with, whether they are still there or not
  *   task NAME INDEX ID BOX         ID is request.member.fence.step
  *   native NAME NUMBER
  *   kill ID
@@ -25,6 +26,7 @@ void batch_journal_submission(struct batch *b, const struct submission *s)
         const struct party *p = s->party;
         buf_printf(&b->journal_out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
                    p->owner);
+        buf_printf(&b->journal_out, "count %s %u\n", s->name, s->count);
 }
 
 void batch_journal_task(struct batch *b, const struct task *t)
@@ -89,8 +91,9 @@ static void read_task(struct batch *b, struct str line)
         t->s = s;
         t->index = (unsigned)number;
         t->state = TASK_NAMED;
-        s->count++;
         s->left++;
+        if (number < UINT32_MAX && t->index >= s->count) /* there was no count, once */
+                s->count = t->index + 1;
 }
 
 static void read_line(struct batch *b, struct str line)
@@ -105,6 +108,12 @@ static void read_line(struct batch *b, struct str line)
                 MEM_CLEANUP char *name = str_dupz(first), *local = str_dupz(user), *owner = str_dupz(line);
                 if (!whose == !b->errands) /* not of the other kind of agent */
                         batch_submission_new(b, batch_party(b, owner, local), name)->unsure = true;
+        } else if (str_eqz(word, "count")) {
+                struct str name;
+                uint64_t count;
+                struct submission *s = str_cut(&line, ' ', &name) ? map_get(b->submissions, name) : NULL;
+                if (s && str_to_u64(line, &count) == 0 && count <= UINT32_MAX)
+                        s->count = (unsigned)count;
         } else if (str_eqz(word, "task")) {
                 read_task(b, line);
         } else if (str_eqz(word, "native")) {

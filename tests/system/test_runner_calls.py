@@ -1,6 +1,7 @@
 """The calls of a runner that no agent makes for us, on every runner: hold and release, signals, quotes, what is known again.
 
 What is driven is tests/conform/drive_runner, which speaks to the runner as an agent does."""
+import glob
 import os
 import shutil
 import signal
@@ -181,6 +182,15 @@ def test_quotes(place):
     assert not d.lines("running") and not d.lines("waiting")
 
 
+def members(driver):
+    """With how many members each submission was made, as the runner has written down."""
+    found = {}
+    for path in glob.glob(os.path.join(driver.folder, "batch.*", "journal")):
+        with open(path, encoding="utf-8") as f:
+            found.update((line.split()[1], line.split()[2]) for line in f if line.startswith("count "))
+    return found
+
+
 def test_known_again(place):
     """A runner that is opened again tells what it has, before it is ready."""
     d = place.start()
@@ -194,7 +204,14 @@ def test_known_again(place):
     text = d.lines()
     again = text[text.index("ready 0") + 1:]
     assert "running 1 known" in again and "ended 2 known code=3 why=0" in again
+    made = members(d)
+    assert made or not place.system
     d.say("forget 2")
+    for _ in range(2):  # an array stays one when the others are forgotten: the system's numbers are of its members
+        d.stop()
+        d = place.start()
+    left = members(d)
+    assert left.items() <= made.items() and (left or not place.system)
     d.say("signal 1 0")
     with open(d.path(1, "go"), "w", encoding="utf-8"):
         pass
