@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,6 +29,20 @@ static void fail(struct batch *b, struct task *t, const char *what, int error, c
         batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
 }
 
+/* Nobody reads it before it has a submission: so not by a rename, of which a queue full would be many. What
+ * an earlier step has left there may be anything. */
+static int write_script(const char *path, struct str text, mode_t mode)
+{
+        unlink(path);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
+        if (fd >= 0 && r == 0 && fchmod(fd, mode) < 0) /* whatever our umask is */
+                r = -errno;
+        if (fd >= 0 && close(fd) < 0 && r == 0)
+                r = -errno;
+        return r;
+}
+
 void batch_submit(struct runner *r, const struct run_spec *spec)
 {
         struct batch *b = self(r);
@@ -47,9 +62,9 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         guard.lease = buf_z(&lease);
         batch_script(spec, buf_z(&head), &guard, &script);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
-        int result =
-                fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700, false, &err);
+        int result = write_script(buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700);
         if (result < 0) {
+                err_set(&err, result, "cannot write %s: %s", buf_z(&path), strerror(-result));
                 fail(b, t, "sandbox", -result, err.text);
                 return;
         }
@@ -166,6 +181,23 @@ void batch_forget(struct runner *r, struct run_id id)
         batch_task_free(b, t);
 }
 
+/* The time of the file lease.end, by the file system's clock, is that of the lease's end. Without it scripts
+ * reckon for themselves, which takes a few processes. */
+static void lease_end(struct batch *b, int64_t term_s)
+{
+        struct stat st;
+        struct timespec times[2];
+        if (fs_write(b->fd, BATCH_LEASE_END, STR(""), 0644, false, NULL) < 0 ||
+            fstatat(b->fd, BATCH_LEASE_END, &st, 0) < 0)
+                goto none;
+        st.st_mtim.tv_sec += term_s;
+        times[0] = times[1] = st.st_mtim;
+        if (utimensat(b->fd, BATCH_LEASE_END, times, 0) == 0)
+                return;
+none:
+        unlinkat(b->fd, BATCH_LEASE_END, 0);
+}
+
 /* Scripts count from when the serial changes; so clocks of other machines do not matter. */
 void batch_lease(struct runner *r, int64_t until_boot_ms)
 {
@@ -175,7 +207,8 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         struct err err = {""};
         if (until_boot_ms == 0 || left <= 0)
                 return;
-        batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
+        int64_t term = batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
+        lease_end(b, term); /* first: it is true whatever follows */
         if (fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err) < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
                           LOG_TEXT(str_of(err.text)));

@@ -12,7 +12,7 @@
  * in the journal, on disk. SENT: the system's submit command runs. A submission of several tasks is an array.
  * If the command's answer is not known (we were killed, the system did not answer) the name is looked for
  * with the next status query: found, it is adopted; not found, it is submitted again. Should both come to
- * run, the folder that the first one makes (BOX/.drover_step.N.began) makes the other end at once.
+ * run, the file that the first one makes (BOX/.drover_step.N.began) makes the other end at once.
  *
  * A signal for the program is an order, a file BOX/.drover_step.N.order.SERIAL with the signal's name: the
  * script takes it, when it is nudged or within the guard's few seconds, by renaming it, so that it is obeyed
@@ -25,7 +25,8 @@
  * So nothing of an attempt is left when its lease has ended, whether anybody lives who could cancel it or
  * not.
  *
- * Files: DIR/batch.QUEUE/ has the journal, the lease, and NAME.sh, NAME.list and NAME.*.log of submissions.
+ * Files: DIR/batch.QUEUE/ has the journal, lease and lease.end, signals.HOST of nodes whose env(1) can give a
+ * program its signals back, and NAME.sh, NAME.list.* and NAME.*.log of submissions.
  */
 #pragma once
 #include "base/args.h"
@@ -149,15 +150,21 @@ struct batch_guard {       /* beside the program */
 };
 void batch_script(const struct run_spec *spec, const char *head, const struct batch_guard *guard,
                   struct buf *out);
-/* What is submitted: finds the script of the member in the list, and becomes it. */
+/* What is submitted: finds the script of the member in the list, and becomes it. The list is files LIST.K,
+ * each of BATCH_LIST_PART members. */
+#define BATCH_LIST_PART 64
 void batch_script_array(const char *index_variable, unsigned index_first, const char *head, const char *list,
                         struct buf *out);
+/* A member's line, the next from 0 on; behind a part's last one stands "esac". */
+void batch_script_member(unsigned index, const char *script, struct buf *out);
 void batch_quote(struct buf *out, const char *text); /* a word of the shell */
 /* The lease file: what is left of the lease, less what a script needs to see that it is over, and to end.
  * Serial: differs in each; the time makes it differ from those of an earlier life. every_s: how often scripts
- * look at most. */
-void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s, struct buf *out);
-/* Reads BOX/.drover_step.N.done into e; its text is static. False: it is not what a script writes. */
+ * look at most. Returns after how many seconds scripts hold it to be over. */
+int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s,
+                           struct buf *out);
+/* Reads BOX/.drover_step.N.done into e, but for the times, which are those of the files; its text is static.
+ * False: it is not what a script writes, or not all of it. */
 bool batch_script_done(struct str text, struct run_event *e);
 
 /* ---- batch_answers.c: what answers are made of */

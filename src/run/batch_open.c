@@ -87,6 +87,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
 /* What does not reach the system ends by its lease, which ends now: of other users, all. */
 static void end_all(struct batch *b)
 {
+        unlinkat(b->fd, BATCH_LEASE_END, 0);
         fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
         for (struct task *t = b->all; t; t = t->next)
                 batch_act(b, t, BATCH_END);

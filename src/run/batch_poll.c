@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,23 +27,29 @@
 
 /* ---- files */
 
-static int read_file(const struct batch *b, const struct task *t, const char *end, struct buf *out)
+static void step_path(const struct task *t, const char *end, struct buf *out)
+{
+        buf_printf(out, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
+}
+
+/* When a file of the step was written last, by the file system's clock; 0: it is not there. A folder is of
+ * the days when scripts made one. */
+static uint64_t written_ms(const struct task *t, const char *end)
 {
         BUF_CLEANUP struct buf path = {0};
-        (void)b;
-        buf_printf(&path, "%s/" BATCH_STEP ".%u.%s", t->box, t->id.step, end);
-        return fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, out, NULL);
+        struct stat st;
+        step_path(t, end, &path);
+        if (lstat(buf_z(&path), &st) < 0)
+                return 0;
+        return (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
 }
 
 void batch_see_begin(struct batch *b, struct task *t)
 {
-        BUF_CLEANUP struct buf text = {0};
-        struct str rest, word;
-        if (t->begun || read_file(b, t, "began/at", &text) < 0)
+        uint64_t at = t->begun ? 0 : written_ms(t, "began");
+        if (!at)
                 return;
-        rest = buf_view(&text);
-        if (!str_cut(&rest, ' ', &word) || str_to_u64(word, &t->started_ms) != 0)
-                return;
+        t->started_ms = at;
         t->begun = true;
         t->begun_ms = clock_boot_ms();
         if (b->listed)
@@ -133,16 +140,18 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
 /* True: how it ended is known. reason: the system's, if it was asked. */
 static bool see_end(struct batch *b, struct task *t, struct str reason)
 {
-        BUF_CLEANUP struct buf text = {0};
+        BUF_CLEANUP struct buf path = {0}, text = {0};
         struct run_event e = {0};
-        if (read_file(b, t, "done", &text) < 0)
-                return false;
-        if (!batch_script_done(buf_view(&text), &e)) {
-                batch_over(b, t, &(struct run_event){.state = RUN_LOST},
-                           "its end was written, but cannot be read");
-                return true;
-        }
+        step_path(t, "done", &path);
+        if (fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, &text, NULL) < 0 ||
+            !batch_script_done(buf_view(&text), &e))
+                return false; /* or not whole yet */
         batch_see_begin(b, t);
+        if (e.state == RUN_ENDED) {
+                uint64_t at = written_ms(t, "done");
+                e.started_ms = t->started_ms;
+                e.ended_ms = at > t->started_ms ? at : t->started_ms;
+        }
         if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
                 somebody_ended_it(b, t, &e, reason);
         else
@@ -210,8 +219,9 @@ static void settle(struct batch *b, struct task *t, enum batch_phase phase, stru
                                 .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15};
                 else
                         say_why(b,
-                                phase == BATCH_OVER ? "it ended without a word"
-                                                    : "it is not known there any more",
+                                written_ms(t, "done") ? "how it ended cannot be read"
+                                : phase == BATCH_OVER ? "it ended without a word"
+                                                      : "it is not known there any more",
                                 reason, &text);
         }
         if (e.state == RUN_ENDED)

@@ -92,6 +92,8 @@ struct batch {
 };
 enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
+#define BATCH_LEASE_END "lease.end"
+
 /* batch_tasks.c */
 struct task *batch_task_new(struct batch *b, struct party *p, struct run_id id, const char *box);
 void batch_task_free(struct batch *b, struct task *t);

@@ -25,28 +25,33 @@ static void assign(struct buf *out, const char *name, const char *value)
         buf_char(out, '\n');
 }
 
-/* The begin: once only, where the folder is seen, and while the lease runs. How old the lease is, the file
- * system says, which gave both times: clocks of other machines do not matter. */
+/* The begin: once only, where the file is seen, and while the lease runs. How old the lease is, the file
+ * system says, which gave all times: clocks of other machines do not matter. The file .end is of the time at
+ * which the lease ends; where it does not say that there is time left, the script reckons itself. */
 static const char begin[] =
-        "now() { date +%s%3N; }\n"
-        "say() { # the agent may be another user; the program is over\n"
+        "say() { # the agent may be another user; the program is over. The last line makes it whole\n"
         "        umask 022\n"
-        "        printf '%s\\n' \"$@\" >\"$step.tmp\" && mv \"$step.tmp\" \"$step.done\"\n"
+        "        { times; printf '%s\\n' \"$*\"; } >\"$step.done\"\n"
         "}\n"
         "failed() { say \"failed $1\"; exit 0; }\n"
-        "if ! mkdir -m 755 \"$step.began\" 2>/dev/null; then\n"
-        "        if [ -d \"$step.began\" ]; then # it was submitted twice, and runs; or it ran, and was put "
+        "{ read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(hostname)\n"
+        "set -C # a file is made by one of us\n"
+        "if ! { true >\"$step.began\"; } 2>/dev/null; then\n"
+        "        if [ -e \"$step.began\" ]; then # it was submitted twice, and runs; or it ran, and was put "
         "back\n"
         "                echo 'drover again' >&2\n"
         "                exit 0\n"
         "        fi\n"
-        "        echo \"drover: $box is not seen on $(hostname), or not writable\" >&2\n"
+        "        echo \"drover: $box is not seen on $host, or not writable\" >&2\n"
         "        exit 74\n"
         "fi\n"
-        "serial= age=0\n"
+        "set +C\n"
+        "echo \"$host\" >\"$step.began\"\n"
+        "serial=\n"
         "[ -r \"$lease\" ] && { read -r serial lease_s; read -r often end && every=$often grace=$end; } "
         "<\"$lease\"\n"
-        "if [ -n \"$serial\" ]; then\n"
+        "if [ -n \"$serial\" ] && { [ ! -e \"$lease.end\" ] || [ \"$step.began\" -nt \"$lease.end\" ]; }; "
+        "then\n"
         "        age=$(($(stat -c %Y \"$step.began\") - $(stat -c %Y \"$lease\")))\n"
         "        [ $age -lt 0 ] && age=0\n"
         "        if [ $age -ge $lease_s ]; then # its turn came late: it may run elsewhere by now\n"
@@ -54,8 +59,6 @@ static const char begin[] =
         "                exit 0\n"
         "        fi\n"
         "fi\n"
-        "began=$(now)\n"
-        "(umask 022 && echo \"$began $(hostname)\" >\"$step.tmp\") && mv \"$step.tmp\" \"$step.began/at\"\n"
         "ulimit -c 0\n";
 
 /* A session of its own beside the program, so that it ends whole when it is not needed any more: it looks at
@@ -67,11 +70,11 @@ static const char guard[] =
         "        read -r signal <\"$step.taken.$$\" && kill -s \"$signal\" -- \"-$child\"\n"
         "        rm -f \"$step.taken.$$\"\n"
         "done'\n"
-        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8 script=${11}\n"
-        "seen=${10} why=\n"
+        "guard='step=$1 child=$2 grace=$3 lease=$4 term=$5 every=$6 left=$7 orders=$8 seen=$9 script=${10}\n"
+        "why= aged=\n"
         "up() { read -r up rest </proc/uptime && up=${up%%.*} || up=$(date +%s); }\n"
         "up\n"
-        "since=$((up - $9))\n"
+        "since=$up\n"
         "while [ -z \"$why\" ]; do\n"
         "        nap=$every\n"
         "        [ $left -gt 0 ] && [ $left -lt $nap ] && nap=$left\n"
@@ -83,7 +86,11 @@ static const char guard[] =
         "        if [ -n \"$serial\" ] && [ \"$serial\" != \"$seen\" ]; then\n"
         "                seen=$serial term=$seconds since=$up\n"
         "                [ -n \"$often\" ] && every=$often grace=$end\n"
+        "        elif [ -n \"$serial\" ] && [ -z \"$aged\" ]; then # how old it was as this began\n"
+        "                was=$(stat -c %Y \"$lease\") now=$(stat -c %Y \"$step.began\")\n"
+        "                [ ${now:-0} -gt ${was:-0} ] && since=$((since - now + was))\n"
         "        fi\n"
+        "        [ -n \"$serial\" ] && aged=1\n"
         "        kill -0 $script 2>/dev/null || why=killed # the script alone\n"
         "        [ $((up - since)) -ge $term ] && why=lease\n"
         "        [ $left -eq $nap ] && why=walltime\n"
@@ -113,7 +120,7 @@ static const char traps[] =
 
 static const char end[] =
         "beside \"$guard\" guard \"$step\" $child $grace \"$lease\" $lease_s $every $walltime \"$orders\" "
-        "$age \"$serial\" $$\n"
+        "\"$serial\" $$\n"
         "again=1\n"
         "while [ -n \"$again\" ]; do\n"
         "        again=\n"
@@ -125,14 +132,12 @@ static const char end[] =
         "        *) status=$now ;;\n"
         "        esac\n"
         "done\n"
-        "ended=$(now)\n"
         "for guard in $guards; do kill -s KILL $guard; kill -s KILL -- \"-$guard\"; done 2>/dev/null\n"
         "kill -s KILL -- \"-$child\" 2>/dev/null # what it left behind\n"
         "after >/dev/null 2>&1\n"
         "why=itself\n"
-        "[ -e \"$step.why\" ] && why=$(cat \"$step.why\")\n"
-        "times >\"$step.times\"\n"
-        "say \"ended $status $why $began $ended\" \"$(cat \"$step.times\")\"\n"
+        "[ -e \"$step.why\" ] && read -r why <\"$step.why\"\n"
+        "say \"ended $status $why\"\n"
         "exit $status\n";
 
 static void redirect(struct buf *out, const char *sign, const char *path)
@@ -178,10 +183,12 @@ static void program(const struct run_spec *s, struct buf *out)
                 redirect(out, "", in);
                 buf_addz(out, " ] || failed stdin\n");
         }
-        /* what a shell starts beside itself ignores these two, and it cannot be undone in a shell */
-        buf_addz(out, "clean='env --default-signal=INT,QUIT'\n"
-                      "$clean true 2>/dev/null || clean=\n"
-                      "$clean setsid \"$program\"");
+        /* what a shell starts beside itself ignores these two, and it cannot be undone in a shell; that a
+         * node's env can do it is found out once */
+        buf_addz(out,
+                 "clean='/usr/bin/env --default-signal=INT,QUIT' known=${lease%/*}/signals.$host\n"
+                 "[ -e \"$known\" ] || if $clean true; then echo >\"$known\"; else clean=; fi 2>/dev/null\n"
+                 "$clean setsid \"$program\"");
         for (char *const *a = s->argv + 1; s->argv[0] && *a; a++) {
                 buf_char(out, ' ');
                 batch_quote(out, *a);
@@ -239,13 +246,21 @@ void batch_script_array(const char *index_variable, unsigned index_first, const 
         buf_printf(out,
                    "case ${n:-x} in *[!0-9]*) n=1 ;; *) n=$((n - %u + 1)) ;; esac\n"
                    "[ $n -gt 0 ] || n=1\n"
-                   "script=$(sed -n \"${n}p\" \"$list\")\n"
+                   "part=$list.$(((n - 1) / %u)) script=\n"
+                   "[ -r \"$part\" ] && . \"$part\"\n"
                    "if [ ! -r \"$script\" ]; then\n"
                    "        echo \"drover: $list is not seen on $(hostname)\" >&2\n"
                    "        exit 74\n"
                    "fi\n"
-                   "exec /bin/sh \"$script\"\n",
-                   index_first);
+                   ". \"$script\"\n",
+                   index_first, BATCH_LIST_PART);
+}
+
+void batch_script_member(unsigned index, const char *script, struct buf *out)
+{
+        buf_printf(out, index % BATCH_LIST_PART ? "%u) script=" : "case $n in\n%u) script=", index + 1);
+        batch_quote(out, script);
+        buf_addz(out, " ;;\n");
 }
 
 /* ---- how it ended */
@@ -274,45 +289,54 @@ static bool read_ended(struct str line, struct run_event *e)
                                            [RUN_KILLED] = "killed",
                                            [RUN_WALLTIME] = "walltime",
                                            [RUN_LEASE_ENDED] = "lease"};
-        struct str word[4];
+        struct str number, why;
         uint64_t status;
-        for (size_t i = 0; i < 4; i++)
-                if (!str_cut(&line, ' ', &word[i]))
-                        return false;
-        if (str_to_u64(word[0], &status) != 0 || str_to_u64(word[2], &e->started_ms) != 0 ||
-            str_to_u64(word[3], &e->ended_ms) != 0)
+        if (!str_word(&line, &number) || str_to_u64(number, &status) != 0 || !str_word(&line, &why))
                 return false;
         e->state = RUN_ENDED;
         status_of(status, e);
         for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++)
-                if (str_eqz(word[1], whys[i]))
+                if (str_eqz(why, whys[i]))
                         e->why = (enum run_why)i;
         return true;
 }
 
-void batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s, struct buf *out)
+int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, unsigned every_s,
+                           struct buf *out)
 {
         int64_t left = left_ms / 1000, every = left / 12, grace = left / 6;
         every = every < 1 ? 1 : every > every_s ? every_s : every;
         grace = grace < 1 ? 1 : grace > KILL_AFTER_S ? KILL_AFTER_S : grace;
         /* seen late, found old late, and killed in the end: all that within what is left */
         int64_t term = left - 2 * every - grace - 1;
+        term = term < 1 ? 1 : term;
         buf_printf(out, "%lld.%llu %lld\n%lld %lld\n", (long long)wall_ms, (unsigned long long)serial,
-                   (long long)(term < 1 ? 1 : term), (long long)every, (long long)grace);
+                   (long long)term, (long long)every, (long long)grace);
+        return term;
 }
 
+/* Two lines of `times`, the shell's own and its children's (user, system), then how it ended. Until some
+ * version scripts wrote them in the other order. */
 bool batch_script_done(struct str text, struct run_event *e)
 {
         static const struct {
                 const char *what;
                 int error;
         } failures[] = {{"program", 2}, {"stdin", 2}, {"folder", 2}};
-        struct str line, word;
-        if (!str_cut(&text, '\n', &line) || !str_cut(&line, ' ', &word))
+        struct str line[3] = {{0}}, verdict, children, word;
+        if (!text.n || text.p[text.n - 1] != '\n')
+                return false; /* not whole */
+        for (size_t i = 0; i < 3 && text.n; i++)
+                str_cut(&text, '\n', &line[i]);
+        bool first = line[0].n && line[0].p[0] >= 'a'; /* times begin with digits */
+        verdict = line[first ? 0 : 2];
+        children = line[first ? 2 : 1];
+        if (!str_word(&verdict, &word))
                 return false;
+        verdict = str_trim(verdict);
         if (str_eqz(word, "failed")) {
                 for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++)
-                        if (str_eqz(line, failures[i].what)) {
+                        if (str_eqz(verdict, failures[i].what)) {
                                 e->state = RUN_FAILED;
                                 e->what = failures[i].what;
                                 e->error = failures[i].error;
@@ -325,13 +349,11 @@ bool batch_script_done(struct str text, struct run_event *e)
                                         .text = "its turn came there after its lease had ended"};
                 return true;
         }
-        if (!str_eqz(word, "ended") || !read_ended(line, e))
+        if (!str_eqz(word, "ended") || !read_ended(verdict, e))
                 return false;
-        /* of `times`: the shell's own line, then its children's: user, system */
-        str_cut(&text, '\n', &line);
-        if (str_cut(&text, '\n', &line) && str_cut(&line, ' ', &word)) {
+        if (str_word(&children, &word)) {
                 e->cpu_user_ms = shell_time_ms(word);
-                e->cpu_system_ms = shell_time_ms(str_trim(line));
+                e->cpu_system_ms = shell_time_ms(str_trim(children));
         }
         return true;
 }

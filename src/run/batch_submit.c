@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "run/batch_private.h"
 
-#define GATHER_MS    20
+#define GATHER_MS    5
 #define NAMING       "# this submission:\n" /* ends the head */
 #define ERRORS_SHOWN 400
 
@@ -29,9 +29,29 @@ void batch_submit_later(struct batch *b)
 
 /* ---- making */
 
+/* Which script each member is: a file for some of them, so that no node reads all. */
+static int write_lists(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
+{
+        BUF_CLEANUP struct buf list = {0}, name = {0}, script = {0};
+        int r = 0;
+        for (size_t i = 0; i < g->n && r == 0; i++) {
+                buf_reset(&script);
+                buf_printf(&script, "%s/" BATCH_STEP ".%u.sh", g->v[i]->box, g->v[i]->id.step);
+                batch_script_member((unsigned)i, buf_z(&script), &list);
+                if (i + 1 < g->n && (i + 1) % BATCH_LIST_PART != 0)
+                        continue;
+                buf_addz(&list, "esac\n");
+                buf_reset(&name);
+                buf_printf(&name, "%s.list.%u", s->name, (unsigned)(i / BATCH_LIST_PART));
+                r = fs_write(b->fd, buf_z(&name), buf_view(&list), 0644, false, err);
+                buf_reset(&list);
+        }
+        return r;
+}
+
 static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
 {
-        BUF_CLEANUP struct buf head = {0}, list = {0}, script = {0}, name = {0}, path = {0}, log = {0};
+        BUF_CLEANUP struct buf head = {0}, script = {0}, name = {0}, path = {0}, log = {0};
         batch_path(b, &path, s->name, ".list");
         buf_printf(&log, "%s/%s", s->party->dir, s->name);
         buf_addz(&head, s->head);
@@ -40,11 +60,7 @@ static int write_files(struct batch *b, const struct submission *s, const struct
         const char *index = batch_setting(&b->settings, "index_variable");
         batch_script_array(index ? index : b->system->index_variable, b->system->index_first, buf_z(&head),
                            buf_z(&path), &script);
-        for (size_t i = 0; i < g->n; i++)
-                buf_printf(&list, "%s/" BATCH_STEP ".%u.sh\n", g->v[i]->box, g->v[i]->id.step);
-        buf_printf(&name, "%s.list", s->name);
-        int r = fs_write(b->fd, buf_z(&name), buf_view(&list), 0644, false, err);
-        buf_reset(&name);
+        int r = write_lists(b, s, g, err);
         buf_printf(&name, "%s.sh", s->name);
         return r < 0 ? r : fs_write(b->fd, buf_z(&name), buf_view(&script), 0755, false, err);
 }

@@ -123,15 +123,17 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
 
 void batch_submission_unref(struct batch *b, struct submission *s)
 {
-        static const char *const ends[] = {".sh", ".list"};
         if (!s || --s->left > 0 || s->sending)
                 return;
         for (struct submission **at = &b->to_send; *at; at = &(*at)->next)
                 if (*at == s)
                         return; /* goes when it would be sent */
-        for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-                BUF_CLEANUP struct buf name = {0};
-                buf_printf(&name, "%s%s", s->name, ends[i]);
+        BUF_CLEANUP struct buf name = {0};
+        buf_printf(&name, "%s.sh", s->name);
+        unlinkat(b->fd, buf_z(&name), 0);
+        for (unsigned i = 0; i * BATCH_LIST_PART < s->count; i++) {
+                buf_reset(&name);
+                buf_printf(&name, "%s.list.%u", s->name, i);
                 unlinkat(b->fd, buf_z(&name), 0);
         }
         map_take(b->submissions, str_of(s->name));

@@ -40,6 +40,32 @@ def test_jobs_alike_travel_as_arrays(one, alpha):
     assert len(after - before) < 40
 
 
+def test_many_are_asked_about_at_once(instance, alpha):
+    """One query for all, and the next only when the interval is over: whatever the number of jobs."""
+    calls = os.path.join(instance.base, "calls")
+    tools = os.path.join(instance.base, "tools")
+    os.mkdir(tools)
+    instance.write(os.path.join(tools, "squeue"), f'#!/bin/sh\necho "$(date +%s%3N) $*" >>{calls}\nexec {shutil.which("squeue")} "$@"\n', 0o755)
+    instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
+    instance.server()
+    agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 200\n"))
+    agents.offering(instance, "alpha")
+    request = instance.submit(sh("sleep 600", queue="queue 120"))
+    wait_until(lambda: len(alpha.jobs("pending,running")) == 120, 60)
+
+    def said():
+        with open(calls, encoding="utf-8") as f:
+            return [line.split(" ", 1) for line in f.read().splitlines()]
+
+    before = len(said())
+    wait_until(lambda: len(said()) >= before + 4, 60)
+    asked = said()
+    assert len({words for _, words in asked}) == 1 and "--job" not in asked[0][1], asked
+    gaps = [int(b[0]) - int(a[0]) for a, b in zip(asked, asked[1:])]
+    assert min(gaps) >= 1000, gaps  # poll: 1
+    instance.cli("rm", str(request))
+
+
 def test_suspended_and_resumed(one, alpha):
     """What runs is stopped, what waits is held, until it is resumed."""
     request = one.submit(sh(f"while :; do echo x >>{one.work}/beats; sleep 0.05; done"))
@@ -149,7 +175,7 @@ def test_scripts_end_without_their_agent(instance, alpha):
     def said():
         """the script has written that its lease was over"""
         done = glob.glob(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done")
-        return done and re.search(r"^ended \d+ lease ", open(done[0], encoding="utf-8").read(), re.M)
+        return done and re.search(r"^ended \d+ lease$", open(done[0], encoding="utf-8").read(), re.M)
 
     wait_until(said, 20)
 
