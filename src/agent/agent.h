@@ -253,6 +253,7 @@ void whereabouts_tell(struct agent *a); /* every second */
 void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
 /* With `users`: the agent itself writes in it, too. */
+#define SANDBOX_OF_ENGINE "engine." /* and "batch.": beside the sandboxes, folders of users */
 bool sandbox_is_shared(const struct attempt *at);
 void sandbox_remove(struct attempt *at);
 void sandbox_remove_left(struct agent *a); /* of those that are done: the journal has their results */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,21 +92,26 @@ const char *contain_target(const Drover__Step *step, const char *sandbox)
                                                                         : sandbox;
 }
 
-/* The folder that the engine is started in, and the file of variables in it. */
+/* The folder that the engine is started in, and the file of variables in it. In a sandbox that is a user's no
+ * name is taken for what it was. */
 static int make_folder(const struct attempt *at, const struct run_spec *spec, struct contained *c,
                        const struct buf *file, struct err *err)
 {
         char name[64], path[128];
+        bool shared = sandbox_is_shared(at); /* nobody but its user comes so far */
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
         buf_printf(&c->folder, "%s/" CONTAINER_FOLDER ".%u", spec->sandbox, at->step);
         buf_printf(&c->env_file, "%s/env", buf_z(&c->folder));
         buf_printf(&c->streams, CONTAINER_FOLDER ".%u/stderr", at->step);
-        if (r == 0 && file->n) {
-                snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/env", name, at->step);
-                r = fs_write(at->a->jobs, path, buf_view(file), 0600, false, NULL);
-        }
+        int fd = r < 0 ? r : openat(at->a->jobs, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (r == 0 && (fd < 0 || (shared && fchmod(fd, 0777) < 0)))
+                r = -errno;
+        if (r == 0 && file->n)
+                r = fs_write(fd, "env", buf_view(file), shared ? 0644 : 0600, false, NULL);
+        if (fd >= 0)
+                close(fd);
         return r < 0 ? err_set(err, r, "cannot use %s: %s", buf_z(&c->folder), strerror(-r)) : 0;
 }
 
@@ -115,11 +121,11 @@ static void engine_environment(const struct attempt *at, const struct run_spec *
 {
         char *const *e;
         size_t n = strlen(SHEPHERD_MARKER);
-        for (e = environ; queue_is_local(at->q) && *e; e++)
-                args_add(&c->envp, str_of(*e));
-        if (!queue_is_local(at->q)) {
+        if (queue_is_local(at->q)) {
+                containers_environment(at, &c->envp);
+        } else {
                 BUF_CLEANUP struct buf home = {0};
-                buf_printf(&home, "HOME=%s", at->a->home);
+                buf_printf(&home, "HOME=%s", at->a->users_path ? at->t->user.home : at->a->home);
                 args_add(&c->envp, buf_view(&home));
                 args_add(&c->envp, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
         }
@@ -141,6 +147,21 @@ static uint64_t hard_limit(int resource, uint64_t most)
 {
         struct rlimit l;
         return getrlimit((__rlimit_resource_t)resource, &l) < 0 || l.rlim_max > most ? most : l.rlim_max;
+}
+
+/* subuid(5): has he numbers to give away? */
+static bool has_more_ids(const struct passwd *pw)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct str rest, line, who;
+        char uid[16];
+        snprintf(uid, sizeof(uid), "%u", (unsigned)pw->pw_uid);
+        if (fs_read(AT_FDCWD, "/etc/subuid", 1 << 20, &text, NULL) < 0)
+                return false;
+        for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
+                if (str_cut(&line, ':', &who) && (str_eqz(who, pw->pw_name) || str_eqz(who, uid)))
+                        return true;
+        return false;
 }
 
 int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec, struct contained *c,
@@ -166,6 +187,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         r = make_folder(at, spec, c, &file, err);
         if (r < 0)
                 return r;
+        const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
         bool local = queue_is_local(at->q),
              inside = !strncmp(spec->path, spec->sandbox, n) && spec->path[n] == '/';
         buf_printf(&c->program, "%s%s", inside ? target : "", inside ? spec->path + n : spec->path);
@@ -187,15 +209,16 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
                 .argv = spec->argv,
                 .env = &c->words,
                 .env_file = file.n ? buf_z(&c->env_file) : NULL,
-                .uid = geteuid(),
-                .gid = getegid(),
+                .uid = pw ? pw->pw_uid : geteuid(),
+                .gid = pw ? pw->pw_gid : getegid(),
+                .one_id = pw && !has_more_ids(pw),
                 .memory_bytes = local ? spec->memory_bytes : 0, /* there the batch system's limits hold */
                 .cpus_milli = local ? spec->cpus_milli : 0,
                 .pids = local ? at->a->config.pids_max : 0,
                 .files = local ? hard_limit(RLIMIT_NOFILE, 1048576) : 0,
                 .processes = local ? hard_limit(RLIMIT_NPROC, 32768) : 0,
                 .gpus = gpus.n ? buf_z(&gpus) : NULL,
-                .self_removing = !local,
+                .self_removing = !local || pw,
         };
         r = container_start(s, h, &job, &c->argv, err);
         if (r < 0)
@@ -222,18 +245,23 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
 static void read_tail(const struct attempt *at, struct buf *out)
 {
         const Drover__Step *step = at->t->m->steps[at->step];
-        char name[64], path[128], room[TAIL_MAX];
+        char name[64], path[128], file[32] = "stderr", room[TAIL_MAX];
         int index = expand_stream(at, step->stderr_file, NULL, NULL);
+        struct stat st;
         sandbox_name(at, name);
+        snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         if (index >= 0)
-                snprintf(path, sizeof(path), "%s/.drover_out.%d", name, index);
-        else
-                snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/stderr", name, at->step);
-        int fd = fs_open_beneath(at->a->jobs, path, O_RDONLY | O_CLOEXEC, 0);
-        off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+                snprintf(file, sizeof(file), ".drover_out.%d", index);
+        /* no link of the job's is followed, and no pipe of its waited for */
+        int dir =
+                openat(at->a->jobs, index >= 0 ? name : path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        off_t end = fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : lseek(fd, 0, SEEK_END);
         ssize_t n = end < 0 ? -1 : pread(fd, room, sizeof(room), end > TAIL_MAX ? end - TAIL_MAX : 0);
         if (fd >= 0)
                 close(fd);
+        if (dir >= 0)
+                close(dir);
         if (n > 0)
                 buf_add(out, room, (size_t)n);
 }
@@ -266,7 +294,7 @@ static bool failed(struct attempt *at)
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
                                     "cannot run %s in the image %s: " STR_FMT, buf_z(&path), step->container,
                                     STR_ARG(words));
-        } else if (end == CONTAINER_NO_IMAGE && queue_is_local(at->q)) {
+        } else if (end == CONTAINER_NO_IMAGE && engine_lists(at->q->engine)) {
                 containers_image_gone(at->q->engine);
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the image %s has gone from here",
                                     step->container);
@@ -297,7 +325,7 @@ static void remove_now(struct ending *x)
         char name[96];
         container_name(x->at->a->instance, attempt_task(x->at), name);
         x->removing = true;
-        containers_remove(x->at->q->engine, name, on_removed, x);
+        containers_remove(x->at->q->engine, x->at, name, on_removed, x);
 }
 
 static void on_inspected(void *arg, int status, struct str out, struct str errors)
@@ -328,7 +356,7 @@ bool contain_ended(struct attempt *at, enum run_why why)
         if (r->signaled && r->exit_code == SIGKILL && !at->out_of_memory && !at->killing) {
                 container_name(at->a->instance, attempt_task(at), name);
                 container_inspect(engine_settings(at->q->engine), h->engine, name, &words);
-                x->command = containers_ask(at->q->engine, &words, on_inspected, x);
+                x->command = containers_ask(at->q->engine, at, &words, on_inspected, x);
         } else {
                 remove_now(x);
         }
@@ -343,7 +371,7 @@ void contain_lost(struct attempt *at)
             !*at->t->m->steps[at->step]->container || at->ending)
                 return;
         container_name(at->a->instance, attempt_task(at), name);
-        containers_remove(at->q->engine, name, NULL, NULL);
+        containers_remove(at->q->engine, at, name, NULL, NULL);
 }
 
 void contain_cancel(struct attempt *at)

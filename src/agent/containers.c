@@ -1,6 +1,7 @@
 #include "agent/containers.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "agent/container_left.h"
 #include "base/log.h"
 #include "run/command.h"
+#include "run/errand.h"
 
 #define ASK_MS     60000
 #define AGAIN_MS   60000 /* an engine that is named and does not answer is asked again */
@@ -42,6 +44,7 @@ struct engine {
         enum container_engine trying; /* which is asked */
         bool works;                   /* and what it has is known */
         bool remote;                  /* on a batch system's nodes */
+        bool unasked;                 /* there, or each user's own: it fetches images itself */
         bool swept, relist;
         struct timer *timer;
         struct command *command; /* probe, images or list */
@@ -52,14 +55,64 @@ struct engine {
 
 static const enum container_engine order[] = {CONTAINER_PODMAN, CONTAINER_APPTAINER, CONTAINER_DOCKER};
 
-struct command *containers_ask(struct engine *e, const struct args *words, command_done_fn *done, void *arg)
+struct command *containers_ask(struct engine *e, const struct attempt *at, const struct args *words,
+                               command_done_fn *done, void *arg)
 {
-        return command_run(e->a->loop, words, NULL, STR_NONE, ASK_MS, done, arg);
+        if (!e->a->users_path || !at)
+                return command_run(e->a->loop, words, NULL, STR_NONE, ASK_MS, done, arg);
+        ARGS_CLEANUP struct args env = {0};
+        BUF_CLEANUP struct buf folder = {0};
+        const struct users_entry *user = &at->t->user;
+        buf_printf(&folder, SANDBOX_OF_ENGINE "%s", user->name);
+        containers_environment(at, &env);
+        const struct errand_spec spec = {.owner = at->t->m->owner,
+                                         .user = user->name,
+                                         .folder = buf_z(&folder),
+                                         .argv = words,
+                                         .envp = env.v,
+                                         .timeout_ms = ASK_MS};
+        return errand_run(e->a->errands, &spec, done, arg);
+}
+
+static bool says_who(const char *variable)
+{
+        static const char *const names[] = {"HOME=", "USER=", "LOGNAME=", "TMPDIR=", "XDG_"};
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (!strncmp(variable, names[i], strlen(names[i])))
+                        return true;
+        return false;
+}
+
+/* The engine's settings are the admin's; its storage, and its sockets, are each user's. */
+void containers_environment(const struct attempt *at, struct args *out)
+{
+        const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
+        BUF_CLEANUP struct buf text = {0};
+        for (char *const *e = environ; *e; e++)
+                if (!pw || !says_who(*e))
+                        args_add(out, str_of(*e));
+        if (!pw)
+                return;
+        buf_printf(&text, "HOME=%s", at->t->user.home);
+        args_add(out, buf_view(&text));
+        buf_reset(&text);
+        buf_printf(&text, "USER=%s", pw->pw_name);
+        args_add(out, buf_view(&text));
+        buf_reset(&text);
+        buf_printf(&text, "XDG_RUNTIME_DIR=/run/user/%u", (unsigned)pw->pw_uid);
+        struct str dir = str_skip(buf_view(&text), strlen("XDG_RUNTIME_DIR="));
+        if (access(dir.p, X_OK) == 0 || errno == EACCES) /* of a user who is logged in, or stays so */
+                args_add(out, buf_view(&text));
 }
 
 const struct container_host *engine_host(const struct engine *e)
 {
         return e && e->works ? &e->host : NULL;
+}
+
+bool engine_lists(const struct engine *e)
+{
+        return !e->unasked;
 }
 
 const struct container_settings *engine_settings(const struct engine *e)
@@ -86,7 +139,7 @@ void engine_attributes(const struct engine *e, struct buf *out)
 void engine_requirement(const struct engine *e, struct buf *out)
 {
         if (e && e->works)
-                container_requirement(&e->settings, e->remote ? NULL : &e->images, out);
+                container_requirement(&e->settings, e->unasked ? NULL : &e->images, out);
 }
 
 static void changed(struct engine *e)
@@ -151,7 +204,7 @@ static void list_images(struct engine *e)
         e->relist = e->command != NULL; /* one question at a time */
         container_images(&e->settings, e->host.engine, &words);
         if (words.n && !e->relist)
-                e->command = containers_ask(e, &words, on_images, e);
+                e->command = containers_ask(e, NULL, &words, on_images, e);
 }
 
 void containers_image_gone(struct engine *e)
@@ -187,7 +240,7 @@ static void probe(struct engine *e)
 {
         ARGS_CLEANUP struct args words = {0};
         container_probe(&e->settings, e->trying, &words);
-        e->command = containers_ask(e, &words, on_probe, e);
+        e->command = containers_ask(e, NULL, &words, on_probe, e);
 }
 
 /* Of an engine that was named there is no other; a daemon may come up later. */
@@ -249,9 +302,6 @@ int containers_queue(struct queue *q, struct err *err)
         struct engine *e = mem_new(struct engine);
         MEM_CLEANUP struct run_word *words = queue_words(lines);
         int r = container_settings_read(&e->settings, words, lines->n, err);
-        if (r == 0 && a->users_path && !e->settings.automatic && e->settings.engine != CONTAINER_NONE)
-                r = err_set(err, -EINVAL,
-                            "container: an agent with `users` runs none; run an agent for each user");
         bool none = (e->settings.automatic && (remote || a->users_path)) ||
                     (!e->settings.automatic && e->settings.engine == CONTAINER_NONE);
         if (r < 0 || none) {
@@ -260,12 +310,15 @@ int containers_queue(struct queue *q, struct err *err)
         }
         e->a = a;
         e->lines = lines;
+        e->unasked = remote || a->users_path;
         e->remote = remote;
         e->trying = e->settings.engine;
         e->host = (struct container_host){.engine = e->settings.engine, .rootless = geteuid() != 0};
-        e->works = remote;
+        e->works = e->unasked;
+        if (a->users_path)
+                e->host.in_place = e->settings.engine == CONTAINER_APPTAINER;
         e->timer = timer_new(a->loop, on_timer, e);
-        if (!remote)
+        if (!e->unasked)
                 timer_start(e->timer, e->settings.automatic && lines->n == 0 ? FIRST_MS : 0);
         e->next = a->engines;
         a->engines = q->engine = e;
@@ -323,7 +376,8 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
         free(r);
 }
 
-void containers_remove(struct engine *e, const char *name, void (*done)(void *arg), void *arg)
+void containers_remove(struct engine *e, const struct attempt *at, const char *name, void (*done)(void *arg),
+                       void *arg)
 {
         ARGS_CLEANUP struct args words = {0};
         struct removal *r = mem_new(struct removal);
@@ -334,7 +388,7 @@ void containers_remove(struct engine *e, const char *name, void (*done)(void *ar
         r->arg = arg;
         r->next = e->removals;
         e->removals = r;
-        r->command = containers_ask(e, &words, on_removed, r);
+        r->command = containers_ask(e, at, &words, on_removed, r);
 }
 
 void containers_remove_forget(struct engine *e, const void *arg)
@@ -363,7 +417,7 @@ static void on_left(void *arg, int status, struct str out, struct str errors)
                 if (at && at->state != ATTEMPT_DONE)
                         continue; /* its attempt sees to it */
                 log_info("msg=\"a container of an earlier life is removed\" container=%s", name);
-                containers_remove(e, name, NULL, NULL);
+                containers_remove(e, NULL, name, NULL, NULL);
         }
 }
 
@@ -371,12 +425,12 @@ void containers_sweep(struct agent *a)
 {
         for (struct engine *e = a->engines; e; e = e->next) {
                 ARGS_CLEANUP struct args words = {0};
-                if (e->swept || !a->swept || !e->works || e->remote || e->command)
+                if (e->swept || !a->swept || !e->works || e->unasked || e->command)
                         continue;
                 e->swept = true;
                 container_list(&e->settings, e->host.engine, a->instance, &words);
                 if (words.n)
-                        e->command = containers_ask(e, &words, on_left, e);
+                        e->command = containers_ask(e, NULL, &words, on_left, e);
         }
 }
 
@@ -464,7 +518,7 @@ static struct pull *pull_of(struct engine *e, const char *image, bool always)
                 pull_start(p);
         } else {
                 container_exists(&e->settings, e->host.engine, image, &words);
-                p->command = containers_ask(e, &words, on_exists, p);
+                p->command = containers_ask(e, NULL, &words, on_exists, p);
         }
         return p;
 }
@@ -473,7 +527,7 @@ static struct pull *pull_of(struct engine *e, const char *image, bool always)
 bool containers_want(struct attempt *at)
 {
         struct engine *e = at->q->engine;
-        if (!e || e->remote || e->host.engine == CONTAINER_APPTAINER)
+        if (!e || e->unasked || e->host.engine == CONTAINER_APPTAINER)
                 return true;
         for (size_t i = 0; i < at->t->m->n_steps; i++) {
                 const Drover__Step *step = at->t->m->steps[i];

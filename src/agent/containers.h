@@ -24,6 +24,7 @@ void containers_sweep(struct agent *a);
 
 /* NULL while it is not known to work. */
 const struct container_host *engine_host(const struct engine *e);
+bool engine_lists(const struct engine *e); /* are its images known, and fetched before they are needed? */
 const struct container_settings *engine_settings(const struct engine *e);
 /* For the queue's ad: its attributes, and a condition on jobs (maybe none). */
 void engine_attributes(const struct engine *e, struct buf *out);
@@ -34,10 +35,14 @@ bool containers_want(struct attempt *at);
 /* It was here, and is not: what there is, is asked again. */
 void containers_image_gone(struct engine *e);
 /* Ends and removes a container; `done`, if not NULL, is called when that was done or has failed. */
-void containers_remove(struct engine *e, const char *name, void (*done)(void *arg), void *arg);
+void containers_remove(struct engine *e, const struct attempt *at, const char *name, void (*done)(void *arg),
+                       void *arg);
 void containers_remove_forget(struct engine *e, const void *arg); /* done is not called */
-/* Runs the engine with these words for what it prints; see command.h. */
+/* What the engine of an attempt has in its environment. */
+void containers_environment(const struct attempt *at, struct args *out);
+/* Runs the engine, with `users` as the user of the attempt (NULL: as ourselves), with these words for what it
+ * prints; see command.h. */
 struct command;
-struct command *containers_ask(struct engine *e, const struct args *words,
+struct command *containers_ask(struct engine *e, const struct attempt *at, const struct args *words,
                                void (*done)(void *arg, int status, struct str out, struct str errors),
                                void *arg);

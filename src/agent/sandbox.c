@@ -84,7 +84,9 @@ void sandbox_sweep(struct agent *a)
         while (dir && (e = readdir(dir))) {
                 unsigned long long request = 0;
                 unsigned member = 0, fence = 0;
-                if (e->d_name[0] == '.' || !strncmp(e->d_name, "batch.", 6)) /* of users, see batch_party.c */
+                if (e->d_name[0] == '.' ||
+                    str_starts(str_of(e->d_name), STR("batch.")) || /* of users, see batch_party.c */
+                    str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)))
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
                         const struct attempt *at = agent_find(a, request, member, fence);

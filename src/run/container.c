@@ -179,9 +179,13 @@ static void limits(const struct container_job *j, struct args *out)
 static void user(const struct container_host *h, const struct container_job *j, struct args *out)
 {
         /* without root podman has other numbers inside; so files are the user's own nevertheless */
-        if (h->engine == CONTAINER_PODMAN && h->rootless)
+        bool rootless = h->engine == CONTAINER_PODMAN && h->rootless;
+        if (rootless && !j->one_id)
                 add(out, "--userns=keep-id");
-        addf(out, "--user=%u:%u", j->uid, j->gid);
+        if (rootless && j->one_id)
+                add(out, "--user=0:0");
+        else
+                addf(out, "--user=%u:%u", j->uid, j->gid);
         add(out, "--cap-drop=all");
         add(out, "--security-opt=no-new-privileges");
         add(out, "--security-opt=label=disable"); /* SELinux would hide what is mounted */

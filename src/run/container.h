@@ -84,6 +84,7 @@ struct container_job {
         const struct args *env; /* words, see container_environment */
         const char *env_file;   /* and the file */
         unsigned uid, gid;
+        bool one_id; /* podman without root, and its user has no other numbers to give: 0 is his there */
         uint64_t memory_bytes, cpus_milli, pids; /* told to engines that are not in place */
         uint64_t files, processes; /* hard limits of ours, which podman would raise; 0: not known */
         const char *gpus;          /* ids, parted by commas */

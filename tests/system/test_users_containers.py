@@ -1,0 +1,128 @@
+"""An agent with `users` and containers: each user's podman, without root, with his own images."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import agents
+from containers import IMAGE, Podman, busybox_tree
+from drover import Failed, alive, processes, wait_until
+from users import ONE, TWO, Site, mode_of
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+
+QUEUE = ("kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n"
+         "    container: {engine: podman, program: PROGRAM, network: none, pull: never}\n")
+
+
+class UsersPodman(Podman):
+    """A store for each user."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._write("storage.conf", f'[storage]\ndriver = "overlay"\nrootless_storage_path = "{self.folder}/$USER/store"\n')
+        self._write("containers.conf", f'[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "{self.runtime}"\n')
+        # podman writes in its user's home; those of Debian's users are not theirs
+        self.program = self._write("podman", f"#!/bin/sh\nHOME={self.folder}/$USER exec podman \"$@\"\n")
+        os.chmod(self.program, 0o755)
+        for user in (ONE, TWO):
+            os.makedirs(os.path.join(self.folder, user.pw_name))
+            os.chown(os.path.join(self.folder, user.pw_name), user.pw_uid, user.pw_gid)
+
+    def run(self, user, *args):
+        env = {"PATH": os.environ["PATH"], "HOME": user.pw_dir, "USER": user.pw_name, **self.env}
+        p = subprocess.run([self.program, *args], env=env, capture_output=True, text=True, check=False, cwd="/", user=user.pw_uid,
+                           group=user.pw_gid, extra_groups=[])
+        if p.returncode:
+            raise Failed(p.stdout + p.stderr)
+        return p.stdout
+
+    def names_of(self, user):
+        return self.run(user, "ps", "--all", "--format", "{{.Names}}").split()
+
+    def end(self):
+        for user in (ONE, TWO):
+            self.run(user, "rm", "--force", "--all", "--time", "0")
+            for pid in processes(f"/{user.pw_name}/store"):
+                os.kill(pid, signal.SIGKILL)
+            for name in (f"podman-run-{user.pw_uid}", f"containers-user-{user.pw_uid}"):
+                shutil.rmtree(os.path.join("/tmp", name), ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def podman(request):
+    folder = tempfile.mkdtemp(prefix="up-", dir=request.config.drover_tmp)
+    one = UsersPodman(folder)
+    try:
+        tar = busybox_tree(one.folder)
+        for path in (request.config.drover_tmp, folder, one.folder):
+            os.chmod(path, 0o755)
+        os.chmod(tar, 0o644)
+        one.run(ONE, "import", "--signature-policy", one.policy, tar, IMAGE)
+        yield one
+    finally:
+        one.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def place(instance, podman):
+    instance.env.update(podman.env)
+    site = Site(instance)
+    site.more = QUEUE.replace("PROGRAM", podman.program)
+    site.node = site.agent(more=site.more)
+    agents.offering(instance)
+    return site
+
+
+def submit(place, user, script, **more):
+    return place.submit(user, script, ContainerImage=f"docker://{IMAGE}", WantContainer=True, **more)
+
+
+def test_a_container_is_its_users(place, podman):
+    """Files are his, the image is his own, and nobody else's sandbox is seen."""
+    home = place.home(ONE)
+    place.write(ONE, "in", "data\n")
+    go = "go"
+    request = submit(place, ONE, f"cat in; echo new >made; pwd >where; while [ ! -e {go} ]; do sleep 0.1; done; echo $DROVER_JOB",
+                     TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
+    place.instance.wait_state(f"{request}.0", "running", seconds=30)
+    sandbox, = [os.path.join(place.state, "jobs", n) for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()]
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "where")), 20)
+    made = os.stat(os.path.join(sandbox, "made"))
+    assert (made.st_uid, made.st_gid) == (ONE.pw_uid, ONE.pw_gid) and mode_of(sandbox) == 0o730
+    assert len(podman.names_of(ONE)) == 1 and podman.names_of(TWO) == []
+    with open(os.path.join(sandbox, go), "w", encoding="utf-8"):
+        pass
+    place.instance.wait(request)
+    assert place.text(ONE, "out") == f"data\n{request}.0\n"
+    assert place.text(ONE, "made") == "new\n" and place.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
+    wait_until(lambda: not podman.names_of(ONE), 20)
+    assert os.path.isdir(home)
+
+
+def test_an_image_of_another_is_not_there(place):
+    request = submit(place, TWO, "true")
+    job = place.instance.wait_state(f"{request}.0", "held", seconds=30)
+    assert IMAGE in job["hold_reason"], job["hold_reason"]
+
+
+def test_removed_and_agent_killed(place, podman):
+    """Neither a process nor a container is left."""
+    request = submit(place, ONE, "sleep 54321")
+    place.instance.wait_state(f"{request}.0", "running", seconds=30)
+
+    def sleeps():
+        return [pid for pid in processes("54321") if alive(pid)]
+
+    wait_until(sleeps, 20)
+    place.node.kill()
+    place.node = place.agent(more=place.more)
+    assert sleeps()
+    place.instance.cli("rm", str(request))
+    wait_until(lambda: not sleeps(), 30)
+    wait_until(lambda: not podman.names_of(ONE), 30)
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()], 20)
