@@ -18,33 +18,42 @@ def openssl(*args):
     subprocess.run(["openssl", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def texts(*paths):
+    text = ""
+    for path in paths:
+        with open(path, encoding="ascii") as f:
+            text += f.read()
+    return text
+
+
 class Authority:
     """Makes certificates; self.file has its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, kind="ec"):
         os.makedirs(folder)
         self.folder, self.file, self.key = folder, os.path.join(folder, "ca.pem"), os.path.join(folder, "ca.key")
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                "/CN=authority", "-keyout", self.key, "-out", self.file)
+        self.new = {"ec": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"), "rsa": ("-newkey", "rsa:2048")}[kind]
+        openssl("req", "-x509", *self.new, "-nodes", "-days", "2", "-subj", "/CN=authority", "-keyout", self.key, "-out", self.file)
 
-    def issue(self, name, days="2", more=""):
+    def issue(self, name, subject=None, more="subjectAltName=DNS:localhost,IP:127.0.0.1", by=None):
         """The paths of a certificate and its key."""
-        base = os.path.join(self.folder, name)
+        base, by = os.path.join(self.folder, name), by or (self.file, self.key)
         with open(base + ".ext", "w", encoding="utf-8") as f:
-            f.write(f"subjectAltName=DNS:localhost,IP:127.0.0.1\n{more}")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout",
-                base + ".key", "-out", base + ".csr")
-        openssl("x509", "-req", "-in", base + ".csr", "-CA", self.file, "-CAkey", self.key, "-CAcreateserial", "-days", days,
-                "-extfile", base + ".ext", "-out", base + ".pem")
+            f.write(f"keyUsage=critical,digitalSignature,keyEncipherment\n{more}\n")
+        openssl("req", *self.new, "-nodes", "-subj", subject or f"/CN={name}", "-keyout", base + ".key", "-out", base + ".csr")
+        openssl("x509", "-req", "-in", base + ".csr", "-CA", by[0], "-CAkey", by[1], "-CAcreateserial", "-days", "2", "-extfile",
+                base + ".ext", "-out", base + ".pem")
         return base + ".pem", base + ".key"
 
-    def proxy(self, name, **more):
-        """Certificate and key in one text, as a proxy has them."""
-        text = ""
-        for path in self.issue(name, **more):
-            with open(path, encoding="ascii") as f:
-                text += f.read()
-        return text
+    def certified(self, name):
+        """Certificate and key in one text."""
+        return texts(*self.issue(name))
+
+    def proxy(self, name):
+        """A proxy (RFC 3820) with its key and the certificate it was made with, as grid tools have it."""
+        by = self.issue(name)
+        cert, key = self.issue(name + "-proxy", f"/CN={name}/CN=1234", "proxyCertInfo=critical,language:id-ppl-inheritAll", by)
+        return texts(cert, key, by[0])
 
 
 class Guarded(Server):
@@ -234,3 +243,44 @@ Subsystem sftp internal-sftp
 """)
         super().__init__(folder, ["/usr/sbin/sshd", "-D", "-e", "-f", os.path.join(folder, "sshd_config")], "127.0.0.1", port)
         self.url = f"sftp://{user}@127.0.0.1:{port}{self.data}/"
+
+
+class Xrootd(Server):
+    """XRootD for who has a proxy of self.authority in the name of ann: self.url + name over root://, with the proxy's own
+    handshake, and self.https + name are the file self.data/name."""
+
+    def __init__(self, folder):
+        os.makedirs(os.path.join(folder, "root", "store"))
+        self.authority = Authority(os.path.join(folder, "authority"), "rsa")
+        self.data, port, https = os.path.join(folder, "root", "store"), free_port(), free_port()
+        cert, key = self.authority.issue("host")
+        self.authorities = os.path.join(folder, "authorities")
+        os.mkdir(self.authorities)
+        known_as = subprocess.run(["openssl", "x509", "-in", self.authority.file, "-noout", "-hash"], check=True,
+                                  capture_output=True, text=True).stdout.strip()
+        shutil.copy(self.authority.file, os.path.join(self.authorities, known_as + ".0"))
+        for name, text in (("gridmap", '"/CN=ann" ann\n'), ("authdb", "u ann /store a\n"), ("config", f"""all.export /store
+oss.localroot {folder}/root
+all.adminpath {folder}/adm
+all.pidpath {folder}/run
+xrd.port {port}
+xrd.network nodnr norpipa
+xrootd.seclib libXrdSec.so
+sec.protocol gsi -certdir:{self.authorities} -cert:{cert} -key:{key} -crl:0 -gridmap:{folder}/gridmap -gmapopt:2 -dlgpxy:0
+sec.protbind * only gsi
+xrd.tls {cert} {key}
+xrd.tlsca certdir {self.authorities}
+xrd.protocol XrdHttp:{https} libXrdHttp-5.so
+http.gridmap {folder}/gridmap
+ofs.authorize 1
+acc.authdb {folder}/authdb
+""")):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        argv = ["xrootd", "-I", "v4", "-n", "x", "-c", os.path.join(folder, "config"), "-l", os.path.join(folder, "xrd.log")]
+        prefix = []
+        if os.geteuid() == 0:  # it refuses to be root
+            subprocess.run(["chown", "-R", "xrootd", folder], check=True)
+            prefix = ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
+        super().__init__(folder, argv, "127.0.0.1", https, prefix)
+        self.url, self.https = f"root://localhost:{port}//store/", f"https://localhost:{https}/store/"

@@ -8,7 +8,7 @@ import time
 import agents
 import pytest
 from drover import sh, wait_until
-from guarded import S3, Authority, Guarded, Sftp
+from guarded import S3, Authority, Guarded, Sftp, Xrootd
 from test_credentials import add, files_with, jwt
 from test_urls import cat, held
 
@@ -154,12 +154,47 @@ def test_one_that_expires_while_it_runs(place, store):
 
 
 def test_certificates(place, store, authority):
-    """A proxy is the client's certificate of https."""
+    """A certificate with its key is the client's of https."""
     store.put("f", b"certified")
-    give(place, "x509", authority.proxy("ann"), store.certified, kind="proxy")
+    give(place, "x509", authority.certified("ann"), store.certified, kind="proxy")
     place.run(cat(store.certified + "f", more="credentials = x509"))
     assert place.read("out.0") == "certified"
     assert "HTTP 403" in held(place, place.submit(cat(store.certified + "f")))["hold_reason"]
+
+
+def test_xrootd_with_a_proxy(place):
+    """A real proxy, over https, and over root:// by the program that comes with Drover."""
+    helper = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "dist", "movers", "xrootd"))
+    store = Xrootd(os.path.join(place.base, "xrootd"))
+    try:
+        os.chmod(os.path.dirname(place.base), 0o711)
+        os.chmod(place.base, 0o711)
+        store.wait()
+        place.agent.stop()
+        place.env.update(X509_CERT_DIR=store.authorities, XrdSecGSICRLCHECK="0", X509_USER_PROXY="/the/agents")
+        agents.start(place, QUICK + f"ca_file: {store.authority.file}\nprobe: 0\nmovers:\n  root: {helper}\n")
+        secret = store.authority.proxy("ann")
+        give(place, "x509", secret, store.url, store.https, kind="proxy")
+        with open(os.path.join(store.data, "f"), "wb") as f:
+            f.write(b"by gsi\n" * 100000)
+        place.run(f"""executable = /bin/sh
+arguments = "-c 'tr y Y <f >g'"
+credentials = x509
+transfer_input_files = {store.url}f
+transfer_output_files = g
+transfer_output_remaps = "g={store.url}out/g"
+queue
+""")
+        with open(os.path.join(store.data, "out", "g"), "rb") as f:
+            assert f.read() == b"bY gsi\n" * 100000
+        assert os.listdir(os.path.join(store.data, "out")) == ["g"]
+        place.run(cat(store.https + "out/g", more="credentials = x509"))
+        assert place.read("out.0") == "bY gsi\n" * 100000
+        assert "HTTP 403" in held(place, place.submit(cat(store.https + "f")))["hold_reason"]
+        key = secret.split("PRIVATE KEY-----")[1].strip().splitlines()[3]
+        assert files_with(place.base, key, [store.folder]) == []
+    finally:
+        store.stop()
 
 
 def test_s3(place):

@@ -127,6 +127,15 @@ def test_a_checksum_names_the_contents(instance, store):
     assert len(store.requests("GET")) == 1  # the store is not even asked
 
 
+def test_a_checksum_is_no_key(instance, store):
+    """What others have fetched from elsewhere is not given to who knows its checksum: there it may be labelled."""
+    data = b"not for everybody"
+    start(instance, store)
+    instance.run(cat(store.put("labelled/f", data)))
+    request = instance.submit(cat(store.url + "open/f#sha256=" + hashlib.sha256(data).hexdigest()))
+    assert "it is not there (HTTP 404)" in held(instance, request)["hold_reason"]
+
+
 @pytest.mark.parametrize("should", ["IF_NEEDED", "YES"])
 def test_outputs_go_to_urls(instance, store, should):
     start(instance, store)

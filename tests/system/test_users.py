@@ -6,6 +6,8 @@ import subprocess
 import pytest
 
 from drover import processes, wait_until
+from guarded import Authority, Guarded
+from test_credentials import files_with
 from users import AGENT, LOW, ONE, TWO, Site, as_user, mode_of, uids_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
@@ -268,3 +270,34 @@ def test_credentials_are_their_owners_alone(site):
     site.instance.wait(request)
     assert site.text(ONE, "out") == f"{ONE.pw_name} 600\nhush-two"
     wait_until(lambda: not os.path.exists(folder))
+
+
+def test_what_came_with_a_credential_is_its_owners_alone(site):
+    """Kept for its owner's jobs that have it; another owner's credential of the same name opens nothing."""
+    authority = Authority(os.path.join(site.instance.base, "authority"))
+    store = Guarded(os.path.join(site.instance.base, "guarded"), authority, ("hush-one",))
+    try:
+        store.wait()
+        site.agent(more=f"ca_file: {authority.file}\ntransfer_tries: 1\n")
+        url = store.put("f", b"for one\n")
+
+        def give(user, text):
+            body = {"type": "token", "data": text, "urls": [store.url]}
+            as_user(user, lambda: site.instance.api("PUT", "/v1/credentials/grid", body))
+
+        def submit(user, **more):
+            return site.submit(user, "cat f >g; cat f", ShouldTransferFiles="IF_NEEDED", TransferInput=url, TransferOutput="g",
+                               TransferOutputRemaps=f"g={store.url}out/{user.pw_name}", **more)
+
+        give(ONE, "hush-one")
+        give(TWO, "hush-two")
+        for _ in range(2):
+            site.instance.wait(submit(ONE, DroverCredentials="grid"))
+        assert site.text(ONE, "out") == "for one\n" and store.gets("f") == 1
+        assert store.read(f"out/{ONE.pw_name}") == b"for one\n"
+        for more, code in (({"DroverCredentials": "grid"}, 4), ({}, 13)):
+            job = site.instance.wait_state(f"{submit(TWO, **more)}.0", "held")
+            assert job["hold_code"] == code and "HTTP 401" in job["hold_reason"], job
+        assert files_with(site.state, "hush-") == []
+    finally:
+        store.stop()
