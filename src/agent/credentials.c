@@ -178,10 +178,41 @@ static int write_all(struct attempt *at)
         return w.result;
 }
 
+/* ---- for the next server */
+
+static bool is_handed_on(const struct attempt *at)
+{
+        return at->q->backend->runner->kind->credential != NULL;
+}
+
+void credentials_names(const struct attempt *at, struct buf *out)
+{
+        for (size_t i = 0; i < at->t->m->n_credentials; i++)
+                buf_printf(out, "%s%s", i ? "," : "", at->t->m->credentials[i]);
+}
+
+void credentials_hand_on(struct attempt *at)
+{
+        struct runner *r = at->q->backend->runner;
+        for (size_t i = 0; i < at->credential_count && is_handed_on(at); i++) {
+                const struct credential *c = of(at, i);
+                const struct run_credential one = {c ? c->name : NULL, c ? c->type : NULL,
+                                                   c ? buf_view(&c->data) : STR_NONE};
+                if (c && c->here && !c->error)
+                        r->kind->credential(r, attempt_task(at), &one);
+        }
+}
+
+/* ---- here */
+
 int credentials_place(struct attempt *at)
 {
         if (at->credential_count == 0 || at->credentials_placed)
                 return 0;
+        if (is_handed_on(at)) {
+                at->credentials_placed = true;
+                return 0;
+        }
         if (at->a->users_path) {
                 stage_credentials(at);
                 return 1;
@@ -198,7 +229,7 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
         } first[] = {{"proxy", "X509_USER_PROXY"},
                      {"token", "BEARER_TOKEN_FILE"},
                      {"s3", "AWS_SHARED_CREDENTIALS_FILE"}};
-        if (at->credential_count == 0)
+        if (at->credential_count == 0 || is_handed_on(at))
                 return;
         for (size_t k = 0; k < sizeof(first) / sizeof(*first); k++)
                 for (size_t i = 0; i < at->credential_count; i++) {
@@ -363,6 +394,10 @@ static void tell(struct attempt *at)
                 sends_go_on(at);
         if (!at->credentials_placed || at->state >= ATTEMPT_DELIVERING)
                 return;
+        if (is_handed_on(at)) {
+                credentials_hand_on(at);
+                return;
+        }
         if (at->a->users_path) {
                 stage_credentials(at);
                 return;

@@ -42,6 +42,10 @@ int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_vers
 /* What more is to be said when a store has denied a transfer that showed this version: what to do. True:
  * there is a newer one, with which it may be tried again. */
 bool credentials_denied(struct attempt *at, const char *url, uint64_t version, struct buf *words);
+/* To a runner that hands jobs on: their names, with commas, and the contents of all that are here. A job has
+ * neither files nor environment of them at this place then. */
+void credentials_names(const struct attempt *at, struct buf *out);
+void credentials_hand_on(struct attempt *at);
 void credentials_release(struct attempt *at); /* it is over */
 void credentials_message(struct agent *a, const Drover__Credential *m);
 void credentials_greeted(

@@ -376,7 +376,8 @@ static int outputs_of(const struct attempt *at, struct buf *out, struct err *err
 }
 
 /* For a runner that hands the job on. */
-static struct run_hop hop_of(const struct attempt *at, const char *job, const char *outputs)
+static struct run_hop hop_of(const struct attempt *at, const char *job, const char *outputs,
+                             const char *credentials)
 {
         static const Drover__Origin none = DROVER__ORIGIN__INIT;
         const Drover__Template *m = at->t->m;
@@ -387,6 +388,7 @@ static struct run_hop hop_of(const struct attempt *at, const char *job, const ch
                                 .label = o->label,
                                 .path = o->path,
                                 .hops_left = o->hops_left,
+                                .credentials = *credentials ? credentials : NULL,
                                 .outputs = *outputs ? outputs : NULL,
                                 .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
 }
@@ -395,7 +397,8 @@ int expand_submit(struct attempt *at, struct err *err)
 {
         const Drover__Template *m = at->t->m;
         const Drover__Step *step = m->steps[at->step];
-        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536}, outputs = {.max = 1 << 20};
+        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536}, outputs = {.max = 1 << 20},
+                               names = {.max = 65536};
         ARGS_CLEANUP struct args argv = {0}, env = {0};
         CONTAINED_CLEANUP struct contained contained = {0};
         char name[64], sandbox[4352], out[32], error[32];
@@ -414,6 +417,7 @@ int expand_submit(struct attempt *at, struct err *err)
                 r = expand_input(at, step, &in, err);
         if (r == 0)
                 r = outputs_of(at, &outputs, err);
+        credentials_names(at, &names);
         int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
         int err_index = r < 0 ? r : expand_stream(at, step->stderr_file, NULL, err);
         if (r == 0 && ((out_index < 0 && out_index != -ENOENT) || (err_index < 0 && err_index != -ENOENT)))
@@ -451,7 +455,7 @@ int expand_submit(struct attempt *at, struct err *err)
                 .gpus = expand_gpus(m),
                 .words = words,
                 .word_count = m->n_attributes,
-                .hop = hop_of(at, job, buf_z(&outputs)),
+                .hop = hop_of(at, job, buf_z(&outputs), buf_z(&names)),
         };
         if (out_index >= 0 && stream_goes_on(at, out_index, false))
                 spec.flags |= RUN_STDOUT_APPEND;
@@ -462,5 +466,6 @@ int expand_submit(struct attempt *at, struct err *err)
         if (*step->container && (r = contain_start(at, step, &spec, &contained, err)) < 0)
                 return r;
         runner_submit(at->q->backend->runner, &spec);
+        credentials_hand_on(at);
         return 0;
 }

@@ -128,6 +128,7 @@ static void task_free(struct far_task *t)
         if (t->fd >= 0)
                 close(t->fd);
         far_words_deinit(t);
+        far_credentials_free(&t->credentials);
         free(t->sandbox);
         free(t->out);
         free(t->err);
@@ -204,7 +205,11 @@ void far_work(struct far *f)
                 far_group(f);
         for (struct far_request *r = f->sent, *next; r && f->up; r = next) {
                 next = r->next;
-                if (!r->number && !r->call && now >= r->not_before_ms)
+                if (r->call || now < r->not_before_ms)
+                        continue;
+                if (r->number)
+                        far_carry(r);
+                else
                         far_submit(r);
         }
 }
@@ -300,6 +305,16 @@ static void drover_signal(struct runner *r, struct run_id id, int signal)
                 log_warn("msg=\"a signal does not reach a job at another server\" queue=%s job=%llu.%u "
                          "signal=%d",
                          self(r)->queue, (unsigned long long)id.request, id.member, signal);
+}
+
+static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
+{
+        struct far *f = self(r);
+        struct far_task *t = find(f, id);
+        if (!t || t->state == FAR_OVER)
+                return;
+        far_credential_set(t->in ? &t->in->credentials : &t->credentials, c);
+        timer_start(f->later, 0);
 }
 
 static void drover_quote(struct runner *r, const struct run_spec *spec)
@@ -603,5 +618,6 @@ const struct runner_kind runner_drover = {
         .forget = drover_forget,
         .lease = drover_lease,
         .capacity = drover_capacity,
+        .credential = drover_credential,
         .where = drover_where,
 };

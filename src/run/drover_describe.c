@@ -164,6 +164,8 @@ static void wishes(struct far_task *t, const struct run_spec *s)
                 number(t, "RequestMemory", (s->memory_bytes + (1u << 20) - 1) >> 20);
         if (s->gpus)
                 number(t, "RequestGPUs", s->gpus);
+        if (s->hop.credentials)
+                text(t, FAR_CREDENTIALS, str_of(s->hop.credentials));
         if (s->walltime_ms)
                 number(t, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
         for (size_t i = 0; i < s->word_count; i++) {

@@ -56,6 +56,8 @@ static size_t key_of(const struct far_task *t, struct buf *key)
                 const struct far_word *w = &t->words[i];
                 bool differs = may_differ(w);
                 buf_printf(key, "%s=%s\n", w->name, differs ? "" : w->value);
+                if (!strcmp(w->name, FAR_CREDENTIALS)) /* what has a name is each request's own */
+                        buf_printf(key, "%llu\n", (unsigned long long)t->id.request);
                 row += differs ? strlen(w->value) + 1 : 0;
                 fits &= !differs || fits_row(w);
         }
@@ -223,6 +225,11 @@ static void make(struct far *f, struct gathered *g)
                 r->tasks[i] = g->tasks[i];
                 r->tasks[i]->in = r;
                 r->tasks[i]->member = (uint32_t)i;
+                if (!r->credentials) {
+                        r->credentials = r->tasks[i]->credentials;
+                        r->tasks[i]->credentials = NULL;
+                }
+                far_credentials_free(&r->tasks[i]->credentials);
         }
         r->left = g->count;
         far_document(&document, uuid, g->tasks, g->count);

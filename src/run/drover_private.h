@@ -19,6 +19,7 @@
  *   drover_send.c    files up
  *   drover_group.c   those that are alike become one request: its document
  *   drover_submit.c  the submission: its file, the call
+ *   drover_carry.c   credentials, which follow the submission
  *   drover_link.c    is the far server there; its events, room and paths; leases and actions
  *   drover_job.c     what became of a job; files down
  *   drover_quote.c   when would it begin there
@@ -31,8 +32,9 @@
 #include "ev/http_client.h"
 #include "run/runner.h"
 
-#define FAR_UUID      37
-#define FAR_NO_DOMAIN "drover-hop" /* no place sees the files of a sandbox */
+#define FAR_UUID        37
+#define FAR_CREDENTIALS "DroverCredentials"
+#define FAR_NO_DOMAIN   "drover-hop" /* no place sees the files of a sandbox */
 
 enum far_state { FAR_FRESH, FAR_READY, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
 enum far_act { FAR_REMOVE, FAR_SUSPEND, FAR_RESUME, FAR_HOLD, FAR_RELEASE, FAR_ACTS };
@@ -53,6 +55,13 @@ struct far_word { /* an attribute */
         bool text; /* else an expression */
 };
 
+struct far_credential { /* kept in memory only */
+        struct far_credential *next;
+        char *name, *type;
+        struct buf data;
+        bool fresh; /* the far server does not have it so */
+};
+
 struct far_request {
         struct far *far;
         struct far_request *next, **link;
@@ -66,6 +75,7 @@ struct far_request {
         uint64_t cursor;                   /* of the feed when it was submitted */
         uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
         bool lease_over;
+        struct far_credential *credentials, *carrying; /* carrying: its call is under way */
 };
 
 struct far_task {
@@ -81,6 +91,7 @@ struct far_task {
         size_t word_count, word_cap;
         char *origin; /* members of the JSON object, but for the job */
         char *servers, *job;
+        struct far_credential *credentials; /* until it is in a request */
         struct http_call *call;
         struct far_files files; /* on their way up, or down */
         char *upload;           /* under way, its id */
@@ -188,6 +199,11 @@ void far_request_free(struct far_request *r); /* its tasks are in none */
 void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
 void far_submit(struct far_request *r);       /* KEPT: once, or once more */
 bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
+
+/* drover_carry.c */
+void far_credential_set(struct far_credential **list, const struct run_credential *c); /* replaces */
+void far_credentials_free(struct far_credential **list);
+void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
 
 /* drover_quote.c */
 void far_quote(struct far *f, const struct run_spec *spec);

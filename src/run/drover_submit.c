@@ -40,6 +40,7 @@ void far_request_free(struct far_request *r)
                 r->next->link = r->link;
         if (f->sent_last == &r->next)
                 f->sent_last = r->link;
+        far_credentials_free(&r->credentials);
         free(r->tasks);
         free(r->submission);
         free(r);
@@ -131,6 +132,12 @@ static void finish_document(struct far_request *r)
 /* Its tasks are not in it any more. */
 static void dissolve(struct far_request *r)
 {
+        for (struct far_credential *c = r->credentials; c; c = c->next)
+                for (size_t i = 0; i < r->count; i++)
+                        if (r->tasks[i])
+                                far_credential_set(
+                                        &r->tasks[i]->credentials,
+                                        &(struct run_credential){c->name, c->type, buf_view(&c->data)});
         for (size_t i = 0; i < r->count; i++)
                 if (r->tasks[i])
                         r->tasks[i]->in = NULL;
@@ -221,6 +228,7 @@ static void submitted(struct far_request *r, const json_t *doc)
                                 far_taken(f, r->number, (uint32_t)i);
                 }
         }
+        far_carry(r);
 }
 
 static void refused(struct far_request *r, int status, struct str body, const struct err *err)

@@ -69,6 +69,13 @@ struct run_hop {
         uint32_t hops_left;      /* it may be handed on so many times, this one included */
         const char *outputs;     /* names that it leaves, with commas; NULL: every new file */
         bool on_success_only;    /* and only when it has succeeded */
+        const char *credentials; /* names of those that it needs, with commas: see `credential` */
+};
+
+/* What a job's owner has given it to speak for him. Borrowed. */
+struct run_credential {
+        const char *name, *type;
+        struct str data;
 };
 
 /* What to run. Borrowed during submit. Strings may be NULL for "". */
@@ -207,6 +214,10 @@ struct runner_kind {
         void (*capacity)(struct runner *r, struct run_capacity *ret);
         /* What was submitted for it, appended. 0, -ENOENT or another -errno; NULL: nothing is submitted. */
         int (*script)(struct runner *r, struct run_id id, struct buf *out);
+        /* For a runner that hands tasks on, else NULL, and the agent gives the job its files: contents of a
+         * credential that the task's hop names, after its submit, and again when they are new. They are
+         * written to no file. */
+        void (*credential)(struct runner *r, struct run_id id, const struct run_credential *c);
         int (*where)(struct runner *r, struct run_id id,
                      struct run_where *ret); /* 0, or -ENOENT; may be NULL: the agent knows all there is */
 };

@@ -13,6 +13,7 @@
 #include "server/access.h"
 #include "server/message.h"
 
+#define TICK_MS   1000
 #define ASKED_MAX 100000 /* of an agent in a session */
 
 struct asked {
@@ -63,6 +64,19 @@ static bool names_it(const struct server *s, const struct ad *ad, struct str nam
                 if (str_eq(one, name))
                         return true;
         return false;
+}
+
+void grants_owner(const struct server *s, uint64_t request, struct buf *out)
+{
+        struct core_request r;
+        struct core_hop hop;
+
+        if (core_request_get(s->core, request, &r) != 0 || core_request_hop(s->core, request, &hop) != 0)
+                return;
+        if (hop.origin)
+                buf_printf(out, "#%" PRIu64, request);
+        else
+                buf_str(out, r.owner);
 }
 
 /* ---- giving */
@@ -181,9 +195,14 @@ void grants_get(struct server *s, struct command *c, struct agent *a)
 
         if (ad && core_request_get(s->core, request, &r) == 0 && agents_holds(s, a, request) &&
             names_it(s, ad, name)) {
+                BUF_CLEANUP struct buf owner = {0};
+
+                grants_owner(s, request, &owner);
                 remember(a, request, part, name);
-                give(s, a, request, part, r.owner, name, TURN_DURABLE);
-                return;
+                if (str_eq(buf_view(&owner), r.owner) ||
+                    credentials_find(s->access->credentials, buf_view(&owner), name))
+                        give(s, a, request, part, buf_view(&owner), name, TURN_DURABLE);
+                return; /* else it follows its request, and is given then */
         }
         struct message *m = message_new(a->session, DROVER__TO_AGENT__KIND_CREDENTIAL);
         answer(m, request, part, name)->error = message_text(m, STR("no job of yours asks for it"));
@@ -201,13 +220,49 @@ void grants_replaced(struct server *s, struct str owner, struct str name)
                         continue;
                 for (size_t i = 0; map_next(a->asked, &i, NULL, &v);) {
                         struct asked *x = v;
-                        struct core_request r;
+                        BUF_CLEANUP struct buf whose = {0};
 
-                        if (str_eqz(name, x->name) && core_request_get(s->core, x->request, &r) == 0 &&
-                            str_eq(r.owner, owner) && agents_holds(s, a, x->request))
+                        if (!str_eqz(name, x->name))
+                                continue;
+                        grants_owner(s, x->request, &whose);
+                        if (str_eq(buf_view(&whose), owner) && agents_holds(s, a, x->request))
                                 give(s, a, x->request, x->part, owner, name, TURN_DURABLE);
                 }
         }
+}
+
+/* ---- the end */
+
+static bool has_ended(struct server *s, const char *owner)
+{
+        struct core_request r;
+        uint64_t request;
+
+        return str_to_u64(str_of(owner + 1), &request) == 0 &&
+               (core_request_get(s->core, request, &r) != 0 || r.finished_ms != 0);
+}
+
+void grants_tick(struct server *s)
+{
+        const struct credential *c;
+        int64_t now = clock_boot_ms();
+        char *owner = NULL, *name = NULL;
+
+        if (turn_full(s->turn) || now < s->grants_due_ms)
+                return;
+        s->grants_due_ms = now + TICK_MS;
+        for (size_t at = 0; !owner && credentials_next(s->access->credentials, &at, &c);) {
+                if (c->owner[0] != '#' || !has_ended(s, c->owner))
+                        continue;
+                owner = mem_dupz(c->owner);
+                name = mem_dupz(c->name);
+        }
+        if (owner) {
+                credentials_remove(s->access->credentials, str_of(owner), str_of(name), turn_batch(s->turn));
+                s->grants_due_ms = 0; /* there may be more */
+        }
+        free(owner);
+        free(name);
 }
 
 /* ---- releasing */
@@ -241,9 +296,11 @@ bool grants_release_slice(struct server *s, struct grants_release *x, int64_t en
 {
         while ((x->request = core_request_next(s->core, x->request)) != 0) {
                 struct core_request r;
+                struct core_hop hop;
 
                 if (core_request_get(s->core, x->request, &r) == 0 && r.counts.held &&
-                    str_eq(r.owner, x->owner))
+                    str_eq(r.owner, x->owner) && core_request_hop(s->core, x->request, &hop) == 0 &&
+                    !hop.origin)
                         release(s, x);
                 if (clock_mono_ns() > end_ns)
                         return false;

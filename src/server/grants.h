@@ -12,6 +12,11 @@
  * `use_oauth_services`. */
 void grants_names(const struct server *s, const struct ad *ad, struct buf *out);
 
+/* Whose the credentials of a request's jobs are: its owner; of a request that another server has handed on, a
+ * name of its own ("#7"), which is no user's: only what came with it, and never the owner's here. */
+void grants_owner(const struct server *s, uint64_t request, struct buf *out);
+void grants_tick(struct server *s); /* those that came with a request go when it has ended */
+
 void grants_get(struct server *s, struct command *c, struct agent *a); /* answers, also when it may not */
 /* The owner has replaced it. Leaves when that is durable. */
 void grants_replaced(struct server *s, struct str owner, struct str name);

@@ -12,6 +12,7 @@
 #include "server/agents.h"
 #include "server/daemon.h"
 #include "server/front.h"
+#include "server/grants.h"
 #include "server/notices.h"
 #include "server/objects.h"
 #include "server/peers.h"
@@ -107,6 +108,7 @@ static void on_tick(void *arg)
         turn_begin(s->turn);
         next = core_tick(s->core);
         access_prune(s);
+        grants_tick(s);
         objects_tick(s);
         notices_tick(s);
         prune_tick(s);

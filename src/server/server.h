@@ -66,6 +66,7 @@ struct server {
         struct access *access;
         struct objects *objects; /* see objects.h */
         int64_t lease_ms, renew_ms;
+        int64_t grants_due_ms; /* boot clock: see grants_tick */
         int exit_code;
 
         struct front *front;

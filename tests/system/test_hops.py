@@ -208,6 +208,8 @@ def waiting(one, count):
     request = one.submit(sh(f"echo $DROVER_MEMBER >>{one.work}/ran; while [ ! -e {one.work}/go.$DROVER_MEMBER ]; do sleep 0.05; done; "
                             "exit $DROVER_MEMBER", output="out.$(Process)", queue=f"queue {count}"))
     wait_until(lambda: one.exists("ran") and len(one.read("ran").split()) == count, 40)
+    for member in range(count):
+        one.wait_state(f"{request}.{member}", "running")
     arrays = far_arrays(one.far)
     assert list(arrays.values()) == [count]
     return request, list(arrays)[0]

@@ -105,6 +105,8 @@ def test_every_operation(instance):
     assert call("PUT", f"/v1/requests/{kept}/lease", {"lease_ms": 90000})["lease_ms"] == 90000
     assert call("GET", f"/v1/requests/{kept}")["origin"]["owner"] == "ann@far"
     call("PUT", f"/v1/requests/{number}/lease", {}, status=409)
+    assert call("PUT", f"/v1/requests/{kept}/credentials/t", {"type": "token", "data": "x"})["name"] == "t"
+    call("PUT", f"/v1/requests/{number}/credentials/t", {"type": "token", "data": "x"}, status=409)
     assert call("POST", "/v1/actions", {"action": "remove", "ids": [str(kept)]})["affected"] == 5
     assert call("POST", f"/v1/requests/{kept}/taken", {"members": "0-2"}) == {"left": 2}
     call("POST", "/v1/requests", {**far, "uuid": UUID.format(10), "origin": {

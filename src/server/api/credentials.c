@@ -1,4 +1,5 @@
-/* PUT /v1/credentials/NAME, GET /v1/credentials, DELETE /v1/credentials/NAME. Contents go in and never out.
+/* PUT /v1/credentials/NAME, GET /v1/credentials, DELETE /v1/credentials/NAME; PUT
+ * /v1/requests/7/credentials/NAME, of a request that another server hands on. Contents go in and never out.
  */
 #include "auth/credentials.h"
 
@@ -17,6 +18,7 @@ struct put {
         struct str urls[CREDENTIAL_URLS_MAX + 1];
         size_t url_count;
         bool says_urls;
+        uint64_t request; /* 0: the caller's own */
 };
 
 static void state_free(void *arg)
@@ -36,7 +38,7 @@ static void write_put(struct server *s, struct call *c)
 
         (void)s;
         json_open(&j, '{');
-        json_kstr(&j, "name", c->param[0]);
+        json_kstr(&j, "name", c->param[p->request ? 1 : 0]);
         json_key(&j, "expires_ms");
         if (p->expires_ms)
                 json_int(&j, p->expires_ms);
@@ -57,10 +59,36 @@ static void release(struct server *s, struct call *c)
                 call_core(c, release);
 }
 
+/* The request's own, when it may have any: only one that came from another server, and has not ended. */
+static bool find_request(struct server *s, struct call *c, struct str *ret_owner)
+{
+        const struct put *p = c->state;
+        BUF_CLEANUP struct buf owner = {0};
+        struct core_request r;
+        struct core_hop hop;
+
+        if (core_request_get(s->core, p->request, &r) != 0 || !call_may(c, r.owner) || r.finished_ms ||
+            core_request_hop(s->core, p->request, &hop) != 0) {
+                call_fail(c, 404, "not_found", "there is no request " STR_FMT " under way",
+                          STR_ARG(c->param[0]));
+                return false;
+        }
+        if (!hop.origin) {
+                call_fail(c, 409, "no_origin",
+                          "request " STR_FMT
+                          " is not another server's: its jobs have the credentials of their owner",
+                          STR_ARG(c->param[0]));
+                return false;
+        }
+        grants_owner(s, p->request, &owner);
+        *ret_owner = arena_str(&c->arena, buf_view(&owner));
+        return true;
+}
+
 static void put(struct server *s, struct call *c)
 {
         struct put *p = c->state;
-        struct str owner = str_of(c->who), name = c->param[0];
+        struct str owner = str_of(c->who), name = c->param[p->request ? 1 : 0];
         enum credential_type type;
         struct err err = {0};
 
@@ -72,6 +100,8 @@ static void put(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_credential", "\"type\" must be proxy, token, s3 or file");
                 return;
         }
+        if (p->request && !find_request(s, c, &owner))
+                return;
         struct credential_new what = {type, p->data, p->urls, p->url_count, !p->says_urls};
         if (credentials_put(s->access->credentials, owner, name, &what, clock_wall_ms(), turn_batch(s->turn),
                             &err) != 0) {
@@ -82,7 +112,10 @@ static void put(struct server *s, struct call *c)
         p->release = (struct grants_release){.owner = owner, .name = name};
         grants_replaced(s, owner, name);
         c->when = TURN_DURABLE;
-        release(s, c);
+        if (p->request)
+                call_front(c, write_put); /* its jobs waited, and were not held */
+        else
+                release(s, c);
 }
 
 /* One too many is kept, so that it is refused. */
@@ -104,20 +137,37 @@ static void write_urls(struct json *j, const struct credential *k)
         json_close(j, ']');
 }
 
-void api_credential_put(struct server *s, struct call *c)
+static void start_put(struct call *c, uint64_t request)
 {
         json_t *doc = call_json(c); /* a call that failed is gone, and its state with it */
         struct put *p;
 
-        (void)s;
         if (!doc)
                 return;
         p = call_state(c, sizeof(*p), state_free);
         p->doc = doc;
         p->type = call_json_text(doc, "type");
         p->data = call_json_text(doc, "data");
+        p->request = request;
         read_urls(p, json_object_get(doc, "urls"));
         call_core(c, put);
+}
+
+void api_credential_put(struct server *s, struct call *c)
+{
+        (void)s;
+        start_put(c, 0);
+}
+
+void api_request_credential(struct server *s, struct call *c)
+{
+        uint64_t request;
+
+        (void)s;
+        if (str_to_u64(c->param[0], &request) == 0 && request > 0)
+                start_put(c, request);
+        else
+                call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
 }
 
 static void list(struct server *s, struct call *c)
@@ -129,7 +179,7 @@ static void list(struct server *s, struct call *c)
         json_key(&j, "credentials");
         json_open(&j, '[');
         for (size_t at = 0; credentials_next(s->access->credentials, &at, &k);) {
-                if (c->role != ROLE_ADMIN && strcmp(k->owner, c->who) != 0)
+                if (k->owner[0] == '#' || (c->role != ROLE_ADMIN && strcmp(k->owner, c->who) != 0))
                         continue;
                 json_open(&j, '{');
                 json_kstrz(&j, "name", k->name);

@@ -22,4 +22,4 @@ call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_sto
         api_limits, api_capacity, api_job_path, api_job_script, api_paths;
 call_fn api_accounts, api_job_priority;
 call_fn api_token_new, api_tokens, api_token_delete;
-call_fn api_credential_put, api_credentials, api_credential_delete;
+call_fn api_credential_put, api_request_credential, api_credentials, api_credential_delete;
