@@ -10,19 +10,22 @@ struct change {
         struct core_change told;
         char *text;
 };
-struct changes {
-        struct core *core;
+struct core_changes {
+        struct core *core; /* while it is looked */
         struct change *v;
         size_t n, cap;
+        struct change none; /* those that are too many */
 };
 
-static struct change *change_get(struct changes *all, enum core_change_kind kind, struct str text)
+static struct change *change_get(struct core_changes *all, enum core_change_kind kind, struct str text)
 {
         struct change *x;
 
         for (size_t i = 0; i < all->n; i++)
                 if (all->v[i].told.kind == kind && str_eqz(text, all->v[i].text))
                         return &all->v[i];
+        if (all->n == CORE_CHANGES_MAX)
+                return &all->none;
         MEM_GROW(all->v, all->cap, all->n + 1);
         x = &all->v[all->n++];
         *x = (struct change){.text = str_dupz(text)};
@@ -32,7 +35,7 @@ static struct change *change_get(struct changes *all, enum core_change_kind kind
 
 /* Notes each clause of my Requirements that is not true against other. Returns how many; *ret_last is the
  * last. */
-static unsigned false_clauses(struct changes *all, enum core_change_kind kind, const struct ad *my,
+static unsigned false_clauses(struct core_changes *all, enum core_change_kind kind, const struct ad *my,
                               const struct ad *other, size_t *ret_last)
 {
         struct core *c = all->core;
@@ -50,7 +53,7 @@ static unsigned false_clauses(struct changes *all, enum core_change_kind kind, c
                 expr_print_clause(&text, e, n, c->symbols);
                 x = change_get(all, kind, buf_view(&text));
                 x->told.refused++;
-                *ret_last = (size_t)(x - all->v);
+                *ret_last = x == &all->none ? SIZE_MAX : (size_t)(x - all->v);
                 found++;
         }
         return found;
@@ -71,7 +74,8 @@ struct resource {
 };
 
 /* Would the queue take the job if it asked for no more of one resource than the queue has? */
-static void try_smaller(struct changes *all, const struct resource *r, struct ad *job, const struct ad *place)
+static void try_smaller(struct core_changes *all, const struct resource *r, struct ad *job,
+                        const struct ad *place)
 {
         struct core *c = all->core;
         int64_t asked = number(c, job, place, r->request, r->missing),
@@ -94,7 +98,7 @@ static void try_smaller(struct changes *all, const struct resource *r, struct ad
                 x->told.most = most;
 }
 
-static void ask(struct changes *all, struct ad *job, const struct ad *place)
+static void ask(struct core_changes *all, struct ad *job, const struct ad *place)
 {
         struct core *c = all->core;
         const struct attributes *a = &c->attr;
@@ -117,7 +121,7 @@ static void ask(struct changes *all, struct ad *job, const struct ad *place)
                 try_smaller(all, &resources[i], job, place);
         }
         /* Without the clause alone: the room must be there all the same. */
-        if (bad == 1 && !short_of_any)
+        if (bad == 1 && !short_of_any && last != SIZE_MAX)
                 all->v[last].told.alone++;
 }
 
@@ -131,39 +135,52 @@ static int by_use(const void *x, const void *y)
         return (a->refused < b->refused) - (a->refused > b->refused);
 }
 
-int core_why_changes(struct core *c, uint64_t request, uint32_t member,
-                     void (*fn)(void *arg, const struct core_change *change), void *arg)
+struct core_changes *core_changes_new(void)
+{
+        return mem_new(struct core_changes);
+}
+
+void core_changes_free(struct core_changes *x)
+{
+        for (size_t i = 0; x && i < x->n; i++)
+                free(x->v[i].text);
+        if (x)
+                free(x->v);
+        free(x);
+}
+
+int core_changes_look(struct core *c, struct core_changes *x, struct core_walk *w, unsigned queues,
+                      uint64_t request, uint32_t member)
 {
         struct request *r = request_find(c, request);
-        struct changes all = {.core = c};
-        struct core_agent **agents;
+        struct queue *q;
         struct ad *job;
-        size_t n;
 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
+        x->core = c;
         job = member_ad(c, r, member, request_job(r, member));
-        agents = agents_sorted(c, &n);
-        for (size_t i = 0; i < n; i++)
-                for (struct queue *q = agents[i]->queues; q; q = q->next) {
-                        struct ad *place;
+        for (; queues > 0 && (q = walk_next(w)); queues--) {
+                struct ad *place;
 
-                        if (!q->agent->connected || !q->ad || !queue_allows_owner(q, request_owner(r)))
-                                continue;
-                        place = queue_whole_ad(c, q);
-                        ask(&all, job, place);
-                        ad_free(place);
-                        eval_reset(&c->eval);
-                }
-        free(agents);
-        ad_free(job);
-        if (all.n > 1)
-                qsort(all.v, all.n, sizeof(*all.v), by_use);
-        for (size_t i = 0; i < all.n; i++) {
-                all.v[i].told.text = str_of(all.v[i].text);
-                fn(arg, &all.v[i].told);
-                free(all.v[i].text);
+                if (!q->agent->connected || !q->ad || !queue_allows_owner(q, request_owner(r)))
+                        continue;
+                place = queue_whole_ad(c, q);
+                ask(x, job, place);
+                ad_free(place);
+                eval_reset(&c->eval);
         }
-        free(all.v);
+        ad_free(job);
         return 0;
+}
+
+void core_changes_tell(struct core_changes *x, void (*fn)(void *arg, const struct core_change *change),
+                       void *arg)
+{
+        if (x->n > 1)
+                qsort(x->v, x->n, sizeof(*x->v), by_use);
+        for (size_t i = 0; i < x->n; i++) {
+                x->v[i].told.text = str_of(x->v[i].text);
+                fn(arg, &x->v[i].told);
+        }
 }

@@ -364,6 +364,14 @@ struct core_queue_view {
 /* Calls fn for each queue of each agent, sorted by name. */
 void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_view *q), void *arg);
 
+/* A walk over the queues that there are, sorted by their agents' names, some at a time: thousands of them
+ * would hold up everybody else. Other things may happen in between; queues that come meanwhile are not in it.
+ */
+struct core_walk;
+struct core_walk *core_walk_new(struct core *c);
+void core_walk_free(struct core_walk *w); /* on any thread; NULL is fine */
+bool core_walk_is_over(const struct core_walk *w);
+
 /* Why an idle job is not running: what each queue says. */
 enum core_verdict {
         CORE_FITS, /* both sides agree and there is room: it will be given at the next turn */
@@ -383,8 +391,11 @@ struct core_why {
         struct str clause, value; /* the first clause that is not true, and what it gave; OWNER_REFUSED: value
                                      is why, if the agent has said so */
 };
-int core_why(struct core *c, uint64_t request, uint32_t member,
-             void (*fn)(void *arg, const struct core_why *w), void *arg);
+typedef void core_why_fn(void *arg, const struct core_why *w);
+int core_why(struct core *c, uint64_t request, uint32_t member, core_why_fn *fn, void *arg);
+/* The same of the next so many queues of a walk. 0; CORE_UNKNOWN: the job is not there any more. */
+int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t request, uint32_t member,
+                  core_why_fn *fn, void *arg);
 
 /* Which single change would let an idle job run, and at how many of the queues that are there. */
 enum core_change_kind { CORE_CHANGE_JOB_CLAUSE, CORE_CHANGE_QUEUE_CLAUSE, CORE_CHANGE_REQUEST };
@@ -395,10 +406,18 @@ struct core_change {
         uint32_t refused;    /* queues at which this clause is not true, or that have less */
         uint32_t alone;      /* of these, those that would take the job if only this were different */
 };
-/* Calls fn for each clause that is not true somewhere, and for each request that is too large somewhere;
- * those that would help at most queues come first. 0, CORE_UNKNOWN. */
-int core_why_changes(struct core *c, uint64_t request, uint32_t member,
-                     void (*fn)(void *arg, const struct core_change *change), void *arg);
+/* Each clause that is not true somewhere, and each request that is too large somewhere, of the queues that
+ * were looked at; at most CORE_CHANGES_MAX of them. */
+#define CORE_CHANGES_MAX 256u
+struct core_changes;
+struct core_changes *core_changes_new(void);
+void core_changes_free(struct core_changes *x); /* on any thread; NULL is fine */
+/* Looks at the next so many queues. 0; CORE_UNKNOWN: the job is not there any more. */
+int core_changes_look(struct core *c, struct core_changes *x, struct core_walk *w, unsigned queues,
+                      uint64_t request, uint32_t member);
+/* Those that would help at most queues come first. */
+void core_changes_tell(struct core_changes *x, void (*fn)(void *arg, const struct core_change *change),
+                       void *arg);
 
 /* The set that a job starts together with, see gang.h. */
 enum core_set_within { CORE_SET_ANYWHERE, CORE_SET_GROUP, CORE_SET_NODE };

@@ -466,6 +466,7 @@ void lease_began(struct core *c, const struct job *j); /* an attempt is there th
 /* why.c */
 struct ad *queue_whole_ad(struct core *c,
                           const struct queue *q); /* as if it had nothing to do; the caller frees */
+struct queue *walk_next(struct core_walk *w);     /* NULL at its end */
 bool queue_would_take(struct core *c, const struct ad *job,
                       const struct ad *place); /* both sides agree, and there is room */
 

@@ -96,6 +96,8 @@ static void test_why(void **state)
         struct core *c = *state;
         struct buf BUF_CLEANUP said = {0};
         uint64_t r = test_submit(c, "ann@local", 1, two_gpus);
+        struct core_changes *changes = core_changes_new();
+        struct core_walk *walk;
 
         offer(c, "one", "[Cpus=4; Memory=100; Disk=100; GPUs=0; TotalGPUs=1]");
         offer(c, "six", "[Cpus=4; Memory=100; Disk=100; GPUs=1; TotalGPUs=6]");
@@ -104,7 +106,11 @@ static void test_why(void **state)
         assert_string_equal(buf_z(&said), "one 2 TARGET.GPUs >= RequestGPUs (1 >= 2)\n"
                                           "six 1 TARGET.GPUs >= RequestGPUs (1 >= 2)\n");
         buf_reset(&said);
-        assert_int_equal(core_why_changes(c, r, 0, tell_change, &said), 0);
+        walk = core_walk_new(c);
+        assert_int_equal(core_changes_look(c, changes, walk, 2, r, 0), 0);
+        core_changes_tell(changes, tell_change, &said);
+        core_changes_free(changes);
+        core_walk_free(walk);
         assert_string_equal(buf_z(&said), "RequestGPUs 2 to 1: 1 of 1\n");
 }
 

@@ -172,32 +172,80 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         }
 }
 
-int core_why(struct core *c, uint64_t request, uint32_t member,
-             void (*fn)(void *arg, const struct core_why *w), void *arg)
+/* ---- a walk */
+
+struct core_walk {
+        struct core_agent **agents; /* agents and queues stay as long as the core does */
+        size_t count, at;
+        struct queue *next; /* of agents[at]; NULL: its first */
+};
+
+struct core_walk *core_walk_new(struct core *c)
+{
+        struct core_walk *w = mem_new(struct core_walk);
+
+        w->agents = agents_sorted(c, &w->count);
+        return w;
+}
+
+void core_walk_free(struct core_walk *w)
+{
+        if (!w)
+                return;
+        free(w->agents);
+        free(w);
+}
+
+struct queue *walk_next(struct core_walk *w)
+{
+        struct queue *q = w->next;
+
+        while (!q && w->at < w->count)
+                q = w->agents[w->at++]->queues;
+        w->next = q ? q->next : NULL;
+        return q;
+}
+
+bool core_walk_is_over(const struct core_walk *w)
+{
+        bool more = w->next != NULL;
+
+        for (size_t i = w->at; i < w->count && !more; i++)
+                more = w->agents[i]->queues != NULL;
+        return !more;
+}
+
+int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t request, uint32_t member,
+                  core_why_fn *fn, void *arg)
 {
         struct request *r = request_find(c, request);
         struct asking x = {.request = r, .member = member};
-        struct core_agent **all;
+        struct queue *q;
         struct ad *job;
-        size_t n;
 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
         label_of(c, r, request_part(r, member, NULL), member, &x.labels, NULL);
         x.ad = job = member_ad(c, r, member, request_job(r, member));
-        all = agents_sorted(c, &n);
-        for (size_t i = 0; i < n; i++)
-                for (struct queue *q = all[i]->queues; q; q = q->next) {
-                        struct buf BUF_CLEANUP clause = {0}, text = {0};
-                        struct core_why w = {.agent = all[i]->name, .queue = q->name};
+        for (; queues > 0 && (q = walk_next(w)); queues--) {
+                struct buf BUF_CLEANUP clause = {0}, text = {0};
+                struct core_why why = {.agent = q->agent->name, .queue = q->name};
 
-                        ask_queue(c, &x, q, &w, &clause, &text);
-                        w.clause = buf_view(&clause);
-                        w.value = buf_view(&text);
-                        fn(arg, &w);
-                        eval_reset(&c->eval);
-                }
-        free(all);
+                ask_queue(c, &x, q, &why, &clause, &text);
+                why.clause = buf_view(&clause);
+                why.value = buf_view(&text);
+                fn(arg, &why);
+                eval_reset(&c->eval);
+        }
         ad_free(job);
         return 0;
+}
+
+int core_why(struct core *c, uint64_t request, uint32_t member, core_why_fn *fn, void *arg)
+{
+        struct core_walk *w = core_walk_new(c);
+        int e = core_why_some(c, w, UINT32_MAX, request, member, fn, arg);
+
+        core_walk_free(w);
+        return e;
 }

@@ -1,4 +1,5 @@
-/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. */
+/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. Queues are asked some at a time, and other
+ * work goes in between, so the answer to a job that starts meanwhile is that it started. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,10 +10,25 @@
 #include "server/api/route.h"
 #include "server/ids.h"
 
+#define SLICE_QUEUES 100u
+
 struct why {
-        struct json j;
+        struct core_walk *walk;       /* over those that are asked */
+        struct core_changes *changes; /* NULL: they are not looked at yet */
+        struct buf agents;
+        struct json j; /* into it */
         unsigned count[CORE_UNREACHABLE + 1], all;
 };
+
+static void state_free(void *arg)
+{
+        struct why *w = arg;
+
+        core_walk_free(w->walk);
+        core_changes_free(w->changes);
+        buf_deinit(&w->agents);
+        free(w);
+}
 
 static void on_queue(void *arg, const struct core_why *w)
 {
@@ -292,56 +308,94 @@ static void write_eta(struct json *j, struct core *c, uint64_t request, uint32_t
         place_write_error(j, c);
 }
 
-static void look(struct server *s, struct call *c)
+static void look(struct server *s, struct call *c);
+
+/* Front: what came in between has had its turn. */
+static void look_on(struct server *s, struct call *c)
 {
-        BUF_CLEANUP struct buf agents = {0}, changes = {0};
-        struct why w = {.j = {.out = &agents}};
-        struct hints hints = {.j = {.out = &changes}};
+        (void)s;
+        call_core(c, look);
+}
+
+/* True: there is more to ask. */
+static bool ask_some(struct server *s, struct why *w, const struct core_job *job)
+{
+        if (job->state != JOB_IDLE)
+                return false;
+        if (!w->walk)
+                w->walk = core_walk_new(s->core);
+        if (!w->changes) {
+                core_why_some(s->core, w->walk, SLICE_QUEUES, job->request, job->member, on_queue, w);
+                if (!core_walk_is_over(w->walk))
+                        return true;
+                if (w->count[CORE_FITS] || w->count[CORE_BUSY])
+                        return false;
+                core_walk_free(w->walk);
+                w->walk = core_walk_new(s->core);
+                w->changes = core_changes_new();
+                return w->all > 0;
+        }
+        core_changes_look(s->core, w->changes, w->walk, SLICE_QUEUES, job->request, job->member);
+        return !core_walk_is_over(w->walk);
+}
+
+static void reply(struct server *s, struct call *c, struct why *w, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf changes = {0};
         struct json j = {.out = &c->out};
-        struct core_request r;
-        struct core_job job;
-        uint64_t request;
-        uint32_t member;
+        struct hints hints = {.j = {.out = &changes}, .text = &j};
         char id[48];
 
-        if (ids_parse_job(c->param[0], &request, &member) != 0 ||
-            core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
-            core_job_get(s->core, request, member, &job) != 0) {
-                call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
-                          STR_ARG(c->param[0]));
-                return;
-        }
-        json_open(&w.j, '[');
-        if (job.state == JOB_IDLE)
-                core_why(s->core, request, member, on_queue, &w);
-        json_close(&w.j, ']');
-        core_job_get(s->core, request, member, &job);
-        snprintf(id, sizeof(id), "%" PRIu64 ".%u", request, member);
+        snprintf(id, sizeof(id), "%" PRIu64 ".%u", job->request, job->member);
         json_open(&j, '{');
         json_kstrz(&j, "id", id);
-        json_kstrz(&j, "state", job_state_name(job.state));
+        json_kstrz(&j, "state", job_state_name(job->state));
         json_key(&j, "text");
         json_open(&j, '[');
-        explain(&j, s->core, &job, &w, turn_full(s->turn));
-        hints.text = &j;
+        explain(&j, s->core, job, w, turn_full(s->turn));
         json_open(&hints.j, '[');
-        if (job.state == JOB_IDLE && !w.count[CORE_FITS] && !w.count[CORE_BUSY])
-                core_why_changes(s->core, request, member, on_change, &hints);
+        if (w->changes && job->state == JOB_IDLE)
+                core_changes_tell(w->changes, on_change, &hints);
         json_close(&hints.j, ']');
         json_close(&j, ']');
-        write_eta(&j, s->core, request, member);
-        write_turn(&j, s->core, request, member);
-        write_set(&j, s->core, request, member);
+        write_eta(&j, s->core, job->request, job->member);
+        write_turn(&j, s->core, job->request, job->member);
+        write_set(&j, s->core, job->request, job->member);
         json_key(&j, "agents");
-        json_raw(&j, buf_view(&agents));
+        json_open(&j, '[');
+        if (job->state == JOB_IDLE && w->agents.n)
+                json_raw(&j, buf_view(&w->agents));
+        json_close(&j, ']');
         json_key(&j, "changes");
         json_raw(&j, buf_view(&changes));
         json_close(&j, '}');
         call_reply(c);
 }
 
+static void look(struct server *s, struct call *c)
+{
+        struct why *w = c->state;
+        struct core_request r;
+        struct core_job job;
+        uint64_t request;
+        uint32_t member;
+
+        if (ids_parse_job(c->param[0], &request, &member) != 0 ||
+            core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
+            core_job_get(s->core, request, member, &job) != 0)
+                call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
+                          STR_ARG(c->param[0]));
+        else if (ask_some(s, w, &job))
+                call_front(c, look_on);
+        else
+                reply(s, c, w, &job);
+}
+
 void api_job_why(struct server *s, struct call *c)
 {
+        struct why *w = call_state(c, sizeof(*w), state_free);
+
         (void)s;
+        w->j.out = &w->agents;
         call_core(c, look);
 }
