@@ -3,9 +3,11 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/pack.h"
 #include "core/state.h"
 
 #define ESTIMATES_MAX 200000u    /* programs and owners; what is more shares one */
+#define PACKED_MAX    5000u      /* of them that are kept over a restart */
 #define MEMORY        8          /* about so many runs are remembered */
 #define PACE_MEMORY   32u        /* of a place's pace: what the latest runs weigh together */
 #define PACE_MIN      8u         /* fewer say nothing */
@@ -181,6 +183,96 @@ int64_t estimate_end_ms(struct core *c, const struct job *j)
         bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
 
         return c->now_ms + estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
+}
+
+/* ---- over a restart */
+
+static unsigned bits_of(uint32_t n)
+{
+        unsigned bits = 0;
+
+        for (; n; n >>= 1)
+                bits++;
+        return bits;
+}
+
+/* So many bits the number of runs has at least, of those that are kept. */
+static unsigned bits_kept(const struct core *c)
+{
+        size_t with[33] = {0}, kept = 0;
+        unsigned bits = 33;
+        void *value;
+
+        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, NULL, &value);)
+                with[bits_of(((struct estimate *)value)->count)]++;
+        while (bits > 1 && kept + with[bits - 1] <= PACKED_MAX)
+                kept += with[--bits];
+        return bits;
+}
+
+static void pack_one(struct buf *out, const struct estimate *e)
+{
+        pack_u64(out, e->count);
+        pack_double(out, e->run_ms);
+        pack_double(out, e->last_ms);
+        pack_double(out, e->bytes_out);
+}
+
+void estimates_pack(struct core *c, struct buf *out)
+{
+        unsigned bits = bits_kept(c);
+        struct str key;
+        void *value;
+
+        pack_one(out, &c->everybody);
+        for (size_t at = 0; c->estimates && map_next(c->estimates, &at, &key, &value);)
+                if (bits_of(((struct estimate *)value)->count) >= bits) {
+                        pack_u64(out, 1);
+                        pack_str(out, key);
+                        pack_one(out, value);
+                }
+        pack_u64(out, 0);
+}
+
+static bool is_amount(double v)
+{
+        return isfinite(v) && v >= 0;
+}
+
+static struct estimate unpack_one(struct unpack *in)
+{
+        struct estimate e = {.count = (uint32_t)unpack_max(in, UINT32_MAX)};
+
+        e.run_ms = unpack_double(in);
+        e.last_ms = unpack_double(in);
+        e.bytes_out = unpack_double(in);
+        in->bad |= !is_amount(e.run_ms) || !is_amount(e.last_ms) || !is_amount(e.bytes_out);
+        return e;
+}
+
+static void take_better(struct estimate *e, const struct estimate *than)
+{
+        struct estimate *owner = e->owner;
+
+        if (e->count >= than->count)
+                return;
+        *e = *than;
+        e->owner = owner;
+}
+
+void estimates_unpack(struct core *c, struct unpack *in)
+{
+        struct estimate all = unpack_one(in);
+
+        if (!in->bad)
+                take_better(&c->everybody, &all);
+        while (unpack_max(in, 1) && !in->bad) {
+                struct str key = unpack_str(in);
+                struct estimate one = unpack_one(in), *e = in->bad ? NULL : find(c, key);
+
+                if (e && e != &c->everybody)
+                        take_better(e, &one);
+        }
 }
 
 void estimates_deinit(struct core *c)

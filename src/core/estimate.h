@@ -48,4 +48,10 @@ uint64_t estimate_bytes_out(const struct part *p);
 int64_t estimate_left_ms(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms);
 /* When the attempt that it has will be over, Unix milliseconds. */
 int64_t estimate_end_ms(struct core *c, const struct job *j);
+struct buf;
+struct unpack;
+/* learned.h: those that most runs were counted of; and of these what knows of more runs than what is there.
+ */
+void estimates_pack(struct core *c, struct buf *out);
+void estimates_unpack(struct core *c, struct unpack *in);
 void estimates_deinit(struct core *c);

@@ -1,6 +1,7 @@
 #include "core/eta.h"
 
 #include "base/mem.h"
+#include "base/pack.h"
 #include "core/eta_play.h"
 #include "core/gang.h"
 
@@ -46,10 +47,8 @@ static uint64_t last_of(const struct set *s)
         return last;
 }
 
-static void guess(struct eta *e, const struct bucket *b)
+static void guess_keep(struct eta *e, uint64_t key, int64_t start_ms)
 {
-        uint64_t index = set_count(&b->idle) - 1, member = last_of(&b->idle);
-        uint64_t key = b->request->id << 32 | member;
         int64_t *when;
 
         if (e->guesses && idmap_count(e->guesses) >= GUESSES_MAX)
@@ -59,8 +58,17 @@ static void guess(struct eta *e, const struct bucket *b)
         if (idmap_get(e->guesses, key))
                 return;
         when = mem_new(int64_t);
-        *when = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index);
+        *when = start_ms;
         idmap_put(e->guesses, key, when);
+}
+
+/* Of its last job. */
+static void guess(struct eta *e, const struct bucket *b)
+{
+        uint64_t index = set_count(&b->idle) - 1;
+
+        guess_keep(e, b->request->id << 32 | last_of(&b->idle),
+                   b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index));
 }
 
 static void play(struct core *c)
@@ -203,6 +211,50 @@ void core_eta_error(struct core *c, struct core_eta_error *ret)
         qsort(sorted, n, sizeof(*sorted), by_number);
         ret->count = c->eta->error_count;
         ret->median_ms = sorted[n / 2];
+}
+
+void eta_pack(const struct core *c, struct buf *out)
+{
+        const struct eta *e = c->eta;
+        uint64_t n = !e ? 0 : e->error_count < ERRORS_MAX ? e->error_count : ERRORS_MAX, key;
+        void *value;
+
+        pack_u64(out, e ? e->error_count : 0);
+        for (uint64_t i = 0; i < n; i++)
+                pack_i64(out, e->errors[i]);
+        pack_u64(out, e && e->guesses ? idmap_count(e->guesses) : 0);
+        for (size_t at = 0; e && e->guesses && idmap_next(e->guesses, &at, &key, &value);) {
+                pack_u64(out, key);
+                pack_i64(out, *(int64_t *)value);
+        }
+}
+
+/* Nothing was guessed yet: a replay plays nothing forward. */
+void eta_unpack(struct core *c, struct unpack *in)
+{
+        struct eta *e = c->eta ? c->eta : mem_new(struct eta);
+        uint64_t n;
+
+        if (!c->eta)
+                e->made_ms = c->now_ms - FRESH_MS; /* it is made anew when somebody asks */
+        c->eta = e;
+        e->error_count = unpack_u64(in);
+        n = e->error_count < ERRORS_MAX ? e->error_count : ERRORS_MAX;
+        for (uint64_t i = 0; i < n; i++) {
+                int64_t error_ms = unpack_i64(in);
+
+                e->errors[i] = error_ms > 0 ? error_ms : 0;
+        }
+        for (n = unpack_max(in, GUESSES_MAX); n > 0 && !in->bad; n--) {
+                uint64_t key = unpack_u64(in);
+                int64_t when_ms = unpack_i64(in);
+                const struct request *r = request_find(c, key >> 32);
+
+                if (r && request_idle_has(r, (uint32_t)key))
+                        guess_keep(e, key, when_ms);
+        }
+        if (in->bad)
+                e->error_count = 0;
 }
 
 /* Guesses are made while nobody asks, too: else nothing could be said of how good they are. */

@@ -43,6 +43,11 @@ struct class;
 struct eta_play;
 void eta_free(struct eta *e); /* NULL is fine */
 void eta_started(struct core *c, const struct job *j);
+struct buf;
+struct unpack;
+/* learned.h: the errors, and the guesses that wait for their jobs to start. */
+void eta_pack(const struct core *c, struct buf *out);
+void eta_unpack(struct core *c, struct unpack *in);
 int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
 /* For a quote: the queue played forward until it is the turn of this bucket, which need not be in it. */
 struct eta_play *eta_quote_new(struct core *c, struct bucket *b);

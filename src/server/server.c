@@ -13,6 +13,7 @@
 #include "server/daemon.h"
 #include "server/front.h"
 #include "server/grants.h"
+#include "server/learned.h"
 #include "server/notices.h"
 #include "server/objects.h"
 #include "server/peers.h"
@@ -112,6 +113,7 @@ static void on_tick(void *arg)
         objects_tick(s);
         notices_tick(s);
         prune_tick(s);
+        learned_tick(s);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
@@ -136,6 +138,9 @@ static void on_signal(void *arg)
                 return;
         log_info("msg=\"stopping\"");
         paths_remove_ready(&d->server->paths);
+        turn_begin(d->server->turn);
+        learned_keep(d->server);
+        turn_end(d->server->turn);
         d->stop_by_ms = clock_boot_ms() + STOP_MS;
         timer_start(d->stop, 0);
 }
@@ -175,6 +180,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         r = recover(s, ret, err);
         if (r != 0)
                 return r;
+        learned_restore(s);
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
         s->whereabouts = whereabouts_new();

@@ -66,7 +66,9 @@ struct server {
         struct access *access;
         struct objects *objects; /* see objects.h */
         int64_t lease_ms, renew_ms;
-        int64_t grants_due_ms; /* boot clock: see grants_tick */
+        int64_t grants_due_ms;  /* boot clock: see grants_tick */
+        int64_t learned_due_ms; /* learned.h's */
+        uint64_t learned_count;
         int exit_code;
 
         struct front *front;

@@ -51,3 +51,19 @@ def test_a_queued_job_knows_its_time(instance):
     rows = {r["id"]: r for r in instance.api("GET", "/v1/requests")["requests"]}
     assert rows[second]["eta_end_ms"] > rows[first]["eta_end_ms"] > 0
     instance.cli("rm", str(first), str(second))
+
+
+def test_what_was_learned_outlives_the_server(instance):
+    """How far an expected start was off is in no log: a server that was stopped and started says it all the same."""
+    instance.up("--cpus", "1")
+    first = instance.submit(sh("sleep 600", **{"+ExpectedRunTime": "600"}))
+    instance.wait_state(f"{first}.0", "running")
+    second = instance.submit(sh("true"))
+    wait_until(lambda: "eta_start_ms" in instance.json("why", f"{second}.0"))
+    instance.cli("rm", str(first))
+    instance.wait(second)
+    before = instance.json("quote", instance.write("next.sub", sh("true")))["eta_error"]
+    assert before["count"] == 1 and before["median_ms"] > 500000
+    instance.stop()
+    instance.up("--cpus", "1")
+    assert instance.json("quote", "next.sub")["eta_error"] == before
