@@ -1,5 +1,5 @@
 /* fetch: one thing on its way into the cache, for the attempts that wait for it. inputs.c makes and ends it;
- * spool.c brings what was shipped with a submit, movers what is at URLs. */
+ * spool.c brings what was shipped with a submit, fetch_url.c what is at URLs. */
 #pragma once
 #include "agent/agent.h"
 
@@ -31,3 +31,6 @@ struct fetch {
 void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why);
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32]);
 struct fetch *fetch_first(const struct agent *a);
+struct attempt *fetch_for(const struct fetch *f); /* one that waits for it; there is one until it ends */
+void fetch_get(struct fetch *f);                  /* from where it is, whatever the cache has */
+void fetch_url(struct fetch *f);                  /* fetch_url.c: from its URL */

@@ -16,6 +16,7 @@
 #include "base/image.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/url.h"
 
 #define STORES_MAX  255u
 #define SPREAD_MS   500     /* between the first looks at two stores */
@@ -169,20 +170,37 @@ static const char *credential_of(const struct attempt *at, struct str url, size_
         return name;
 }
 
+/* Who asks: the job's owner, and behind another server the one at the first, for many of them may be the same
+ * here. */
+static void who_asks(const struct attempt *at, struct buf *out)
+{
+        const Drover__Origin *o = at->t->m->origin;
+        struct str rest = str_of(o ? o->servers : ""), first = STR_NONE;
+        url_escape(out, str_of(at->t->m->owner));
+        if (!o || !*o->job) /* it came to this server first */
+                return;
+        str_cut(&rest, ' ', &first);
+        buf_char(out, ' ');
+        url_escape(out, first);
+        buf_char(out, ' ');
+        url_escape(out, str_of(o->owner));
+}
+
 bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, uint64_t *ret_id,
                 size_t *ret_store)
 {
-        BUF_CLEANUP struct buf canonical = {0};
+        BUF_CLEANUP struct buf canonical = {0}, who = {0};
         const struct agent *a = at->a;
         if (!file_url(url, a->stores->urls, a->stores->count, &canonical, ret_store))
                 return false;
-        const char *credential = credential_of(at, url, *ret_store), *owner = at->t->m->owner;
+        const char *credential = credential_of(at, url, *ret_store);
+        who_asks(at, &who);
         *ret_id = file_id(buf_view(&canonical));
         /* what a store of the configuration has is the same for all; anything else may depend on who asks */
         if (credential)
-                buf_printf(ret_key, "%s\t%s\n", owner, credential);
+                buf_printf(ret_key, "%s\t%s\n", buf_z(&who), credential);
         else if (*ret_store == FILE_STORE_NONE || has_user(url))
-                buf_printf(ret_key, "%s\n", owner);
+                buf_printf(ret_key, "%s\n", buf_z(&who));
         buf_str(ret_key, has_user(url) ? url : buf_view(&canonical));
         return true;
 }

@@ -1,0 +1,140 @@
+/* Fetches of what is at URLs: by movers, with the credential of a job that waits for it, by one way to its
+ * store after the other. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/credentials.h"
+#include "agent/fetch.h"
+#include "agent/movers.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* The URL as it is asked for now: without what is only for us. */
+static char *url_now(const struct fetch *f)
+{
+        BUF_CLEANUP struct buf other = {0};
+        struct str url = str_of(f->url), whole;
+        if (f->way > 0 && stores_other_way(f->a, url, f->store, f->way - 1, &other))
+                url = buf_view(&other);
+        whole = url;
+        str_cut(&whole, '#', &url);
+        return str_dupz(url);
+}
+
+static void url_failed(struct fetch *f, const struct move_answer *answer)
+{
+        struct agent *a = f->a;
+        BUF_CLEANUP struct buf other = {0}, words = {0};
+        if (answer->error == ENOSPC &&
+            !f->made_room) { /* what is kept for later gives way to what is needed now */
+                f->made_room = true;
+                cache_trim(a->cache, 0);
+                fetch_get(f);
+                return;
+        }
+        buf_addz(&words, answer->text);
+        if (answer->error == EACCES) {
+                MEM_CLEANUP char *url = url_now(f);
+                if (credentials_denied(fetch_for(f), url, f->shown, &words)) {
+                        fetch_get(f); /* its owner has replaced it meanwhile */
+                        return;
+                }
+        }
+        if (!f->first_error)
+                f->first_error = mem_dupz(buf_z(&words));
+        if (stores_other_way(a, str_of(f->url), f->store, f->way, &other)) {
+                f->way++;
+                fetch_get(f);
+                return;
+        }
+        log_warn("msg=\"an input cannot be fetched\" error=%s", LOG_TEXT(str_of(answer->text)));
+        fetch_end(f, NULL, answer->error, f->first_error);
+}
+
+/* The answer as contents of the cache, with their name; NULL: there are none, and r says why. */
+static struct cached *take_answer(struct fetch *f, const struct move_answer *answer, struct cached *before,
+                                  int *ret_error)
+{
+        struct cache *c = f->a->cache;
+        struct cached *e = before;
+        struct cached_name *n = cache_find_name(c, str_of(f->key));
+        struct move_facts facts = answer->facts;
+        int64_t now = clock_wall_ms();
+        *ret_error = 0;
+        if (answer->status == MOVE_UNCHANGED && n && n->contents == before)
+                facts = n->facts;
+        else if (answer->status == MOVE_DONE)
+                *ret_error = cache_keep(c, f->part, answer->sha256, answer->size, now, &e);
+        else
+                e = NULL;
+        if (answer->status != MOVE_DONE || *ret_error < 0)
+                cache_abandon(c, f->part);
+        f->part[0] = 0;
+        if (*ret_error < 0 || !e)
+                return NULL;
+        cache_name(c, e, str_of(f->key), f->id, &facts, now);
+        return e;
+}
+
+static void on_got(void *arg, const struct move_answer *answer)
+{
+        struct fetch *f = arg;
+        struct agent *a = f->a;
+        struct cached *before = f->held;
+        int r;
+        f->move = NULL;
+        f->held = NULL;
+        close(f->fd);
+        f->fd = -1;
+        struct cached *e = take_answer(f, answer, before, &r);
+        if (e) {
+                if (answer->tries == 1)
+                        stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
+                MEM_CLEANUP char *url = move_url_shown(f->url);
+                log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(url)),
+                         (unsigned long long)e->use.bytes, (unsigned long long)answer->moved,
+                         (unsigned long long)answer->took_us / 1000);
+                fetch_end(f, e, 0, NULL);
+        } else if (r < 0) {
+                fetch_end(f, NULL, -r, "the agent cannot keep an input in its cache");
+        } else {
+                url_failed(f, answer);
+        }
+        if (before)
+                cache_unpin(a->cache, before);
+}
+
+void fetch_url(struct fetch *f)
+{
+        const struct config *c = &f->a->config;
+        struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
+        struct move_task t;
+        struct err err = {""};
+        f->fd = cache_begin(f->a->cache, f->part);
+        if (f->fd < 0) {
+                f->part[0] = 0;
+                fetch_end(f, NULL, -f->fd, "the agent cannot write into its cache");
+                return;
+        }
+        move_task_init(&t, MOVE_GET);
+        t.url = url_now(f);
+        int r = credentials_show(fetch_for(f), &t, &f->shown, &err);
+        if (r != 0) { /* 1 cannot be: nothing is staged before they are here */
+                move_task_deinit(&t);
+                f->shown = 1;
+                fetch_end(f, NULL, EACCES, err.text);
+                return;
+        }
+        t.tries = (uint32_t)c->transfer_tries;
+        t.limit_ms = c->transfer_limit_ms;
+        t.summed = f->summed;
+        memcpy(t.sha256, f->sha256, 32);
+        if (n) {
+                f->held = n->contents;
+                cache_pin(f->held);
+                t.known = true;
+                t.facts = n->facts;
+        }
+        f->move = movers_start(f->a, &t, f->fd, f->owner, f->user, on_got, f);
+        move_task_deinit(&t);
+}
