@@ -55,13 +55,8 @@ uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q,
                 n = least(n, memory_mib > 0 ? (uint64_t)(memory_mib / need->memory_mib) : 0);
         if (!q->reserved)
                 return n;
-        for (; n > 0; n--) {
-                struct need all = {.cpus = need->cpus * (int64_t)n,
-                                   .memory_mib = need->memory_mib * (int64_t)n};
-
-                if (reserve_allows(c, k, q, &all))
-                        break;
-        }
+        while (n > 0 && !reserve_allows_all(c, k, q, need, n))
+                n--;
         return n;
 }
 

@@ -64,12 +64,15 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
         return yes;
 }
 
-/* All that one more member takes, from the queue and elsewhere: is it there? */
+/* All that one more member takes, from the queue and elsewhere: is it there? Those before it have no attempt
+ * yet, and so are not seen by a reservation. */
 static bool may_take(struct core *c, const struct group *g, struct need *ret)
 {
-        return set_count(&g->members) < g->most &&
-               set_count(&g->members) < claim_room(g->class, g->draws, NULL) &&
-               choose_fits(c, g->class, g->queue, ret);
+        uint64_t n = set_count(&g->members);
+
+        return n < g->most && n < claim_room(g->class, g->draws, NULL) &&
+               choose_fits(c, g->class, g->queue, ret) &&
+               reserve_allows_all(c, g->class, g->queue, ret, n + 1);
 }
 
 static void take(struct core *c, const struct group *g)

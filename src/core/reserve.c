@@ -119,6 +119,15 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
         return cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib;
 }
 
+bool reserve_allows_all(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
+                        uint64_t count)
+{
+        const struct need all = {.cpus = need->cpus * (int64_t)count,
+                                 .memory_mib = need->memory_mib * (int64_t)count};
+
+        return !q->reserved || reserve_allows(c, k, q, &all);
+}
+
 /* ---- making and ending them */
 
 static void end(struct core *c, struct reservation *r)

@@ -35,6 +35,9 @@ struct reservation {
 
 /* May a job of this class that needs so much be given to this queue now? */
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need);
+/* The same for so many that need this each, given at once. */
+bool reserve_allows_all(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
+                        uint64_t count);
 /* What the queue has and no attempt holds: what it would take ahead of its turn is not in it. INT64_MAX: it
  * does not say how much it has. */
 void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib);

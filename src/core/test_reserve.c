@@ -297,6 +297,32 @@ static void test_a_reservation_ends_with_its_reason(void **state)
         assert_null(core_check(m.core));
 }
 
+/* Several that are given at once: together they leave what is kept. */
+static void test_jobs_of_one_turn_leave_it_its_room(void **state)
+{
+        const char *const long_one[] = {"RequestCpus", "4", "AllowedExecuteDuration", "3600", NULL},
+                          *const wide[] = {"RequestCpus", "6", NULL},
+                          *const behind[] = {"RequestCpus", "1", "AllowedExecuteDuration", "60", NULL},
+                          *const longer[] = {"RequestCpus", "1", "AllowedExecuteDuration", "7200", NULL};
+        struct core *c = *state;
+        struct core_reservation r;
+
+        c->config.reserve_after_ms = 1000;
+        offer(c, "n1", "[ Cpus = 8; Memory = 8000; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        submit(c, NULL, 1, long_one);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        submit(c, NULL, 1, wide);
+        submit(c, NULL, 1, behind);
+        expect_assigned(c, "n1/default 3 0\n");
+        started(c, "n1", 3, 0);
+        pass_time(c, 1000);
+        assert_int_equal(core_job_reservation(c, 2, 0, &r), 0);
+        submit(c, NULL, 4, longer); /* three fit now, and two beside the six from then on */
+        expect_assigned(c, "n1/default 4 0-1\n");
+        assert_null(core_check(c));
+}
+
 int main(void)
 {
 #define STORY(f) cmocka_unit_test_setup_teardown(f, bare_core, bare_core_free)
@@ -308,6 +334,7 @@ int main(void)
                 STORY(test_without_a_reservation_it_starves),
                 STORY(test_who_is_behind_all_others_gets_none),
                 STORY(test_a_reservation_ends_with_its_reason),
+                STORY(test_jobs_of_one_turn_leave_it_its_room),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
