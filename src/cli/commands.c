@@ -147,6 +147,11 @@ static const struct option_row sim_options[] = {
         {"classes", 0, OPTION_NUMBER, "N", "In so many requests, each of one kind of job. Default: 10."},
         {"users", 0, OPTION_NUMBER, "N", "Of so many users. Default: one for ten classes."},
         {"run", 0, OPTION_DURATION, "TIME", "Median run time of generated jobs. Default: 10m."},
+        {"sets", 0, OPTION_NUMBER, "PERCENT",
+         "Of the generated requests, so many are of jobs that start together, all or none. Default: 0."},
+        {"set-size", 0, OPTION_NUMBER, "N", "So many together. Default: 8."},
+        {"reserve-after", 0, OPTION_DURATION, "TIME",
+         "How long jobs are passed over until places are kept for them; 0: never. Default: 10m."},
         {"every", 0, OPTION_DURATION, "TIME",
          "Time between generated requests (in the mean), or between copies of a workflow. Default: 0, all at "
          "the start."},

@@ -10,7 +10,21 @@ struct class
         int64_t run_ms;
         uint32_t cpus, memory_mib, home;
         uint32_t first_file, files;
+        uint32_t set, asked_s;
 };
+
+/* Jobs of the class: whole sets, at least one. */
+static uint64_t make_set(const struct sim_generate_options *o, struct sim_random *random, uint64_t jobs,
+                         struct class *k)
+{
+        if (!o->sets)
+                return jobs;
+        k->asked_s = (uint32_t)(k->run_ms * 2 / 1000) + 1;
+        if (sim_random_below(random, 100) >= o->sets)
+                return jobs;
+        k->set = o->set_size;
+        return jobs < k->set ? k->set : jobs - jobs % k->set;
+}
 
 static void make_class(struct sim_workload *w, const struct sim_generate_options *o,
                        struct sim_random *random, uint64_t jobs, struct class *ret)
@@ -47,6 +61,7 @@ void sim_generate(struct sim_workload *w, const struct sim_generate_options *o, 
                 if (jobs == 0)
                         break;
                 make_class(w, o, random, jobs, &class);
+                jobs = make_set(o, random, jobs, &class);
                 if (o->every_ms)
                         at += sim_random_exponential(random, (double)o->every_ms);
                 for (uint64_t i = 0; i < jobs; i++) {
@@ -56,6 +71,10 @@ void sim_generate(struct sim_workload *w, const struct sim_generate_options *o, 
                         j->run_ms =
                                 (int64_t)sim_random_lognormal(random, (double)class.run_ms, RUN_SIGMA / 4) +
                                 1;
+                        if (class.asked_s && j->run_ms > class.asked_s * 1000)
+                                j->run_ms = class.asked_s * 1000;
+                        j->asked_s = class.asked_s;
+                        j->set = class.set;
                         j->cpus = class.cpus;
                         j->memory_mib = class.memory_mib;
                         j->user = k % users;

@@ -43,6 +43,12 @@ struct sim_measures {
                                      clusters' stores; cached: needed and there */
         uint64_t decisions, lost; /* lost: attempts whose agent failed */
         double lost_cpu_s;
+        uint64_t sets, sets_reserved, sets_late; /* that started; for which places were kept; that started
+                                                    after the time from which these were */
+        uint64_t backfilled;                     /* other jobs that were given places meanwhile */
+        double *set_waits;                       /* owned; seconds from submission until the set may start */
+        size_t set_wait_cap;
+        struct sim_spread set_wait_s;
         double match_s, wall_s; /* of real time: in core_match; in all */
         uint64_t memory_bytes;  /* resident at most, above what there was at the start */
         struct sim_guess_errors guesses;

@@ -85,27 +85,41 @@ static void on_leave(void *arg, struct sim_action *a)
 static const struct sim_world_ops world_ops = {session_of, on_leave};
 
 /* ---- making it */
+/* So many of these at once. */
+static uint64_t room_of(const struct sim_cluster *c, const struct sim_job *j)
+{
+        uint64_t cpus = c->cpus / j->cpus, memory = j->memory_mib ? c->memory_mib / j->memory_mib : cpus;
+
+        return cpus < memory ? cpus : memory;
+}
+
 static int check_fits(const struct run *r, struct err *err)
 {
         for (size_t i = 0; i < r->w->job_count; i++) {
                 const struct sim_job *j = &r->w->jobs[i];
                 uint32_t cpus = 0;
                 uint64_t memory = 0;
-                bool fits = false;
+                uint64_t room = 0, needed = j->set ? j->set : 1;
 
-                for (size_t k = 0; k < r->site->count && !fits; k++) {
+                for (size_t k = 0; k < r->site->count && room < needed; k++) {
                         const struct sim_cluster *c = &r->site->clusters[k];
 
                         cpus = c->cpus > cpus ? c->cpus : cpus;
                         memory = c->memory_mib > memory ? c->memory_mib : memory;
-                        fits = c->cpus >= j->cpus && c->memory_mib >= j->memory_mib;
+                        room += c->agents * room_of(c, j);
                 }
-                if (!fits)
+                if (room == 0)
                         return err_set(
                                 err, -EINVAL,
                                 "job %zu needs %u processors and %u MiB, and no agent has that: the largest "
                                 "have %u and %" PRIu64 " (see --cpus and --site)",
                                 i + 1, j->cpus, j->memory_mib, cpus, memory);
+                if (room < needed)
+                        return err_set(err, -EINVAL,
+                                       "%" PRIu64
+                                       " jobs like job %zu start together, and all agents have room for "
+                                       "%" PRIu64 " at once (see --set-size and --agents)",
+                                       needed, i + 1, room);
         }
         return 0;
 }
@@ -165,6 +179,7 @@ static int make(struct run *r, struct err *err)
                                                          .placement = r->o->placement,
                                                          .periodic_ms = 86400000,
                                                          .better_wait_ms = r->o->better_wait_ms,
+                                                         .reserve_after_ms = r->o->reserve_after_ms,
                                                          .seed = r->o->seed},
                                                 .start_ms = START_MS};
         int e = check_fits(r, err);
@@ -209,6 +224,7 @@ static void clean(struct run *r)
         free(r->file_ids);
         free(r->first_of);
         free(r->asked);
+        free(r->sets);
         sim_guesses_free(r->guesses);
         sim_world_free(r->world);
 }
@@ -280,11 +296,15 @@ static void turn(struct run *r)
         if (!r->tick.node.place || (r->waiting && r->tick.at_ms > run_now(r) + TICK_MS))
                 tick(r);
         run_places_tell(r);
-        from = clock_mono_ns();
-        sim_world_turn(r->world);
-        r->m->match_s += (double)(clock_mono_ns() - from) / 1e9;
-        while (sim_world_flying(r->world))
-                sim_world_commit(r->world);
+        do {
+                r->again = false;
+                from = clock_mono_ns();
+                sim_world_turn(r->world);
+                r->m->match_s += (double)(clock_mono_ns() - from) / 1e9;
+                while (sim_world_flying(r->world))
+                        sim_world_commit(r->world);
+        } while (r->again);
+        run_sets_look(r);
 }
 
 /* The first job of each request that came in this turn. */

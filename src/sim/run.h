@@ -6,6 +6,9 @@
  * until it has reported. A store's links are shared (pipe.h), caches are those of place/cache_policy.h. An
  * agent that fails loses what runs, keeps its cache, and comes back after its repair.
  *
+ * Jobs of a set hold their processors until all of it was accepted; when an agent fails the others of the set
+ * stop, and it starts again.
+ *
  * What is decided depends on the seed only; what is measured of real time and memory does not.
  */
 #pragma once
@@ -22,9 +25,9 @@ struct sim_run_options {
         const struct sim_workload *workload;
         enum core_placement placement;
         uint64_t seed;
-        int64_t lease_ms;       /* 0: 40 min, that of batch queues */
-        int64_t better_wait_ms; /* as in core_config */
-        bool guesses;           /* measure expected starts and ends as well */
+        int64_t lease_ms;                         /* 0: 40 min, that of batch queues */
+        int64_t better_wait_ms, reserve_after_ms; /* as in core_config */
+        bool guesses;                             /* measure expected starts and ends as well */
         void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
         void *arg;
 };

@@ -41,6 +41,8 @@ static void add_attributes(const struct sim_job *j, struct submission_part *p, s
         add_number(p, room, "RequestCpus", j->cpus);
         if (j->memory_mib)
                 add_number(p, room, "RequestMemory", j->memory_mib);
+        if (j->set)
+                add_number(p, room, "SetSize", j->set);
         if (j->asked_s)
                 add_number(p, room, "AllowedExecuteDuration", j->asked_s);
         from = room->n;
@@ -112,6 +114,7 @@ void run_submit(struct run *r, uint32_t first)
         for (uint32_t i = 0; i < j->together; i++)
                 r->times[first + i].submitted = run_now(r);
         r->waiting += j->together;
+        run_sets_submitted(r, id, first);
 }
 
 void run_job_ended(struct run *r, uint32_t job)

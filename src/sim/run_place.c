@@ -140,20 +140,25 @@ void run_place_start(struct run *r, struct place *p)
                                 (int64_t)sim_random_exponential(&r->random, (double)p->cluster->mtbf_ms));
 }
 
+/* What it did was for nothing. */
+static void attempt_lost(struct run *r, const struct attempt *t)
+{
+        const struct sim_job *j = &r->w->jobs[t->job];
+
+        r->m->lost++;
+        if (t->state >= ATTEMPT_RUNNING)
+                r->m->lost_cpu_s += (double)j->cpus * (double)(run_now(r) - t->run_from) / 1000;
+        for (uint32_t i = 0; i < j->inputs.count; i++)
+                cache_policy_unpin(&t->place->cache, r->file_ids[r->w->refs[j->inputs.first + i]]);
+        r->waiting += t->state >= ATTEMPT_RUNNING;
+        r->times[t->job].started = -1;
+}
+
 static void place_fail(struct run *r, struct place *p)
 {
         p->up = false;
-        for (const struct attempt *t = p->attempts; t; t = t->next) {
-                const struct sim_job *j = &r->w->jobs[t->job];
-
-                r->m->lost++;
-                if (t->state >= ATTEMPT_RUNNING)
-                        r->m->lost_cpu_s += (double)j->cpus * (double)(run_now(r) - t->run_from) / 1000;
-                for (uint32_t i = 0; i < j->inputs.count; i++)
-                        cache_policy_unpin(&p->cache, r->file_ids[r->w->refs[j->inputs.first + i]]);
-                r->waiting += t->state >= ATTEMPT_RUNNING;
-                r->times[t->job].started = -1;
-        }
+        for (const struct attempt *t = p->attempts; t; t = t->next)
+                attempt_lost(r, t);
         place_drop_all(r, p);
         core_agent_away(sim_world_core(r->world), p->name);
         run_timer_set(r, &p->timer,
@@ -404,7 +409,21 @@ void run_pipe_timer(struct run *r, struct run_pipe *p)
 }
 
 /* ---- what it is told */
-static void attempt_new(struct run *r, struct place *p, const struct sim_action *a, uint32_t member)
+static void attempt_begin(struct run *r, struct attempt *t)
+{
+        const struct place *p = t->place;
+
+        t->state = ATTEMPT_DELAYED;
+        if (p->cluster->start_delay_ms)
+                run_timer_set(r, &t->timer,
+                              run_now(r) + (int64_t)sim_random_exponential(
+                                                   &r->random, (double)p->cluster->start_delay_ms));
+        else
+                attempt_fetch(r, t);
+}
+
+static struct attempt *attempt_new(struct run *r, struct place *p, const struct sim_action *a,
+                                   uint32_t member)
 {
         struct attempt *t = mem_new(struct attempt);
         const struct sim_job *j;
@@ -427,22 +446,67 @@ static void attempt_new(struct run *r, struct place *p, const struct sim_action 
         p->free_cpus -= j->cpus;
         p->free_memory_mib -= j->memory_mib;
         r->m->decisions++;
-        if (p->cluster->start_delay_ms)
-                run_timer_set(r, &t->timer,
-                              run_now(r) + (int64_t)sim_random_exponential(
-                                                   &r->random, (double)p->cluster->start_delay_ms));
-        else
-                attempt_fetch(r, t);
+        run_sets_given(r, t->job);
+        return t;
+}
+
+/* The rest of its set has stopped, or will never start. */
+static void attempt_vacate(struct run *r, struct attempt *t)
+{
+        const struct sim_job *j = &r->w->jobs[t->job];
+        struct place *p = t->place;
+        const struct core_result result = {
+                .request = t->request, .member = t->member, .fence = t->fence, .outcome = CORE_KILLED};
+        void *value;
+
+        for (size_t at = 0; idmap_next(p->fetches, &at, NULL, &value);) {
+                struct fetch *f = value;
+
+                for (uint32_t i = 0; i < f->count; i++)
+                        if (f->waiters[i] == t)
+                                f->waiters[i--] = f->waiters[--f->count];
+        }
+        attempt_lost(r, t);
+        p->free_cpus += j->cpus;
+        p->free_memory_mib += j->memory_mib;
+        p->offer_wanted = true;
+        make_dirty(r, p);
+        attempt_free(r, t);
+        core_result(sim_world_core(r->world), p->name, &result);
+        r->again = true;
+}
+
+static void go_or_stop(struct run *r, struct place *p, const struct sim_action *a)
+{
+        for (struct attempt *t = p->attempts, *next; t; t = next) {
+                next = t->next;
+                if (t->request != a->request || t->fence != a->fence || !set_has(&a->members, t->member))
+                        continue;
+                if (a->kind == SIM_CONTROL) {
+                        attempt_vacate(r, t);
+                } else if (t->state == ATTEMPT_WAITING) {
+                        run_sets_start(r, t->request, t->member);
+                        attempt_begin(r, t);
+                }
+        }
 }
 
 void run_place_take(struct run *r, struct place *p, const struct sim_action *a)
 {
         struct core_attempts at = {a->request, a->fence, &a->members};
 
-        if (!p->up || a->session != p->session || a->kind != SIM_ASSIGN)
+        if (!p->up || a->session != p->session)
+                return;
+        if (a->kind == SIM_GO || (a->kind == SIM_CONTROL && a->control <= CORE_VACATE))
+                go_or_stop(r, p, a);
+        if (a->kind != SIM_ASSIGN)
                 return;
         core_accepted(sim_world_core(r->world), p->name, &at);
+        r->again |= a->set_size > 0;
         SET_FOREACH (&a->members, m) {
-                attempt_new(r, p, a, (uint32_t)m);
+                struct attempt *t = attempt_new(r, p, a, (uint32_t)m);
+
+                if (a->set_size == 0)
+                        attempt_begin(r, t);
         }
 }

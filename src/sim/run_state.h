@@ -22,7 +22,13 @@ struct run_pipe { /* from a cluster to a store */
         struct sim_pipe pipe;
 };
 
-enum attempt_state { ATTEMPT_DELAYED, ATTEMPT_FETCHING, ATTEMPT_RUNNING, ATTEMPT_SENDING };
+enum attempt_state {
+        ATTEMPT_WAITING, /* for the others of its set */
+        ATTEMPT_DELAYED,
+        ATTEMPT_FETCHING,
+        ATTEMPT_RUNNING,
+        ATTEMPT_SENDING
+};
 struct attempt {
         struct timer timer;
         struct sim_flow sending;
@@ -64,6 +70,12 @@ struct place {
         size_t went_count, went_cap;
 };
 
+struct waiting_set {
+        uint64_t request;
+        uint32_t member, job; /* the first of it */
+        int64_t kept_ms;      /* places were first kept for it from then on; 0: not yet */
+};
+
 struct run {
         const struct sim_run_options *o;
         const struct sim_workload *w;
@@ -85,6 +97,10 @@ struct run {
         uint64_t *file_ids; /* as the core numbers them */
         uint32_t *first_of; /* first job of each request */
         size_t first_cap;
+        struct waiting_set *sets; /* that have not started yet */
+        size_t set_count, set_cap;
+        size_t sets_kept;            /* of these, for which places are kept */
+        bool again;                  /* the core was told something in answer to this turn */
         struct sim_guesses *guesses; /* NULL: nobody wants to know */
         uint64_t *asked;             /* requests of this turn, to be asked about */
         size_t asked_count, asked_cap;
@@ -113,3 +129,9 @@ void run_place_timer(struct run *r, struct place *p); /* it fails, or is repaire
 void run_places_tell(struct run *r);                  /* offers and caches that changed */
 void run_attempt_timer(struct run *r, struct attempt *t);
 void run_pipe_timer(struct run *r, struct run_pipe *p);
+
+/* run_sets.c: sets that wait */
+void run_sets_submitted(struct run *r, uint64_t request, uint32_t first);
+void run_sets_look(struct run *r); /* after each turn */
+void run_sets_start(struct run *r, uint64_t request, uint32_t member);
+void run_sets_given(struct run *r, uint32_t job); /* any job was given to a place */

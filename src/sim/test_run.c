@@ -202,6 +202,88 @@ static void agents_fail_and_every_job_ends(void **state)
         sim_site_deinit(&site);
 }
 
+static void run_sets(const struct sim_generate_options *g, uint64_t seed, int64_t mtbf_ms,
+                     int64_t reserve_after_ms, struct sim_measures *m)
+{
+        struct sim_random random;
+        struct sim_site site;
+        struct sim_workload w = {0};
+        struct err err = {""};
+        struct sim_cluster *c;
+
+        sim_site_init(&site);
+        c = sim_site_add(&site, STR("a"), 10, 8);
+        c->mtbf_ms = mtbf_ms;
+        c->repair_ms = 60000;
+        sim_site_finish(&site);
+        sim_random_seed(&random, seed);
+        sim_generate(&w, g, &random);
+        const struct sim_run_options o = {.site = &site,
+                                          .workload = &w,
+                                          .seed = seed,
+                                          .lease_ms = 60000,
+                                          .reserve_after_ms = reserve_after_ms};
+        if (sim_run(&o, m, &err))
+                fail_msg("%s", err.text);
+        sim_workload_deinit(&w);
+        sim_site_deinit(&site);
+}
+
+/* Sets that need three of eight processors of all there are, among jobs that need one: what goes in between
+ * never makes them wait longer than was planned. */
+static void sets_start_when_it_was_planned(void **state)
+{
+        const struct sim_generate_options g = {.jobs = 1500,
+                                               .classes = 45,
+                                               .users = 4,
+                                               .clusters = 1,
+                                               .run_ms = 600000,
+                                               .every_ms = 60000,
+                                               .sets = 20,
+                                               .set_size = 30};
+        double waited = 0, would_wait = 0;
+        uint64_t reserved = 0, backfilled = 0;
+
+        (void)state;
+        for (uint64_t seed = 1; seed <= 2; seed++) {
+                struct sim_measures m, without;
+
+                run_sets(&g, seed, 0, 0, &m);
+                run_sets(&g, seed, 0, -1, &without);
+                assert_int_equal(m.sets_late, 0);
+                assert_int_equal(m.sets, without.sets);
+                assert_int_equal(without.sets_reserved, 0);
+                reserved += m.sets_reserved;
+                backfilled += m.backfilled;
+                waited += m.set_wait_s.mean;
+                would_wait += without.set_wait_s.mean;
+                sim_measures_deinit(&m);
+                sim_measures_deinit(&without);
+        }
+        assert_true(reserved > 10);
+        assert_true(backfilled > 100);
+        assert_true(waited < 0.9 * would_wait);
+}
+
+static void sets_outlive_their_agents(void **state)
+{
+        const struct sim_generate_options g = {.jobs = 300,
+                                               .classes = 20,
+                                               .clusters = 1,
+                                               .run_ms = 60000,
+                                               .every_ms = 10000,
+                                               .input_bytes = 1000000,
+                                               .sets = 50,
+                                               .set_size = 12};
+        struct sim_measures m;
+
+        (void)state;
+        run_sets(&g, 1, 600000, 0, &m);
+        assert_true(m.lost > 0);
+        assert_true(m.sets > 5);
+        sim_measures_deinit(&m);
+}
+
 static void a_site_is_read(void **state)
 {
         struct sim_site s;
@@ -268,6 +350,8 @@ int main(void)
                 cmocka_unit_test(children_run_when_parents_have_ended),
                 cmocka_unit_test(what_fits_nowhere_is_refused),
                 cmocka_unit_test(agents_fail_and_every_job_ends),
+                cmocka_unit_test(sets_start_when_it_was_planned),
+                cmocka_unit_test(sets_outlive_their_agents),
                 cmocka_unit_test(a_site_is_read),
                 cmocka_unit_test(a_plot_has_axes_and_a_legend),
         };

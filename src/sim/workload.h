@@ -2,8 +2,8 @@
  *
  * Built by trace_swf.h, trace_workflow.h or generate.h, then only read. Jobs that were submitted together
  * stand together: the first has their number in `together`, the others 0; they differ in their files and run
- * times only. A file is at a store of the site (site.h); one that a job makes comes into being when that job
- * ends.
+ * times only. All of them have the same `set`, of which their number is a multiple. A file is at a store of
+ * the site (site.h); one that a job makes comes into being when that job ends.
  */
 #pragma once
 #include "base/buf.h"
@@ -29,7 +29,9 @@ struct sim_job {
         uint32_t user, program;
         uint32_t home; /* cluster at whose store its user's files are; outputs go there */
         uint32_t together;
-        uint32_t waits;                  /* for so many others */
+        uint32_t set;   /* those that were submitted together start so many at a time, all or none; 0: each
+                           alone */
+        uint32_t waits; /* for so many others */
         struct sim_span inputs, outputs; /* files */
         struct sim_span children;        /* jobs that wait for it */
 };

@@ -75,6 +75,7 @@ static int run_all(struct study *s)
                                              .seed = s->seed,
                                              .lease_ms = s->lease_ms,
                                              .better_wait_ms = s->better_wait_ms,
+                                             .reserve_after_ms = s->reserve_after_ms,
                                              .guesses = s->guesses,
                                              .progress = show_progress,
                                              .arg = &shown};

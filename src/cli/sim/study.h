@@ -15,7 +15,7 @@ struct study {
         enum core_placement policies[STUDY_POLICIES];
         size_t policy_count;
         uint64_t seed;
-        int64_t lease_ms, better_wait_ms;
+        int64_t lease_ms, better_wait_ms, reserve_after_ms;
         bool guesses;
         struct study_result results[STUDY_POLICIES];
         size_t result_count;

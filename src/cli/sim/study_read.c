@@ -262,19 +262,22 @@ static bool make_jobs(struct study *s, const struct options *o)
                                          .clusters = (uint32_t)s->site.count,
                                          .cpus_max = 1};
         struct sim_random random;
-        int64_t jobs, classes, users;
+        int64_t jobs, classes, users, sets, set_size;
 
         if (!read_count(o, "jobs", 1000, 1, SIM_JOBS_MAX, &jobs) ||
             !read_count(o, "classes", 10, 1, 1000000, &classes) ||
-            !read_count(o, "users", 0, 1, 1000000, &users) ||
+            !read_count(o, "users", 0, 1, 1000000, &users) || !read_count(o, "sets", 0, 0, 100, &sets) ||
+            !read_count(o, "set-size", 8, 2, 10000, &set_size) ||
             !study_size(o, "input", 1 << 30, &g.input_bytes))
                 return false;
         g.jobs = (uint64_t)jobs;
         g.classes = (uint32_t)classes;
         g.users = (uint32_t)users;
+        g.sets = (uint32_t)sets;
+        g.set_size = (uint32_t)set_size;
         sim_random_seed(&random, s->seed);
         sim_generate(&s->workload, &g, &random);
-        buf_printf(&s->title, "%" PRId64 " generated jobs in %" PRId64 " classes", jobs, classes);
+        buf_printf(&s->title, "%zu generated jobs in %" PRId64 " classes", s->workload.job_count, classes);
         return true;
 }
 
@@ -291,6 +294,14 @@ static bool make_files(struct study *s, const struct options *o)
         return true;
 }
 
+/* As the core has it: 0 when it is not given, -1 for 0. */
+static int64_t read_wait(const struct options *o, const char *name)
+{
+        int64_t ms = options_number(o, name, 0) * 1000;
+
+        return options_text(o, name) && ms == 0 ? -1 : ms;
+}
+
 int study_read(struct study *s, const struct options *o)
 {
         bool ok = read_policies(s, options_text(o, "compare")) && read_site(s, o), workflows;
@@ -298,9 +309,8 @@ int study_read(struct study *s, const struct options *o)
         s->seed = (uint64_t)options_number(o, "seed", 1);
         s->guesses = options_flag(o, "eta");
         s->lease_ms = options_number(o, "lease", 0) * 1000;
-        s->better_wait_ms = options_text(o, "better-wait") ? options_number(o, "better-wait", 0) * 1000 : 0;
-        if (options_text(o, "better-wait") && s->better_wait_ms == 0)
-                s->better_wait_ms = -1;
+        s->better_wait_ms = read_wait(o, "better-wait");
+        s->reserve_after_ms = read_wait(o, "reserve-after");
         for (size_t i = 0; ok && i < o->word_count; i++)
                 ok = add_trace(s, o, o->words[i]);
         ok = ok && make_clusters(s, o) && change_clusters(s, o);

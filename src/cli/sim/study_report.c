@@ -114,6 +114,31 @@ static void print_guesses(const struct cli *cli, const struct study *s)
         cli_print_table(cli, &t);
 }
 
+static void print_sets(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {{"POLICY", false, false}, {"SETS", true, false},
+                                                      {"WAIT", true, false},    {"MEDIAN", true, false},
+                                                      {"P95", true, false},     {"RESERVED", true, false},
+                                                      {"LATE", true, false},    {"BACKFILLED", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (size_t i = 0; i < s->result_count; i++) {
+                const struct sim_measures *m = &s->results[i].m;
+
+                table_text(&t, str_of(s->results[i].policy));
+                table_format(&t, "%" PRIu64, m->sets);
+                cell_seconds(&t, m->set_wait_s.mean);
+                cell_seconds(&t, m->set_wait_s.median);
+                cell_seconds(&t, m->set_wait_s.p95);
+                table_format(&t, "%" PRIu64, m->sets_reserved);
+                table_format(&t, "%" PRIu64, m->sets_late);
+                table_format(&t, "%" PRIu64, m->backfilled);
+                table_end_row(&t);
+        }
+        cli_print_table(cli, &t);
+}
+
 void study_print_table(const struct cli *cli, const struct study *s)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -125,6 +150,12 @@ void study_print_table(const struct cli *cli, const struct study *s)
         buf_addz(&out, "\nwaits by the size of the job\n");
         cli_print(&out);
         print_waits(cli, s);
+        if (s->result_count && s->results[0].m.sets) {
+                buf_addz(&out,
+                         "\nsets, the places kept for them, and other jobs that were started meanwhile\n");
+                cli_print(&out);
+                print_sets(cli, s);
+        }
         if (!s->guesses)
                 return;
         buf_addz(&out, "\nmedian error of expected waits, runs and ends, and of what people go by\n");
@@ -193,6 +224,15 @@ static void add_result(struct json *j, const struct study_result *r, bool guesse
         add_spread(j, "slowdown", &m->slowdown);
         add_double(j, "fairness", m->fairness);
         add_double(j, "utilisation", m->utilisation);
+        if (m->sets) {
+                json_key(j, "sets");
+                json_open(j, '{');
+                add_spread(j, "wait_s", &m->set_wait_s);
+                add_uint(j, "reserved", m->sets_reserved);
+                add_uint(j, "late", m->sets_late);
+                add_uint(j, "backfilled", m->backfilled);
+                json_close(j, '}');
+        }
         add_uint(j, "attempts_lost", m->lost);
         add_double(j, "cpu_lost_s", m->lost_cpu_s);
         if (guesses)
