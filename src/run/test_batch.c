@@ -132,6 +132,30 @@ static void begins_once(void **state)
         assert_int_equal(run_script(&s), 74);
 }
 
+static mode_t mode_of(const char *name)
+{
+        BUF_CLEANUP struct buf path = {0};
+        struct stat st;
+        buf_printf(&path, "%s/%s", box, name);
+        assert_int_equal(lstat(buf_z(&path), &st), 0);
+        return st.st_mode & 0777;
+}
+
+/* The agent reads how it ended, whoever it is; what the program makes is as the site has it. */
+static void its_end_can_be_read(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"echo mine >made; exit 3", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        mode_t before = umask(077);
+        int status = run_script(&s);
+        umask(before);
+        assert_int_equal(status, 3);
+        assert_int_equal(mode_of(BATCH_STEP ".0.done"), 0644);
+        assert_int_equal(mode_of("made"), 0600);
+        assert_int_equal(mode_of("out"), 0600);
+}
+
 static void signals_and_children(void **state)
 {
         (void)state;
@@ -304,6 +328,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(words_arrive_as_they_are, setup, teardown),
                 cmocka_unit_test_setup_teardown(begins_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(its_end_can_be_read, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),

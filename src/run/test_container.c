@@ -87,6 +87,15 @@ static void test_podman(void **state)
                    "--ulimit=nofile=1024:1024 --ulimit=nproc=99:99 --cgroups=disabled "
                    "--device=nvidia.com/gpu=0 --device=nvidia.com/gpu=GPU-1 --env-file=/s/box/env "
                    "--env 'A= b' --read-only --entrypoint=/home/me/tool docker.io/library/tool:1 'a b' --c");
+        j.one_id = true; /* nobody but user 0 is there */
+        assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
+        bool root = false;
+        for (size_t n = 0; n < a.n; n++) {
+                root |= strcmp(a.v[n], "--user=0:0") == 0;
+                assert_int_not_equal(strcmp(a.v[n], "--userns=keep-id"), 0);
+        }
+        assert_true(root);
+        j.one_id = false;
         j.self_removing = true;
         j.sandbox = "/with:colon";
         assert_int_equal(container_start(&s, &crun, &j, &a, NULL), -EINVAL);

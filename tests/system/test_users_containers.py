@@ -12,6 +12,7 @@ from containers import IMAGE, Podman, busybox_tree
 from drover import Failed, alive, processes, wait_until
 from users import ONE, TWO, Site, mode_of
 
+pytest_plugins = ["batch_systems"]
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
 
 QUEUE = ("kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n"
@@ -26,7 +27,8 @@ class UsersPodman(Podman):
         self._write("storage.conf", f'[storage]\ndriver = "overlay"\nrootless_storage_path = "{self.folder}/$USER/store"\n')
         self._write("containers.conf", f'[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "{self.runtime}"\n')
         # podman writes in its user's home; those of Debian's users are not theirs
-        self.program = self._write("podman", f"#!/bin/sh\nHOME={self.folder}/$USER exec podman \"$@\"\n")
+        self.program = self._write("podman", "#!/bin/sh\n" + "".join(f"export {k}={v}\n" for k, v in self.env.items()) +
+                                   f"export USER=$(id -un)\nHOME={self.folder}/$USER exec podman \"$@\"\n")
         os.chmod(self.program, 0o755)
         for user in (ONE, TWO):
             os.makedirs(os.path.join(self.folder, user.pw_name))
@@ -102,6 +104,23 @@ def test_a_container_is_its_users(place, podman):
     assert place.text(ONE, "made") == "new\n" and place.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
     wait_until(lambda: not podman.names_of(ONE), 20)
     assert os.path.isdir(home)
+
+
+def test_in_a_batch_system(instance, podman, request):
+    """On a node, too, the engine is the user's."""
+    cluster = request.getfixturevalue("alpha")
+    os.chmod(os.path.dirname(cluster.dir), 0o711)
+    site = Site(instance)
+    site.agent(more=agents.batch_queues(
+        cluster, more=f"    container: {{engine: podman, program: {podman.program}, network: none, pull: never}}\n"))
+    agents.offering(instance)
+    site.write(ONE, "in", "data\n")
+    number = submit(site, ONE, "cat in; echo new >made; [ -d /usr ] || echo inside", TransferInput="in", ShouldTransferFiles="YES",
+                    WhenToTransferOutput="ON_EXIT")
+    instance.wait(number)
+    assert site.text(ONE, "out") == "data\ninside\n" and site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
+    wait_until(lambda: not podman.names_of(ONE), 20)
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()], 20)
 
 
 def test_an_image_of_another_is_not_there(place):
