@@ -57,7 +57,8 @@ static const struct option_row path_options[] = {
 static const struct option_row show_options[] = {
         {"ad", 0, OPTION_FLAG, NULL, "Only the ClassAd, a line for each attribute."},
         {"script", 0, OPTION_FLAG, NULL,
-         "What was submitted for the job to the batch system that has it now, as its agent keeps it."},
+         "What was submitted for the job to the batch system that has it, or had it last, as its agent keeps "
+         "it."},
         JSON_ROW,
         {0},
 };

@@ -219,7 +219,7 @@ int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
         const struct task *t = find(self(r), id);
         BUF_CLEANUP struct buf path = {0};
         if (!t)
-                return -ENOENT;
+                return batch_kept_read(self(r), id, out);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", t->box, t->id.step);
         return fs_read_regular(AT_FDCWD, buf_z(&path), SCRIPT_MAX, out, NULL);
 }

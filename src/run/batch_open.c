@@ -74,6 +74,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->gather = timer_new(b->loop, batch_submit_gathered, b);
         r = open_folder(b, c, err);
         if (r == 0)
+                batch_kept_open(b);
+        if (r == 0)
                 r = batch_journal_open(b, err);
         if (r < 0) {
                 batch_close(&b->base, false);
@@ -105,6 +107,7 @@ void batch_close(struct runner *r, bool kill_all)
         batch_when_close(b);
         batch_tasks_free(b);
         batch_parties_free(b);
+        batch_kept_close(b);
         timer_free(b->tick);
         timer_free(b->later);
         timer_free(b->gather);

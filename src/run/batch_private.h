@@ -66,6 +66,7 @@ struct batch {
         char *queue;
         struct errands *errands; /* NULL: all is ours */
         struct party *parties;
+        struct kept *kept;
         int fd; /* of dir */
         struct args env;
         struct map *tasks, *natives, *submissions; /* natives: those whose number is known */
@@ -122,6 +123,13 @@ void batch_users(const struct batch *b,
 /* As batch_run, but by the party's user. */
 void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
                   void *arg);
+
+/* batch_kept.c */
+void batch_kept_open(struct batch *b);
+void batch_kept_close(struct batch *b);
+void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
+/* The newest of that job, appended; fence and step are not looked at. 0, -ENOENT, or another -errno. */
+int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 
 /* batch_acts.c */
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */

@@ -61,6 +61,8 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
                 b->fresh--;
         t->state = TASK_OVER;
         b->ended = true;
+        if (t->s)
+                batch_kept_add(b, t);
         t->result = *result;
         t->text = text ? mem_dupz(text) : NULL;
         if (b->listed)

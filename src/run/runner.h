@@ -212,7 +212,8 @@ struct runner_kind {
         void (*lease)(struct runner *r,
                       int64_t until_boot_ms); /* at that time everything is killed; 0: never */
         void (*capacity)(struct runner *r, struct run_capacity *ret);
-        /* What was submitted for it, appended. 0, -ENOENT or another -errno; NULL: nothing is submitted. */
+        /* What was submitted for it, appended; of one that is forgotten, the last of its job that is still
+         * kept. 0, -ENOENT or another -errno; NULL: nothing is submitted. */
         int (*script)(struct runner *r, struct run_id id, struct buf *out);
         /* For a runner that hands tasks on, else NULL, and the agent gives the job its files: contents of a
          * credential that the task's hop names, after its submit, and again when they are new. They are

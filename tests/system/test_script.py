@@ -24,7 +24,7 @@ def place(request, instance):
 
 
 def test_the_script_of_a_job(place):
-    """While its place has it; also after the agent was killed."""
+    """While its place has it, after the agent was killed, and when it is over."""
     go = os.path.join(place.work, "go")
     request = place.submit(sh(f"while [ ! -e {go} ]; do sleep 0.05; done # it's \"quoted\"", request_memory="321 MB",
                               environment='"WORD=\'it\'\'s\'"'))
@@ -41,8 +41,9 @@ def test_the_script_of_a_job(place):
     wait_until(lambda: "# job" in place.cli("show", f"{request}.0", "--script", code=None), 20)
     place.write("go", "")
     place.wait(request)
-    gone = place.cli("show", f"{request}.0", "--script", code=None)
-    assert gone.code and ("is at no place now" in gone.err or "there is no job" in gone.err), gone.err
+    assert place.cli("show", f"{request}.0", "--script") == text
+    never = place.submit(sh("true", requirements="false"))
+    assert "is at no place now" in place.cli("show", str(never), "--script", code=None).err
 
 
 def test_a_process_has_no_script(place):

@@ -1,6 +1,7 @@
 /* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now; its agent is
  * asked. */
 #include "base/clock.h"
+#include "server/api/jobs.h"
 #include "server/api/route.h"
 #include "server/ids.h"
 #include "server/scripts.h"
@@ -12,6 +13,7 @@ struct script {
         uint64_t request, number;
         uint32_t member;
         int64_t until_ms; /* boot clock */
+        struct row row;   /* of history */
 };
 
 static void reply(struct server *s, struct call *c)
@@ -60,27 +62,79 @@ static void park(struct server *s, struct call *c)
         call_fail(c, 504, "no_answer", "its agent does not answer");
 }
 
+static void ask_agent(struct server *s, struct call *c, const char *agent, uint32_t fence)
+{
+        struct script *x = c->state;
+
+        x->number = scripts_ask(s, agent, x->request, x->member, fence);
+        if (!x->number) {
+                call_fail(c, 409, "no_script", "its agent %s is not connected", agent);
+                return;
+        }
+        x->until_ms = clock_boot_ms() + ANSWER_MS;
+        park(s, c);
+}
+
+/* ---- of one that has ended, its last agent is asked */
+
+static void not_found(struct call *c)
+{
+        call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
+}
+
+static void ask_past(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+        BUF_CLEANUP struct buf agent = {0};
+
+        buf_str(&agent, x->row.agent);
+        if (agent.n == 0)
+                call_fail(c, 409, "no_script", "the job was at no place");
+        else
+                ask_agent(s, c, buf_z(&agent), 0);
+}
+
+static void to_core(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, ask_past);
+}
+
+static void read_past(struct server *s, struct call *c)
+{
+        struct script *x = c->state;
+
+        x->row.request = x->request;
+        x->row.member = x->member;
+        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))
+                not_found(c);
+        else
+                call_front(c, to_core);
+}
+
+static void to_reader(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, read_past);
+}
+
+/* ---- */
+
 static void ask(struct server *s, struct call *c)
 {
         struct script *x = c->state;
         struct core_request r;
         struct core_job job;
+        bool known = core_request_get(s->core, x->request, &r) == 0;
 
-        if (core_request_get(s->core, x->request, &r) != 0 || !call_may(c, r.owner) ||
-            core_job_get(s->core, x->request, x->member, &job) != 0) {
-                call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
-                          STR_ARG(c->param[0]));
-                return;
-        }
-        x->number = job.agent ? scripts_ask(s, job.agent, x->request, x->member, job.fence) : 0;
-        if (!x->number) {
-                call_fail(c, 409, "no_script",
-                          job.agent ? "its agent %s is not connected" : "the job is at no place now",
-                          job.agent);
-                return;
-        }
-        x->until_ms = clock_boot_ms() + ANSWER_MS;
-        park(s, c);
+        if (known && (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0))
+                not_found(c);
+        else if (!known || job.state == JOB_COMPLETED || job.state == JOB_REMOVED)
+                call_front(c, to_reader);
+        else if (!job.agent)
+                call_fail(c, 409, "no_script", "the job is at no place now");
+        else
+                ask_agent(s, c, job.agent, job.fence);
 }
 
 void api_job_script(struct server *s, struct call *c)
