@@ -243,9 +243,12 @@ static void backend_free(struct backend *b)
 void queues_stop(struct agent *a)
 {
         offers_write_use(a);
-        for (size_t i = a->backend_count; i-- > 0;) /* the others may need the first one */
+        for (size_t i = a->backend_count; i-- > 0;) { /* the others may need the first one */
+                if (i == 0)
+                        errands_stop(a->errands);
                 if (a->backends[i]->runner)
                         a->backends[i]->runner->kind->close(a->backends[i]->runner, a->config.kill_on_stop);
+        }
 }
 
 void queues_close(struct agent *a)

@@ -44,6 +44,12 @@ struct errands *errands_new(struct runner *local, int jobs, const char *jobs_pat
         return e;
 }
 
+void errands_stop(struct errands *e)
+{
+        if (e)
+                e->local = NULL;
+}
+
 void errands_free(struct errands *e)
 {
         free(e);
@@ -81,8 +87,10 @@ static void cancel(struct command *c)
         struct errand *r = (struct errand *)(void *)c;
         struct runner *local = r->all->local;
         take(r->all, r->id);
-        runner_kill(local, r->id, 0);
-        local->kind->flush(local);
+        if (local) {
+                runner_kill(local, r->id, 0);
+                local->kind->flush(local);
+        }
         errand_free(r);
 }
 

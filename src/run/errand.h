@@ -16,6 +16,9 @@ struct errands;
 /* `local` is the process runner; `jobs` and `jobs_path` the folder of sandboxes: all borrowed, `jobs` used as
  * long as an errand runs. Its ids begin with request 0, member 1. */
 struct errands *errands_new(struct runner *local, int jobs, const char *jobs_path);
+/* Before the process runner is closed: those that are under way may still be cancelled, which ends nothing
+ * then. */
+void errands_stop(struct errands *e); /* NULL is fine */
 void errands_free(struct errands *e); /* none is under way; NULL is fine */
 /* To be asked about every event of the process runner. True: it was an errand's. */
 bool errands_event(struct errands *e, const struct run_event *event);
