@@ -9,6 +9,7 @@ import agents
 import pytest
 from drover import sh, wait_until
 from guarded import S3, Authority, Guarded, Sftp, Xrootd
+from hops import far, hop_queue, runs
 from test_credentials import add, files_with, jwt
 from test_urls import cat, held
 
@@ -151,6 +152,22 @@ def test_one_that_expires_while_it_runs(place, store):
     add(place, "grid", SECRET + "two")
     place.wait(request)
     assert store.read("made") == b"made\n"
+
+
+def test_a_job_that_is_handed_on(request, build, place, store):
+    """Its agent here fetches and sends, and the next server's store of files has nothing of the credential."""
+    end = far(request, build)
+    runs(end)
+    place.agent.stop()
+    agents.start(place, place.config + "queues:\n" + hop_queue("east", end))
+    agents.offering(place)
+    give(place, "grid", SECRET + "one", store.url)
+    number = place.submit(sh("tr y Y <f >g", credentials="grid", transfer_input_files=store.put("f", b"why\n"),
+                             transfer_output_files="g", transfer_output_remaps=f"g={store.url}out/g"))
+    place.wait(number, seconds=40)
+    assert store.read("out/g") == b"whY\n" and {r[4] for r in store.requests()} == {"Bearer " + SECRET + "one"}
+    assert files_with(end.base, SECRET, [end.work]) == []
+    nowhere(place)
 
 
 def test_certificates(place, store, authority):
