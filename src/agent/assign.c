@@ -224,7 +224,8 @@ static void control(struct attempt *at, void *arg)
 {
         static const char *const reasons[] = {"removed", "held", "vacated"};
         struct agent *a = at->a;
-        Drover__Command command = *(Drover__Command *)arg;
+        const Drover__Control *m = arg;
+        Drover__Command command = m->command;
         struct run_id id = attempt_task(at);
         if (command == DROVER__COMMAND__SUSPEND || command == DROVER__COMMAND__RESUME) {
                 at->suspended = command == DROVER__COMMAND__SUSPEND;
@@ -235,6 +236,9 @@ static void control(struct attempt *at, void *arg)
                         r->kind->resume(r, id);
         } else if (command == DROVER__COMMAND__CHECKPOINT) {
                 checkpoint_ask(at);
+        } else if (command == DROVER__COMMAND__SIGNAL) {
+                if (at->state == ATTEMPT_RUNNING && at->stepping && m->signal <= 64)
+                        runner_signal(at->q->backend->runner, id, (int)m->signal);
         } else if (command <= DROVER__COMMAND__VACATE &&
                    (command == DROVER__COMMAND__REMOVE || !checkpoint_vacate(at, reasons[command]))) {
                 attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);
@@ -243,8 +247,7 @@ static void control(struct attempt *at, void *arg)
 
 void assign_control(struct agent *a, const Drover__Control *m)
 {
-        Drover__Command command = m->command;
-        each(a, m->attempts, m->n_attempts, control, &command);
+        each(a, m->attempts, m->n_attempts, control, (void *)(uintptr_t)m);
 }
 
 static void acked(struct attempt *at, void *arg)

@@ -57,6 +57,7 @@ int cmd_get(struct cli *cli, const struct options *o);
 int cmd_help(struct cli *cli, const struct options *o);
 int cmd_history(struct cli *cli, const struct options *o);
 int cmd_checkpoint(struct cli *cli, const struct options *o);
+int cmd_signal(struct cli *cli, const struct options *o);
 int cmd_hold(struct cli *cli, const struct options *o);
 int cmd_log(struct cli *cli, const struct options *o);
 int cmd_path(struct cli *cli, const struct options *o);

@@ -1,5 +1,6 @@
-/* hold, release, rm, suspend, resume, vacate and prio: one call of the API, POST /v1/actions. */
+/* hold, release, rm, suspend, resume, vacate, signal and prio: one call of the API, POST /v1/actions. */
 #include "base/json.h"
+#include "base/signals.h"
 #include "cli/api.h"
 #include "cli/human.h"
 #include "cli/jobs.h"
@@ -123,6 +124,22 @@ int cmd_resume(struct cli *cli, const struct options *o)
 int cmd_vacate(struct cli *cli, const struct options *o)
 {
         return simple(cli, o, "vacate", "vacated");
+}
+
+int cmd_signal(struct cli *cli, const struct options *o)
+{
+        const char *text = o->words[o->word_count - 1];
+        struct action a = {.name = "signal",
+                           .done = "signalled",
+                           .constraint = options_text(o, "constraint"),
+                           .ids = o->words,
+                           .id_count = o->word_count - 1,
+                           .has_value = true,
+                           .value = signal_number(str_of(text))};
+
+        if (a.value == 0)
+                return cli_error(CLI_USAGE, "\"%s\" is no signal: drover signal ID... USR1", text);
+        return act(cli, &a);
 }
 
 int cmd_prio(struct cli *cli, const struct options *o)

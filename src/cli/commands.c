@@ -389,6 +389,12 @@ const struct command commands[] = {
          "on where it "
          "is; `drover log` shows when it was there. Other jobs are left alone.",
          NULL, act_options, 0, WORDS_ANY, "jobs", false, cmd_checkpoint},
+        {"signal", ACTING, "send running jobs a signal", "[OPTIONS] ID... SIGNAL",
+         "Sends a signal to the programs of running jobs, wherever they run: a name, such as USR1, or a "
+         "number. "
+         "What follows is up to the program. STOP and CONT are `drover suspend` and `drover resume`.",
+         "drover signal 7 USR1\ndrover signal 7.0-9 15", prio_options, 2, WORDS_ANY, "jobs", false,
+         cmd_signal},
         {"prio", ACTING, "set the priority of jobs", "[OPTIONS] ID... VALUE",
          "Sets the priority of jobs among their owner's: a whole number, higher runs first, 0 by default. "
          "Put -- before "

@@ -362,6 +362,12 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
                 n = set_count(&run);
                 tell(c, r, &run, CORE_CHECKPOINT);
                 break;
+        case CORE_ACT_SIGNAL:
+                add_where(r, cmd->members, is_running, &run);
+                n = set_count(&run);
+                if (cmd->value > 0 && cmd->value <= CORE_SIGNAL_MAX)
+                        tell(c, r, &run, (enum core_control)(CORE_SIGNAL + cmd->value));
+                break;
         case CORE_ACT_RESUME:
                 add_where(r, cmd->members, is_suspended, &run);
                 n = emit_for(c, cmd, EVENT_RESUMED, 0, &run);
@@ -408,6 +414,7 @@ static uint64_t act(struct core *c, struct request *r, const struct core_command
                 break;
         case CORE_ACT_VACATE:
         case CORE_ACT_CHECKPOINT:
+        case CORE_ACT_SIGNAL:
         case CORE_ACT_SUSPEND:
         case CORE_ACT_RESUME: n = act_attempts(c, r, cmd); break;
         case CORE_ACT_PRIORITY: n = act_priority(c, r, cmd); break;

@@ -43,7 +43,15 @@ enum core_outcome { /* how an attempt ended; the numbers are those of drover.pro
 };
 
 /* as in drover.proto */
-enum core_control { CORE_REMOVE, CORE_HOLD, CORE_VACATE, CORE_SUSPEND, CORE_RESUME, CORE_CHECKPOINT = 10 };
+enum core_control {
+        CORE_REMOVE,
+        CORE_HOLD,
+        CORE_VACATE,
+        CORE_SUSPEND,
+        CORE_RESUME,
+        CORE_CHECKPOINT = 10,
+        CORE_SIGNAL = 256
+}; /* CORE_SIGNAL + its number */
 
 /* Hold codes of HTCondor's manual that Drover gives itself. */
 enum core_hold_code {
@@ -176,15 +184,17 @@ enum core_action {
         CORE_ACT_CHECKPOINT, /* those that run are asked for a checkpoint, and go on */
         CORE_ACT_SUSPEND,
         CORE_ACT_RESUME,
-        CORE_ACT_PRIORITY
+        CORE_ACT_PRIORITY,
+        CORE_ACT_SIGNAL /* to the programs of those that run */
 };
+#define CORE_SIGNAL_MAX 64
 struct core_command {
         enum core_action action;
         uint64_t request;
         const struct set *members; /* NULL: all */
         struct str owner;          /* only if the request is this owner's; empty: whoever's */
         struct str reason;
-        int64_t value; /* priority */
+        int64_t value; /* priority; a signal's number, 1 to CORE_SIGNAL_MAX */
 };
 /* Does it for those members whose state allows it. *ret_affected counts them. 0, CORE_UNKNOWN,
  * CORE_FORBIDDEN. */

@@ -297,14 +297,11 @@ static void drover_release(struct runner *r, struct run_id id)
                 far_act(t, FAR_RELEASE);
 }
 
-/* The far server has no action for it. */
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
         struct far_task *t = find(self(r), id);
-        if (t && t->state != FAR_OVER)
-                log_warn("msg=\"a signal does not reach a job at another server\" queue=%s job=%llu.%u "
-                         "signal=%d",
-                         self(r)->queue, (unsigned long long)id.request, id.member, signal);
+        if (t && t->state == FAR_IN && t->begun)
+                far_signal(t, signal);
 }
 
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
@@ -549,6 +546,7 @@ static void drover_close(struct runner *r, bool kill_all)
         for (int i = 0; i < FAR_ACTS; i++)
                 buf_deinit(&f->acts[i]);
         buf_deinit(&f->acting_ids);
+        buf_deinit(&f->signals);
         buf_deinit(&f->taken);
         set_deinit(&f->taking_members);
         if (f->fd >= 0)

@@ -353,6 +353,50 @@ static void send_acts(struct far *f)
         }
 }
 
+/* ---- signals: in order, and once: an answer that does not come is not asked for again */
+
+void far_signal(struct far_task *t, int signal)
+{
+        buf_printf(&t->far->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
+                   t->member);
+        timer_start(t->far->later, 0);
+}
+
+static void on_signalled(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far *f = arg;
+        (void)body;
+        f->signalling = NULL;
+        if (!status)
+                far_away(f, err->text);
+        else
+                far_flush(f);
+}
+
+static void send_signals(struct far *f)
+{
+        struct str rest = buf_view(&f->signals), line, first = STR_NONE;
+        BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
+        if (f->signalling || !rest.n)
+                return;
+        for (unsigned n = 0; n < ACT_MAX && rest.n; n++) {
+                struct str next = rest, number, id;
+                str_cut(&next, '\n', &line);
+                id = line;
+                str_cut(&id, ' ', &number);
+                if (n && !str_eq(number, first))
+                        break;
+                first = number;
+                buf_printf(&ids, "%s" STR_FMT, n ? "," : "", STR_ARG(id));
+                rest = next;
+        }
+        buf_printf(&body, "{\"action\":\"signal\",\"value\":" STR_FMT ",\"ids\":[%s]}", STR_ARG(first),
+                   buf_z(&ids));
+        buf_consume(&f->signals, f->signals.n - rest.n);
+        buf_addz(&path, "/v1/actions");
+        f->signalling = ask(f, "POST", &path, buf_view(&body), on_signalled);
+}
+
 /* ---- results that are here */
 
 void far_taken(struct far *f, uint64_t request, uint32_t member)
@@ -473,6 +517,7 @@ void far_flush(struct far *f)
         if (!f->up)
                 return;
         send_acts(f);
+        send_signals(f);
         send_taken(f);
         send_renewal(f);
 }

@@ -142,6 +142,8 @@ struct far {
         struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
         enum far_act acting;
         struct buf acting_ids;
+        struct buf signals; /* "number id", a line each, in order */
+        struct http_call *signalling;
         struct buf taken; /* "request member", a line each: results that we have */
         uint64_t taking;
         struct set taking_members;
@@ -214,6 +216,7 @@ void far_link_open(struct far *f);
 void far_away(struct far *f, const char *why); /* a call had no answer */
 void far_settled(struct far_task *t);
 void far_act(struct far_task *t, enum far_act what);
+void far_signal(struct far_task *t, int signal);
 void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
 void far_taken(struct far *f, uint64_t request, uint32_t member);
 void far_flush(struct far *f);

@@ -220,7 +220,12 @@ void agents_control(struct server *s, const char *agent, enum core_control what,
         m = message_new(a->session, DROVER__TO_AGENT__KIND_CONTROL);
         c = message_alloc(m, sizeof(*c));
         drover__control__init(c);
-        c->command = (Drover__Command)what;
+        if (what > CORE_SIGNAL) {
+                c->command = DROVER__COMMAND__SIGNAL;
+                c->signal = (uint32_t)(what - CORE_SIGNAL);
+        } else {
+                c->command = (Drover__Command)what;
+        }
         c->n_attempts = 1;
         c->attempts = message_alloc(m, sizeof(*c->attempts));
         c->attempts[0] = message_attempts(m, request, fence, members);

@@ -6,6 +6,7 @@ import pytest
 import agents
 from drover import Failed, free_port, sh, wait_until
 from hops import beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
+from test_checkpoint import counter, kinds, starts
 
 
 @pytest.fixture
@@ -266,3 +267,30 @@ def test_the_agent_is_killed_while_it_hands_on(two):
     assert {r["member"]: r["exit_code"] for r in two.history(request)} == {n: n % 5 for n in range(60)}
     assert sorted(map(int, two.read("ran").split())) == list(range(60))
     nothing_is_kept(two)
+
+
+def test_signals_go_down(two):
+    """In their order, once each; and a checkpoint is asked for by one, kept here, and gone on from there."""
+    request = two.submit(sh(f"for s in USR1 USR2 HUP; do trap \"echo $s >>{two.work}/got\" $s; done; trap 'exit 7' TERM; "
+                            f"echo $$ >>{two.work}/pids; while :; do sleep 0.05; done"))
+    wait_until(lambda: pids(two), 30)
+    two.wait_state(f"{request}.0", "running", seconds=30)
+    for n, name in enumerate(("USR1", "12", "SIGHUP", "usr1")):
+        assert "1 job signalled" in two.cli("signal", str(request), name)
+        wait_until(lambda n=n: two.exists("got") and len(two.read("got").split()) == n + 1, 20)
+    assert two.read("got").split() == ["USR1", "USR2", "HUP", "USR1"]
+    assert "no signal" in two.cli("signal", str(request), "NONE", code=2).err
+    assert "suspend" in two.cli("signal", str(request), "STOP", code=None).err
+    two.cli("signal", str(request), "TERM")
+    two.wait(request, code=1)
+    assert two.history(request)[0]["exit_code"] == 7
+
+    request = counter(two, pause=12, most=20, **{"+CheckpointSig": "10"})
+    wait_until(lambda: two.exists("at") and two.read("at") == "12\n", 30)
+    two.wait_state(f"{request}.0", "running", seconds=30)
+    two.cli("checkpoint", str(request))
+    wait_until(lambda: two.exists("log") and len(two.read("log").splitlines()) == 2, 40)
+    two.write("go", "")
+    two.wait(request)
+    assert starts(two) == [0, 12] and two.read("out") == "from 0\nfrom 12\ndone\n"
+    assert kinds(two, f"{request}.0").count("checkpointed") == 1

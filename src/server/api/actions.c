@@ -1,5 +1,6 @@
-/* POST /v1/actions: hold, release, remove, vacate, suspend, resume, priority. */
+/* POST /v1/actions: hold, release, remove, vacate, suspend, resume, priority, signal. */
 #include <inttypes.h>
+#include <signal.h>
 
 #include "base/clock.h"
 #include "classad/eval.h"
@@ -15,7 +16,7 @@ static const struct {
 } actions[] = {
         {"hold", CORE_ACT_HOLD},     {"release", CORE_ACT_RELEASE},       {"remove", CORE_ACT_REMOVE},
         {"vacate", CORE_ACT_VACATE}, {"checkpoint", CORE_ACT_CHECKPOINT}, {"suspend", CORE_ACT_SUSPEND},
-        {"resume", CORE_ACT_RESUME}, {"priority", CORE_ACT_PRIORITY},
+        {"resume", CORE_ACT_RESUME}, {"priority", CORE_ACT_PRIORITY},     {"signal", CORE_ACT_SIGNAL},
 };
 
 struct failure {
@@ -246,7 +247,13 @@ void api_action(struct server *s, struct call *c)
         x->reason = str_head(call_json_text(x->doc, "reason"), REASON_MAX);
         x->constraint = call_json_text(x->doc, "constraint");
         x->value = json_integer_value(json_object_get(x->doc, "value"));
-        if (read_ids(x, &err) != 0)
+        if (x->action == CORE_ACT_SIGNAL &&
+            (x->value < 1 || x->value > CORE_SIGNAL_MAX || x->value == SIGSTOP || x->value == SIGCONT))
+                call_fail(c, 400, "bad_request",
+                          "\"value\" must be a signal's number, 1 to %d, and neither SIGSTOP nor SIGCONT: "
+                          "suspend and resume are their actions",
+                          CORE_SIGNAL_MAX);
+        else if (read_ids(x, &err) != 0)
                 call_fail_err(c, 400, "bad_id", &err);
         else if (x->ids.count == 0 && x->constraint.n == 0)
                 call_fail(c, 400, "bad_request", "name jobs by \"ids\" or by a \"constraint\"");
