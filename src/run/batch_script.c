@@ -88,7 +88,7 @@ static const char guard[] =
         "                [ -n \"$often\" ] && every=$often grace=$end\n"
         "        elif [ -n \"$serial\" ] && [ -z \"$aged\" ]; then # how old it was as this began\n"
         "                was=$(stat -c %Y \"$lease\") now=$(stat -c %Y \"$step.began\")\n"
-        "                [ ${now:-0} -gt ${was:-0} ] && since=$((since - now + was))\n"
+        "                [ -n \"$was\" ] && [ \"${now:-0}\" -gt \"$was\" ] && since=$((since - now + was))\n"
         "        fi\n"
         "        [ -n \"$serial\" ] && aged=1\n"
         "        kill -0 $script 2>/dev/null || why=killed # the script alone\n"
