@@ -2,6 +2,7 @@
  * one status query of the system for all, every few seconds. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,7 +18,7 @@
 #define IDLE_MS     10000 /* and when there is no task */
 #define CAPACITY_MS 5000  /* between looks at the nodes */
 #define ENDED_MS    1000  /* and when tasks have ended since */
-#define WORDLESS_MS 10000 /* how late a file may be seen after its task has ended; or a task be missing */
+#define WORDLESS_MS 10000
 #define FAILURES    3     /* queries in a row: the system is away */
 #define SILENCE_MS  15000 /* so is one that does not answer a query */
 #define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
@@ -137,6 +138,25 @@ static void somebody_ended_it(struct batch *b, struct task *t, struct run_event 
         }
 }
 
+/* How late a file may be seen after its task has ended; or a task be missing. */
+static int64_t wordless_ms(const struct batch *b)
+{
+        return b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS;
+}
+
+/* A system that ends a job may reach the program before the script, which then knows no more than that a
+ * SIGTERM has ended it. Whose that was the system's state tells, soon. */
+static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
+{
+        if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled || e->exit_code != SIGTERM ||
+            t->killing || t->phase == BATCH_OVER)
+                return false;
+        if (!t->term_ms)
+                t->term_ms = clock_boot_ms();
+        return (t->phase != BATCH_WAITING && t->phase != BATCH_RUNNING) ||
+               clock_boot_ms() - t->term_ms < wordless_ms(b);
+}
+
 /* True: how it ended is known. reason: the system's, if it was asked. */
 static bool see_end(struct batch *b, struct task *t, struct str reason)
 {
@@ -152,7 +172,7 @@ static bool see_end(struct batch *b, struct task *t, struct str reason)
                 e.started_ms = t->started_ms;
                 e.ended_ms = at > t->started_ms ? at : t->started_ms;
         }
-        if (e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing)
+        if ((e.state == RUN_ENDED && e.why == RUN_KILLED && !t->killing) || must_ask(b, t, &e))
                 somebody_ended_it(b, t, &e, reason);
         else
                 batch_over(b, t, &e, e.text);
@@ -210,7 +230,7 @@ static void settle(struct batch *b, struct task *t, enum batch_phase phase, stru
                 say_why(b, "it cannot run there", reason, &text);
                 break;
         default: /* over, or missing */
-                if (now - t->gone_ms < (b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS))
+                if (now - t->gone_ms < wordless_ms(b))
                         return;
                 if (caught_line(b, t, STR("drover: "), &text))
                         e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};

@@ -46,6 +46,7 @@ struct task {
         int64_t gone_ms;  /* boot clock, since it is missing or without a word; 0: it is not */
         int64_t in_ms;    /* when its native number became known */
         int64_t begun_ms; /* when we saw that it had begun */
+        int64_t term_ms;  /* when we saw that a SIGTERM had ended its program; 0: none has */
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
         bool begun, killing, held, stopped;
         bool told_to_end; /* its script was, and not by us */

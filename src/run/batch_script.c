@@ -138,6 +138,7 @@ static const char end[] =
         "why=itself\n"
         "[ -e \"$step.why\" ] && read -r why <\"$step.why\"\n"
         "say \"ended $status $why\"\n"
+        "[ $status -gt 128 ] && status=1 # else the system takes the script for one that a signal ended\n"
         "exit $status\n";
 
 static void redirect(struct buf *out, const char *sign, const char *path)

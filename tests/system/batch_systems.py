@@ -11,27 +11,15 @@ from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
 from pool import Pool
-from slurm import Munge, Slurm
+from slurm import Munge, slurm_clusters
 from torque import Torque
 
 
 @pytest.fixture(scope="module")
 def clusters(request):
     """Two Slurm clusters."""
-    folder = tempfile.mkdtemp(prefix="sl-", dir=request.config.drover_tmp)
-    started = []
-    try:
-        munge = Munge(folder)
-        started.append(munge)
-        for name in ("alpha", "beta"):
-            cluster = Slurm(folder, munge, name, gpus=("/dev/null", "/dev/zero") if name == "alpha" else ())
-            started.append(cluster)
-            cluster.start()
-        yield started[1:]
-    finally:
-        for one in reversed(started):
-            one.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with slurm_clusters(request.config.drover_tmp, {"name": "alpha", "gpus": ("/dev/null", "/dev/zero")}, {"name": "beta"}) as two:
+        yield two
 
 
 @pytest.fixture

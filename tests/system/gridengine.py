@@ -127,6 +127,9 @@ class GridEngine:
     def start_daemon(self):
         self.start_master()
 
+    def set_slots(self, slots):
+        self.tool("qconf", "-mattr", "queue", "slots", str(slots), "all.q")
+
     def close(self):
         self.tool("qmod", "-d", "all.q")
 

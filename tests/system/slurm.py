@@ -1,7 +1,10 @@
 """Private Slurm clusters in a folder: daemons on loopback and free ports, a munge of their own, no database."""
+import contextlib
 import os
+import shutil
 import socket
 import subprocess
+import tempfile
 
 from drover import Daemon, Failed, free_port, wait_until
 
@@ -124,3 +127,22 @@ class Slurm:
             d.stop()
         if self.controller:
             self.controller.stop()
+
+
+@contextlib.contextmanager
+def slurm_clusters(folder, *each):
+    """Clusters that share a munge, in a new folder beneath this one; `each` are the arguments of Slurm."""
+    folder = tempfile.mkdtemp(prefix="sl-", dir=folder)
+    started = []
+    try:
+        munge = Munge(folder)
+        started.append(munge)
+        for more in each:
+            cluster = Slurm(folder, munge, **more)
+            started.append(cluster)
+            cluster.start()
+        yield started[1:]
+    finally:
+        for one in reversed(started):
+            one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
