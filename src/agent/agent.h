@@ -240,6 +240,8 @@ void expand_iwd(struct attempt *at);
 void expand_program(const struct attempt *at, const Drover__Step *step, struct buf *out);
 /* What a step reads: a path, or a name in the sandbox; empty: nothing. 0, or -EINVAL. */
 int expand_input(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
+/* Asks the queue's runner when another one like it would begin. */
+void expand_quote(const struct attempt *at);
 uint64_t expand_gpus(const Drover__Template *m); /* that a job of it asks for */
 /* Starts the attempt's current step. 0, or -EINVAL with err: it can never run as it is. */
 int expand_submit(struct attempt *at, struct err *err);

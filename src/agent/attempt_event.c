@@ -197,8 +197,11 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 runner_is_away(b, e->text);
                 return;
         }
-        if (e->state == RUN_QUOTED || stage_event(a, e) || movers_event(a, e) ||
-            (a->errands && errands_event(a->errands, e)))
+        if (e->state == RUN_QUOTED) {
+                queue_wait_told(b, e);
+                return;
+        }
+        if (stage_event(a, e) || movers_event(a, e) || (a->errands && errands_event(a->errands, e)))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || step_of(e) >= at->t->m->n_steps || round_of(e) < at->round) {

@@ -362,6 +362,26 @@ uint64_t expand_gpus(const Drover__Template *m)
         return 0;
 }
 
+/* What a batch system is asked for. */
+static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
+{
+        const Drover__Template *m = at->t->m;
+        ret->walltime_ms = m->walltime_ms ? m->walltime_ms : at->q->config->walltime_max_ms;
+        ret->cpus_milli = at->cpus_milli;
+        ret->memory_bytes = at->memory_bytes;
+        ret->gpus = expand_gpus(m);
+        ret->words = words;
+        ret->word_count = m->n_attributes;
+}
+
+void expand_quote(const struct attempt *at)
+{
+        MEM_CLEANUP struct run_word *words = words_of(at->t->m);
+        struct run_spec spec = {.id = attempt_task(at), .job = "", .owner = at->t->m->owner};
+        asks_for(at, words, &spec);
+        at->q->backend->runner->kind->quote(at->q->backend->runner, &spec);
+}
+
 /* What it leaves, as far as its author has said; of a step that is not the last, every new file is. */
 static int outputs_of(const struct attempt *at, struct buf *out, struct err *err)
 {
@@ -430,7 +450,6 @@ int expand_submit(struct attempt *at, struct err *err)
         char job[64];
         snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
         MEM_CLEANUP struct run_word *words = words_of(m);
-        uint64_t walltime_max_ms = at->q->config->walltime_max_ms;
         struct run_spec spec = {
                 .id = attempt_task(at),
                 .owner = m->owner,
@@ -448,15 +467,10 @@ int expand_submit(struct attempt *at, struct err *err)
                 .rlimit_count = limits(at, room),
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
-                .walltime_ms = m->walltime_ms ? m->walltime_ms : walltime_max_ms,
                 .job = job,
-                .cpus_milli = at->cpus_milli,
-                .memory_bytes = at->memory_bytes,
-                .gpus = expand_gpus(m),
-                .words = words,
-                .word_count = m->n_attributes,
                 .hop = hop_of(at, job, buf_z(&outputs), buf_z(&names)),
         };
+        asks_for(at, words, &spec);
         if (out_index >= 0 && stream_goes_on(at, out_index, false))
                 spec.flags |= RUN_STDOUT_APPEND;
         if (err_index >= 0 && err_index == out_index)

@@ -541,6 +541,11 @@ static void look(struct queue *q, struct room *ret)
                 text(&o->devices, str_of(q->backend->unreachable));
                 buf_addz(&o->devices, "; ");
         }
+        if (has.known) {
+                queue_wait_look(q, &has, o->mean_cpus, o->mean_memory);
+                if (queue_wait_s(q))
+                        buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
+        }
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || may.closed || q->config->closed)
                 return;

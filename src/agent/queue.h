@@ -9,6 +9,7 @@
 #pragma once
 #include "agent/config.h"
 #include "agent/devices.h"
+#include "agent/queue_wait.h"
 #include "place/pull_policy.h"
 #include "run/runner.h"
 
@@ -56,6 +57,7 @@ struct queue {
         uint64_t committed_cpus_milli, committed_memory_bytes, committed_disk_bytes;
         struct device_set devices; /* that it may give out */
         struct pull_use use;
+        struct queue_wait wait;
         struct offers *offers;
         struct name_list accepted; /* in this turn */
         uint64_t completed;

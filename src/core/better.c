@@ -114,8 +114,9 @@ static struct queue *best_queue(struct core *c, const struct part *p, uint32_t m
                 if (wait > longest)
                         continue;
                 cost_of(c, p, member, q, &cost);
-                if (cost.total_ms + wait < *limit) {
-                        *limit = cost.total_ms + wait;
+                cost_wait(&cost, wait);
+                if (cost.total_ms < *limit) {
+                        *limit = cost.total_ms;
                         found = q;
                 }
         }

@@ -28,14 +28,22 @@ static void look(struct core *c, struct queue *q)
                 qsort(q->ends, q->ends_count, sizeof(*q->ends), by_time);
 }
 
+int64_t busy_queue_ms(const struct core *c, const struct queue *q)
+{
+        return q->begins_ms > c->now_ms ? q->begins_ms - c->now_ms : 0;
+}
+
 int64_t busy_wait_ms(struct core *c, struct queue *q, uint32_t nth)
 {
         int64_t at, rounds;
 
         look(c, q);
         if (q->ends_count == 0)
-                return BUSY_UNKNOWN;
+                return q->begins_ms ? busy_queue_ms(c, q) : BUSY_UNKNOWN;
         at = q->ends[nth % q->ends_count];
         rounds = nth / q->ends_count;
-        return (at > c->now_ms ? at - c->now_ms : 0) + rounds * (int64_t)c->everybody.run_ms;
+        at = at > c->now_ms ? at - c->now_ms : 0;
+        if (at < busy_queue_ms(c, q))
+                at = busy_queue_ms(c, q);
+        return at + rounds * (int64_t)c->everybody.run_ms;
 }

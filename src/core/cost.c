@@ -63,7 +63,9 @@ static void add_place(struct core *c, const struct part *p, const struct profile
         if (ret->bytes_out)
                 ret->send_ms = to_ms(transfer_us(x, p->output_store, 1, (double)ret->bytes_out, true));
         add_price(p, price, ret);
-        ret->total_ms = ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
+        ret->wait_ms = x ? (int64_t)(x->wait_s * 1000) : 0;
+        ret->total_ms =
+                ret->wait_ms + ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
@@ -107,8 +109,10 @@ int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_
         return cost.total_ms;
 }
 
-void cost_add_wait(struct core_cost *cost, int64_t wait_ms)
+void cost_wait(struct core_cost *cost, int64_t wait_ms)
 {
-        cost->wait_ms += wait_ms;
-        cost->total_ms += wait_ms;
+        if (wait_ms <= cost->wait_ms)
+                return;
+        cost->total_ms += wait_ms - cost->wait_ms;
+        cost->wait_ms = wait_ms;
 }

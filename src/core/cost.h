@@ -14,7 +14,7 @@
 #define COST_LATENCY_US  50000u
 
 struct core_cost {
-        int64_t wait_ms;  /* until the place has room; 0 where it has */
+        int64_t wait_ms;  /* until the place has room, 0 where it has; and its batch system begins a job */
         int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
                              half of it for those on their way to it (coming.h) */
         int64_t image_ms; /* the same for container images */
@@ -35,10 +35,17 @@ struct input;
 struct part;
 struct profile;
 struct queue;
-/* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is left 0. */
+/* `member` may be MEMBER_ANY: by what is the same for all. wait_ms is that at the
+ * place's batch system, as it says (QueueWait). */
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret);
-void cost_add_wait(struct core_cost *cost, int64_t wait_ms);
+/* Until the place has room: at least so long. */
+void cost_wait(struct core_cost *cost, int64_t wait_ms);
+/* How long a job holds its processors. */
+static inline int64_t cost_held_ms(const struct core_cost *cost)
+{
+        return cost->total_ms - cost->wait_ms - cost->price_ms;
+}
 
 /* Files that must come, by store: what they cost is the same at all places of a profile (profile.h). */
 #define COST_STORES_MAX 16u

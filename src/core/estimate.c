@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/busy.h"
 #include "core/state.h"
 
 #define ESTIMATES_MAX 200000u    /* programs and owners; what is more shares one */
@@ -182,7 +183,8 @@ int64_t estimate_end_ms(struct core *c, const struct job *j)
         const struct part *p = request_part(j->request, j->member, NULL);
         bool runs = job_state_runs(j->state) && j->started_ms < c->now_ms;
 
-        return c->now_ms + estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
+        return c->now_ms + (runs ? 0 : busy_queue_ms(c, j->queue)) +
+               estimate_left_ms(c, p, j->queue, runs ? c->now_ms - j->started_ms : 0);
 }
 
 /* ---- over a restart */

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/busy.h"
 #include "core/eta_play.h"
 #include "core/gang.h"
 
@@ -120,7 +121,8 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
                 return CORE_UNKNOWN;
         j = request_job(r, member);
         if (j && j->queue) {
-                ret->start_ms = job_state_runs(j->state) ? j->started_ms : c->now_ms;
+                ret->start_ms =
+                        job_state_runs(j->state) ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);
                 ret->end_ms = estimate_end_ms(c, j);
                 return 0;
         }

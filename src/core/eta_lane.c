@@ -70,6 +70,7 @@ void lane_init(struct core *c, struct lane *l, struct queue *q, size_t max)
         int64_t now_free = q->offers && q->cpus > 0 ? q->cpus : 0, running = 0;
 
         lane_begin(l, c->now_ms, now_free, max);
+        l->busy_ms = q->begins_ms;
         l->queue = q;
         for (const struct job *j = q->attempts; j; j = j->next) {
                 running += j->cpus;

@@ -121,9 +121,9 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
                 int64_t at;
 
                 cost_of(x->core, p, member, l->queue, &cost);
-                at = eta_draws_find(d, l, from, p->template->cpus, cost.total_ms - cost.price_ms);
-                if (at && at + cost.total_ms < best_end) {
-                        best_end = at + cost.total_ms;
+                at = eta_draws_find(d, l, from, p->template->cpus, cost_held_ms(&cost));
+                if (at && at + cost.total_ms - cost.wait_ms < best_end) {
+                        best_end = at + cost.total_ms - cost.wait_ms;
                         best_at = at;
                         where = l;
                         best = cost;
@@ -131,8 +131,8 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
         }
         if (!where)
                 return 0;
-        lane_take(where, best_at, p->template->cpus, best.total_ms - best.price_ms);
-        eta_draws_take(d, 1, best_at, best.total_ms - best.price_ms);
+        lane_take(where, best_at, p->template->cpus, cost_held_ms(&best));
+        eta_draws_take(d, 1, best_at, cost_held_ms(&best));
         t->run_ms = (float)best.run_ms;
         return best_at + best.fetch_ms + best.image_ms;
 }

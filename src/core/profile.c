@@ -54,6 +54,7 @@ static double apart(const struct core *c, const struct profile *p, const struct 
 
         if (p->link_count != c->sites.store_count + 1)
                 return INFINITY;
+        most = larger(most, times(p->wait_s + 60, q->wait_s + 60));
         if (times(p->price + 1e-9, price + 1e-9) > 1.01)
                 most += 1000;
         for (size_t i = 0; i < p->link_count && most < INFINITY; i++) {
@@ -76,6 +77,7 @@ static void add_word(struct profile *p, const struct queue *q)
 {
         blend(&p->slowness, estimate_slowness(q), p);
         blend(&p->price, q->price > 0 ? q->price : 0, p);
+        blend(&p->wait_s, q->wait_s, p);
         for (size_t i = 0; i < p->link_count; i++) {
                 struct profile_link l = link_of(q->agent->data, i);
 

@@ -1,10 +1,10 @@
 /* profile: places that cost the same, as far as they themselves go; for the files of core/ only.
  *
  * What a place costs a job depends on what it holds of the job's files, and on what is the place's own: its
- * links to the stores, how fast it is, its price. Agents of one cluster measure much the same, so queues
- * whose own part is about the same share a *profile*, and the cost is computed with the profile's means: a
- * link that ten agents have measured is better known than one's own last measurement, and of a thousand
- * places that hold nothing of a job only one of each profile needs to be looked at.
+ * links to the stores, how fast it is, its price, the wait at its batch system. Agents of one cluster measure
+ * much the same, so queues whose own part is about the same share a *profile*, and the cost is computed with
+ * the profile's means: a link that ten agents have measured is better known than one's own last measurement,
+ * and of a thousand places that hold nothing of a job only one of each profile needs to be looked at.
  *
  * About the same is: links within half as much again, run times within a seventh, the same price. A queue
  * stays in its profile as long as that holds. There are at most PROFILES_MAX; a queue that comes then gets
@@ -23,10 +23,10 @@ struct profile_link {
         double latency_us, bytes_per_s, bytes_per_s_out;
 };
 struct profile {
-        unsigned users; /* queues */
-        unsigned refs;  /* these, and bays of the index */
-        double slowness, price;
-        uint64_t asked; /* in this search of places.c the two below were computed */
+        unsigned users;                 /* queues */
+        unsigned refs;                  /* these, and bays of the index */
+        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system */
+        uint64_t asked;                 /* in this search of places.c the two below were computed */
         double cost, least;
         size_t link_count; /* one for each store and, last, the server's spool */
         struct profile_link links[];

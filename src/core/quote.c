@@ -96,7 +96,7 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
 {
         struct core *c = x->core;
         const struct part *p = x->part;
-        int64_t job_ms = cost->total_ms - cost->wait_ms - cost->price_ms;
+        int64_t job_ms = cost_held_ms(cost);
         uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
         const struct bucket *b = request_bucket(c, x->request, p->first);
         int64_t at = eta_quote_at(x->play, b, q, p->template->cpus * (int64_t)together, job_ms);

@@ -7,7 +7,8 @@
 #include "core/need.h"
 #include "core/reserve.h"
 
-#define LEASE_RENEWALS 3 /* in a lease's term, about */
+#define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
+#define LEASE_RENEWALS   3        /* in a lease's term, about */
 
 void core_agent_connected(struct core *c, const char *agent)
 {
@@ -279,7 +280,11 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
         q->total_cpus = ad_find(ad, at->TotalCpus) ? number_of(c, ad, at->TotalCpus) : INT64_MAX;
         q->total_memory_mib = ad_find(ad, at->TotalMemory) ? number_of(c, ad, at->TotalMemory) : INT64_MAX;
-        q->price = q->speed = 0;
+        q->price = q->speed = q->wait_s = 0;
+        eval_real(&c->eval, ad, NULL, at->QueueWait, &q->wait_s);
+        if (!(q->wait_s > 0 && q->wait_s < QUEUE_WAIT_MAX_S))
+                q->wait_s = 0;
+        q->begins_ms = q->wait_s > 0 ? c->now_ms + (int64_t)(q->wait_s * 1000) : 0;
         eval_real(&c->eval, ad, NULL, at->Price, &q->price);
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
         free(q->unreachable);

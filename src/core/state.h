@@ -266,6 +266,8 @@ struct queue {
         struct profile *profile; /* NULL: it never had an ad */
         uint64_t seen;           /* the choice in which it was last looked at (places.c) */
         double price, speed;     /* as its ad says; 0: it does not */
+        double wait_s;           /* of a job at its batch system, as its ad says; 0: none, or unknown */
+        int64_t begins_ms;       /* when such a job would begin; 0: at once */
         int64_t *ends;           /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;

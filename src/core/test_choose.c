@@ -116,6 +116,18 @@ static void test_faster_link_and_cheaper_place(void **state)
         expect_assigned(c, "n1/default 2 0\n");
 }
 
+/* A place where a job would wait in a batch system's queue is farther away by that. */
+static void test_queue_of_a_place(void **state)
+{
+        const char *const hour[] = {"ExpectedRunTime", "3600", NULL};
+        struct core *c = *state;
+
+        offer(c, "n1", "[Cpus=1; Memory=100; Disk=100; QueueWait=1200]");
+        offer(c, "n2", "[Cpus=1; Memory=100; Disk=100; QueueWait=300]");
+        submit(c, NULL, 2, hour);
+        expect_assigned(c, "n2/default 1 0\nn1/default 1 1\n");
+}
+
 /* One offer, many jobs: those whose files are there, the one with most bytes first. */
 static void test_place_gets_its_jobs(void **state)
 {
@@ -424,6 +436,7 @@ int main(void)
                 TEST(test_bytes_not_files),
                 TEST(test_rank_goes_first),
                 TEST(test_faster_link_and_cheaper_place),
+                TEST(test_queue_of_a_place),
                 TEST(test_place_gets_its_jobs),
                 TEST(test_places_leave_each_other_theirs),
                 TEST(test_store_concurrency),

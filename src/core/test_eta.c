@@ -205,6 +205,33 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
+/* Nor does a job begin before the batch system behind a place says; it says so until it says something else.
+ */
+static void test_quote_of_a_batch_system(void **state)
+{
+        struct core *c = *state;
+        struct core_quote q;
+        struct core_eta eta;
+
+        offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; QueueWait=600]");
+        quote(c, NULL, 1, minute, &q);
+        assert_string_equal(buf_z(&bare_assigned), "0 n1 600-660 0 0.0\n");
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 1, minute);
+        expect_assigned(c, "n1/default 1 0\n");
+        assert_int_equal(core_eta(c, 1, 0, &eta), 0);
+        assert_int_equal((eta.start_ms - c->now_ms) / 1000, 600);
+        assert_int_equal((eta.end_ms - c->now_ms) / 1000, 660);
+        started(c, "n1", 1, 0);
+        pass_time(c, 1000);
+        assert_int_equal(core_eta(c, 1, 0, &eta), 0);
+        assert_true(eta.end_ms - c->now_ms <= 60000);
+        offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; QueueWait=-3]");
+        pass_time(c, 6000); /* what was played is stale */
+        quote(c, NULL, 1, minute, &q);
+        assert_true(q.start_ms - c->now_ms < 60000);
+}
+
 /* Jobs that start together: when there is room for the last of them, and never where there is not. */
 static void test_sets(void **state)
 {
@@ -238,10 +265,15 @@ static void test_sets(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_waits_for_what_runs),  TEST(test_goes_around_a_wide_job),
-                TEST(test_a_long_queue),         TEST(test_nowhere),
-                TEST(test_errors_are_kept),      TEST(test_quote),
-                TEST(test_quote_waits_its_turn), TEST(test_sets),
+                TEST(test_waits_for_what_runs),
+                TEST(test_goes_around_a_wide_job),
+                TEST(test_a_long_queue),
+                TEST(test_nowhere),
+                TEST(test_errors_are_kept),
+                TEST(test_quote),
+                TEST(test_quote_waits_its_turn),
+                TEST(test_quote_of_a_batch_system),
+                TEST(test_sets),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,7 +168,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         if (w->verdict == CORE_BUSY) {
                 int64_t wait = busy_wait_ms(c, q, 0);
 
-                cost_add_wait(&w->cost, wait == BUSY_UNKNOWN ? 0 : wait);
+                cost_wait(&w->cost, wait == BUSY_UNKNOWN ? 0 : wait);
         }
 }
 

@@ -199,6 +199,32 @@ def test_gpus_are_the_clusters(one, alpha):
     one.cli("rm", str(many))
 
 
+def test_slurms_own_quote(one, alpha):
+    """Somebody else has the cluster for ten minutes: Slurm's word of when a job would begin is what we say, too."""
+    others = alpha.tool("sbatch", "--parsable", "-N4", "-n16", "--mem-per-cpu=10", "--time=10", "--output=/dev/null",
+                        "--wrap=sleep 600").strip()
+    wait_until(lambda: alpha.jobs("running"), 30)
+
+    def wait_s():
+        """the ad of the queue says how long a job would wait"""
+        (queue,) = (q for a in one.agents("connected") for q in a["queues"])
+        return queue["ad"].get("QueueWait")
+
+    assert 240 < wait_until(wait_s, 40) <= 660
+    request = one.submit(sh("true"))
+    wait_until(lambda: alpha.jobs("pending"), 30)
+    now_ms = time.time() * 1000
+    there = one.json("why", f"{request}.0")
+    assert there["eta_start_ms"] - now_ms > 200000, "it waits there"
+    one.write("job.sub", sh("true"))
+    quote = one.json("quote", "job.sub")
+    assert quote["start_ms"] - now_ms > 200000 and quote["places"][0]["cost"]["wait_ms"] > 200000
+    alpha.tool("scancel", others)
+    one.wait(request, seconds=60)
+    wait_until(lambda: not wait_s(), 40)
+    wait_until(lambda: one.json("quote", "job.sub")["start_ms"] - time.time() * 1000 < 200000, 20)
+
+
 def requeueing(instance, alpha, word):
     """An agent whose queue has the setting requeue, and a job that runs."""
     instance.server()
