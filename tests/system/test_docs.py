@@ -119,7 +119,8 @@ def test_make_help_lists_every_target():
 def test_look_alikes_are_installed(installed):
     names = [n for n in files_below(installed) if "/libexec/drover/condor/condor_" in n]
     assert {os.path.basename(n).removeprefix("condor_") for n in names} == {
-        "submit", "q", "rm", "hold", "release", "history", "wait", "status", "version"}
+        "submit", "q", "rm", "hold", "release", "suspend", "continue", "vacate_job", "history", "wait", "status",
+        "version"}
     for name in names:
         out = subprocess.run([name, "-help"], stdout=subprocess.PIPE, text=True, check=True, timeout=10)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))
