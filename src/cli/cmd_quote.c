@@ -28,10 +28,10 @@ static void add_place(struct cli *cli, struct table *t, struct view place)
         if (start_ms)
                 human_bytes(&text, view_integer(view_get(place, "bytes_moved"), 0));
         table_text(t, start_ms ? buf_view(&text) : STR("-"));
+        buf_reset(&text);
         if (start_ms)
-                table_view(t, view_get(place, "price"));
-        else
-                table_text(t, STR("-"));
+                cost_price(&text, view_get(place, "price"));
+        table_text(t, start_ms ? buf_view(&text) : STR("-"));
         table_view(t, view_get(place, "text"));
         table_paint(t, start_ms ? TABLE_GREEN : TABLE_RED);
 }
@@ -55,7 +55,7 @@ static void show(struct cli *cli, struct view quote)
                 buf_addz(&out, "; ");
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
                 buf_addz(&out, " would be moved, at a price of ");
-                view_text(view_get(quote, "price"), &out);
+                cost_price(&out, view_get(quote, "price"));
                 buf_char(&out, '\n');
         }
         cost_error_line(&out, view_get(quote, "eta_error"));

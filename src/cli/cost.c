@@ -1,5 +1,7 @@
 #include "cli/cost.h"
 
+#include <stdlib.h>
+
 #include "cli/human.h"
 
 static void time_cell(struct table *t, int64_t ms)
@@ -8,6 +10,14 @@ static void time_cell(struct table *t, int64_t ms)
 
         human_duration(&text, ms);
         table_text(t, buf_view(&text));
+}
+
+void cost_price(struct buf *out, struct view price)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(price, &text);
+        buf_printf(out, "%.4g", strtod(buf_z(&text), NULL));
 }
 
 void cost_cells(struct table *t, struct view cost)
@@ -35,7 +45,9 @@ void cost_cells(struct table *t, struct view cost)
                 human_bytes(&text, in);
         }
         table_text(t, in ? buf_view(&text) : STR("-"));
-        table_view(t, view_get(cost, "price"));
+        buf_reset(&text);
+        cost_price(&text, view_get(cost, "price"));
+        table_text(t, buf_view(&text));
 }
 
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms)

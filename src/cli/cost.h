@@ -11,6 +11,8 @@
 
 /* The cells of a cost (docs/openapi.json, Cost); dashes when there is none. */
 void cost_cells(struct table *t, struct view cost);
+/* A price, to four digits. */
+void cost_price(struct buf *out, struct view price);
 /* "in 3:07 (14:02:11)", or "now"; "-" for 0. */
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms);
 /* A line on how good such times have been, if any have. */

@@ -312,6 +312,14 @@ int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct qu
         return at;
 }
 
+uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q)
+{
+        struct eta_draws d;
+
+        eta_limits_draws(&x->limits, b, q, &d);
+        return eta_draws_room(&d);
+}
+
 uint64_t eta_slots(const struct queue *q, int64_t cpus)
 {
         int64_t all = q->total_cpus < INT64_MAX ? q->total_cpus : q->cpus > 0 ? q->cpus : 1;

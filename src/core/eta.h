@@ -55,6 +55,8 @@ void eta_quote_free(struct eta_play *x); /* NULL is fine */
 /* When q would then have room for a job of the bucket that takes so many processors for so long. 0: never. */
 int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms);
+/* How many of its jobs limits allow at once, of those that it draws there; UINT64_MAX: any number. */
+uint64_t eta_quote_room(struct eta_play *x, const struct bucket *b, const struct queue *q);
 /* How many such jobs fit there at once. */
 uint64_t eta_slots(const struct queue *q, int64_t cpus);
 /* Would the queue take jobs of the class if it had nothing to do? `whole`: queue_whole_ad. */

@@ -17,7 +17,7 @@ struct quoting {
         void (*fn)(void *arg, const struct core_quote_place *p);
         void *arg;
         /* of the part, over the places that would take it */
-        uint64_t slots;
+        uint64_t slots, room;   /* room: that limits allow, at the place where they allow most */
         struct core_quote best; /* where it would end first, alone */
         int64_t start_ms, job_ms;
         struct seat *seats;
@@ -102,8 +102,12 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
         int64_t at = eta_quote_at(x->play, b, q, p->template->cpus * (int64_t)together, job_ms);
         uint64_t slots = eta_slots(q, p->template->cpus * (int64_t)together) * together;
 
+        uint64_t room = eta_quote_room(x->play, b, q);
+
+        slots = slots < room ? slots : room;
         if (slots == 0 || at == 0)
                 return;
+        x->room = room > x->room ? room : x->room;
         ret->start_ms = at + cost->fetch_ms + cost->image_ms;
         ret->end_ms = at + job_ms * (int64_t)((p->count + slots - 1) / slots);
         ret->bytes_moved = bytes_moved(c, p, q, cost);
@@ -140,6 +144,7 @@ static void add_part(struct quoting *x, struct core_quote *ret)
         uint64_t n = x->part->count;
         int64_t end;
 
+        x->slots = x->slots < x->room ? x->slots : x->room;
         if (gang_size(x->part)) {
                 x->start_ms = set_start(x, &x->slots);
                 if (!x->start_ms)

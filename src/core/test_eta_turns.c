@@ -222,6 +222,22 @@ static void on_place(void *arg, const struct core_quote_place *p)
         (void)arg, (void)p;
 }
 
+/* Seconds from the first start to the last end. */
+static int64_t quote_jobs(struct core *c, const char *owner, const char *const *pairs, uint64_t jobs)
+{
+        struct submission s = {.owner = str_of(owner), .at_ms = c->now_ms};
+        struct submission_part *p = submission_add_part(&s);
+        struct core_quote q;
+
+        p->rows = 1;
+        p->steps = jobs;
+        for (; *pairs; pairs += 2)
+                submission_add_attribute(p, str_of(pairs[0]), str_of(pairs[1]), false);
+        assert_int_equal(core_quote(c, &s, on_place, NULL, &q, NULL), 0);
+        submission_deinit(&s);
+        return (q.end_ms - q.start_ms) / 1000;
+}
+
 static int64_t quote_start(struct core *c, const char *owner, const char *const *pairs)
 {
         struct submission s = {.owner = str_of(owner), .at_ms = c->now_ms};
@@ -253,6 +269,8 @@ static void test_quotes(void **state)
         assert_int_equal(quote_start(c, "bob@lab", minute), 50);
         assert_in_range(quote_start(c, "bob@lab", licensed), 50, 110);
         assert_true(quote_start(c, "ann@lab", minute) > 10000);
+        assert_int_equal(quote_jobs(c, "bob@lab", licensed, 10),
+                         60 * 10); /* one at a time, on four processors */
         assert_null(core_check(c));
 }
 

@@ -1,4 +1,6 @@
 """What a job would take and when, before it is submitted and while it waits."""
+import os
+
 from drover import sh, wait_until
 
 
@@ -67,3 +69,19 @@ def test_what_was_learned_outlives_the_server(instance):
     instance.stop()
     instance.up("--cpus", "1")
     assert instance.json("quote", "next.sub")["eta_error"] == before
+
+
+def test_a_quote_knows_limits(instance):
+    """Where there is room, but no unit of a limit, it says so, and when there will be one."""
+    os.makedirs(instance.dir)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("limits:\n  sw: 1\n  none: 0\n")
+    instance.up("--cpus", "4")
+    text = sh("sleep 600", concurrency_limits="sw", **{"+ExpectedRunTime": "600"})
+    instance.wait_state(f"{instance.submit(text)}.0", "running")
+    quote = instance.json("quote", instance.write("next.sub", text))
+    assert quote["places"][0]["start_ms"] - quote["places"][0]["cost"]["wait_ms"] < quote["start_ms"]
+    assert quote["places"][0]["cost"]["wait_ms"] > 500000 and "limits" in quote["places"][0]["text"]
+    never = instance.json("quote", instance.write("never.sub", text.replace("sw", "none")))
+    assert never["start_ms"] is None and "nobody knows when" in never["places"][0]["text"]
+    instance.cli("rm", "1")

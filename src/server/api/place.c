@@ -53,7 +53,7 @@ static void write_cost(struct json *j, const struct core_cost *c)
         json_close(j, '}');
 }
 
-void place_write(struct json *j, const struct core_why *w)
+void place_write(struct json *j, const struct core_why *w, const char *text)
 {
         json_kstrz(j, "name", w->agent);
         json_kstrz(j, "queue", w->queue);
@@ -64,7 +64,10 @@ void place_write(struct json *j, const struct core_why *w)
                 json_kstr(j, "clause", w->clause);
                 json_kstr(j, "value", w->value);
         }
-        write_words(j, w);
+        if (text)
+                json_kstrz(j, "text", text);
+        else
+                write_words(j, w);
         if (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)
                 write_cost(j, &w->cost);
 }

@@ -4,7 +4,7 @@
 #include "server/api/call.h"
 
 /* The members of the object, not its brackets: name, queue, verdict, what stands against it, and the terms of
- * the cost where it would take the job. */
-void place_write(struct json *j, const struct core_why *w);
+ * the cost where it would take the job. `text`: in words, NULL: those of the verdict. */
+void place_write(struct json *j, const struct core_why *w, const char *text);
 /* "eta_error": {"count": …, "median_ms": …} */
 void place_write_error(struct json *j, struct core *c);

@@ -58,13 +58,25 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
+/* NULL: the verdict says it. */
+static const char *words_of(const struct core_quote_place *p)
+{
+        if (p->why.verdict != CORE_FITS && p->why.verdict != CORE_BUSY)
+                return NULL;
+        if (!p->quote.start_ms)
+                return "it would take the job, but nobody knows when: limits or what runs leave no room";
+        if (p->why.verdict == CORE_FITS && p->why.cost.wait_ms > 1000)
+                return "it has room, but limits or those who go before let it start later";
+        return NULL;
+}
+
 static void on_place(void *arg, const struct core_quote_place *p)
 {
         struct json *j = arg;
 
         json_open(j, '{');
         json_kint(j, "part", p->part);
-        place_write(j, &p->why);
+        place_write(j, &p->why, words_of(p));
         if (p->quote.start_ms) {
                 json_kint(j, "start_ms", p->quote.start_ms);
                 json_kint(j, "end_ms", p->quote.end_ms);

@@ -37,7 +37,7 @@ static void on_queue(void *arg, const struct core_why *w)
         x->all++;
         x->count[w->verdict]++;
         json_open(&x->j, '{');
-        place_write(&x->j, w);
+        place_write(&x->j, w, NULL);
         json_close(&x->j, '}');
 }
 
