@@ -14,6 +14,8 @@ from pool import Pool
 from slurm import Munge, slurm_clusters
 from torque import Torque
 
+SLOTS = 40 if os.environ.get("DROVER_CHECK_LONG") else 8  # enough for a thousand jobs
+
 
 @pytest.fixture(scope="module")
 def clusters(request):
@@ -31,10 +33,10 @@ def alpha(clusters):
 
 @pytest.fixture(scope="module")
 def cell():
-    """A Grid Engine."""
+    """A Grid Engine. It starts as many jobs in a second as it has slots free; so do the processes below."""
     folder = tempfile.mkdtemp(prefix="drover-grid-")
     os.chmod(folder, 0o755)  # its daemons are another user
-    one = GridEngine(folder)
+    one = GridEngine(folder, slots=SLOTS)
     try:
         one.start()
         yield one
@@ -54,7 +56,7 @@ def grid(cell):
 def processes(request):
     """What the runner `exec` runs on: processes, behind a program."""
     folder = tempfile.mkdtemp(prefix="pr-", dir=request.config.drover_tmp)
-    one = Processes(folder)
+    one = Processes(folder, slots=SLOTS)
     yield one
     one.stop()
     wait_until(lambda: not one.jobs(), 60)

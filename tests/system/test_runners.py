@@ -152,11 +152,12 @@ def test_jobs_go_on_without_an_agent(place):
     assert len(place.read("pids").split()) == 1
 
 
+@pytest.mark.timeout(660 if LONG else 180)
 def test_many_in_one_go(place):
     """A thousand, in a batch system in the long form only; each runs once."""
     count = 1000 if LONG or not place.system else 200
     request = place.submit(sh(f"echo $DROVER_JOB >>{place.work}/ran", request_memory="8", queue=f"queue {count}"))
-    place.wait(request, seconds=170)
+    place.wait(request, seconds=600 if LONG else 170)
     ran = place.read("ran").split()
     assert len(ran) == len(set(ran)) == count
     done = place.history(request)
