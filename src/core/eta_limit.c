@@ -97,11 +97,11 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
 {
         struct core *c = l->core;
         const struct class *k = b->class;
-        struct draws *draws;
+        struct draws *draws = NULL;
 
         ret->count = 0; /* not all of it: there are many buckets */
         ret->never = k->draws_bad;
-        if (claim_draws(c, k, q, &draws, NULL) != 0) {
+        if ((q || !k->draws_vary) && claim_draws(c, k, q, &draws, NULL) != 0) {
                 ret->never = true;
                 return;
         }

@@ -29,7 +29,8 @@ struct eta_draws {
 
 void eta_limits_init(struct core *c, struct eta_limits *l); /* as they are now */
 void eta_limits_deinit(struct eta_limits *l);
-/* What each job of the bucket draws at q of limits that have a number. */
+/* What each job of the bucket draws at q of limits that have a number; q NULL: but for those that depend on
+ * the place. */
 void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct queue *q,
                       struct eta_draws *ret);
 /* How many of its jobs these allow at once, by themselves; UINT64_MAX: any number. */

@@ -246,9 +246,7 @@ static void play_far(struct eta_play *x, struct eta_turn *t, int64_t from, doubl
         t->run_ms = (float)run_ms;
         t->start_ms = from + (int64_t)(t->start - before);
         t->step_ms = (float)((t->end - t->start) / (double)t->jobs);
-        d.count = 0;
-        if (!b->class->draws_vary)
-                eta_limits_draws(&x->limits, b, NULL, &d);
+        eta_limits_draws(&x->limits, b, NULL, &d);
         for (size_t i = 0; i < d.count; i++) { /* one after the other, in each limit */
                 struct lane *pool = d.v[i].pool;
                 int64_t at = lane_find(pool, t->start_ms, d.v[i].units, run_ms);

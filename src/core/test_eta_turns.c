@@ -45,6 +45,24 @@ static void test_named_limit(void **state)
         assert_int_equal(start_of(c, 3, 0), 0);
 }
 
+/* It depends on the place which limit it is, and there is no place yet. */
+static void test_limit_of_the_place(void **state)
+{
+        static const char *const its_own[] = {"ExpectedRunTime", "60", "ConcurrencyLimits", "TARGET.Licence",
+                                              NULL};
+        struct core *c = *state;
+
+        core_limit_set(c, STR("sw"), 1);
+        submit(c, NULL, 2, its_own);
+        pass_time(c, 30000);
+        assert_int_equal(start_of(c, 1, 0), -1);
+        offer(c, "n1", "[Cpus=4; TotalCpus=4; Memory=100; Disk=100; Licence=\"sw\"]");
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        pass_time(c, 10000);
+        assert_int_equal(start_of(c, 1, 1), 50);
+}
+
 static void test_no_unit_ever(void **state)
 {
         struct core *c = *state;
@@ -319,12 +337,19 @@ static void test_flow(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_named_limit),         TEST(test_no_unit_ever),
-                TEST(test_user_limit),          TEST(test_request_limit),
-                TEST(test_many_behind_a_limit), TEST(test_not_before_its_time),
-                TEST(test_sets_under_a_limit),  TEST(test_turns),
-                TEST(test_behind_on_share),     TEST(test_unlike_shares),
-                TEST(test_quality_of_service),  TEST(test_quotes),
+                TEST(test_named_limit),
+                TEST(test_limit_of_the_place),
+                TEST(test_no_unit_ever),
+                TEST(test_user_limit),
+                TEST(test_request_limit),
+                TEST(test_many_behind_a_limit),
+                TEST(test_not_before_its_time),
+                TEST(test_sets_under_a_limit),
+                TEST(test_turns),
+                TEST(test_behind_on_share),
+                TEST(test_unlike_shares),
+                TEST(test_quality_of_service),
+                TEST(test_quotes),
                 cmocka_unit_test(test_flow),
         };
 
