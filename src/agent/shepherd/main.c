@@ -93,6 +93,10 @@ static int signals_open(void)
         sigaddset(&set, SIGCHLD);
         sigaddset(&set, SIGTERM);
         sigprocmask(SIG_BLOCK, &set, NULL);
+        /* A shell's background job has SIGINT and SIGQUIT ignored, and so would all jobs of an agent started
+         * there. */
+        for (int i = 1; i <= SIGRTMAX; i++)
+                signal(i, SIG_DFL);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
         signal(SIGINT, SIG_IGN);

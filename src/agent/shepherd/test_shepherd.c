@@ -37,6 +37,7 @@ static void start_shepherd(void)
         if (shepherd == 0) {
                 char fd[16];
                 close(ends[0]);
+                signal(SIGQUIT, SIG_IGN); /* as a shell's background job has it */
                 snprintf(fd, sizeof(fd), "%d", ends[1]);
                 execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance",
                       "--ready-fd", fd, users ? "--users" : NULL, users, NULL);
@@ -269,6 +270,9 @@ static void runs_and_tells(void **state)
         assert_true(WIFSIGNALED(c.status) && WTERMSIG(c.status) == 9);
         snprintf(want, sizeof(want), "hello\n%s\n/\nboth\n", top);
         content("out", want);
+        start(&(struct ask){.request = 3, .argv = {"/bin/sh", "-c", "kill -QUIT $$"}});
+        c = ended(3);
+        assert_true(WIFSIGNALED(c.status) && WTERMSIG(c.status) == SIGQUIT);
 }
 
 static void says_what_failed(void **state)
