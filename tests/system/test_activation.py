@@ -55,11 +55,11 @@ def hold_reason(place, request):
 
 def test_modules_are_loaded(place):
     """The program is found by the PATH that they give, and gets its arguments and streams as they are."""
+    place.write("in", "fed\n")
     one = place.submit("executable = measure\ntransfer_executable = false\narguments = \"'a b' $HOME\"\n"
                        "modules = tool/1, tool/2\noutput = out\nqueue\n")
     two = place.submit(sh("cat; echo $LEVEL $OMP_NUM_THREADS; exit 7", modules="tool/$(v)", input="in", output="two",
                           environment="LEVEL=job", request_cpus="2", queue="queue v in 1"))
-    place.write("in", "fed\n")
     place.wait(one, seconds=90)
     place.wait(two, code=None, seconds=90)
     assert place.read("out") == "measured with 2 a b $HOME\n"

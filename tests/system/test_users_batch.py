@@ -92,11 +92,12 @@ def test_each_owners_jobs_are_its_users(place):
 
 def test_arrays_do_not_mix_users(place):
     """Jobs that ask for the same are submitted together, but each user's by himself."""
-    requests = [(user, place.submit(user, f"id -u >{place.home(user)}/got.$DROVER_MEMBER", jobs=8)) for user in (ONE, TWO, ONE)]
-    for user, request in requests:
+    requests = [(user, i, place.submit(user, f"id -u >{place.home(user)}/got.{i}.$DROVER_MEMBER", jobs=8))
+                for i, user in enumerate((ONE, TWO, ONE))]
+    for user, i, request in requests:
         place.instance.wait(request, seconds=60)
         for member in range(8):
-            assert place.text(user, f"got.{member}") == f"{user.pw_uid}\n"
+            assert place.text(user, f"got.{i}.{member}") == f"{user.pw_uid}\n"
 
 
 def test_stopped_signalled_and_removed(place):
