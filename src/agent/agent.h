@@ -272,7 +272,6 @@ struct template *assign_template(struct agent *a, const Drover__Template *m); /*
 void assign_templates_drop(struct agent *a); /* those in use stay with their attempts */
 struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member);
 bool assign_owner_is_ours(const struct agent *a, const char *owner); /* may we run his jobs? */
-const Drover__Item *assign_item(const Drover__Group *g, uint32_t member);
 
 /* report.c */
 void report_name(struct name_list *l, const struct attempt *at);

@@ -58,7 +58,7 @@ void assign_templates_drop(struct agent *a)
         a->templates = map_new();
 }
 
-const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
+static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
 {
         /* sorted by member as they are sent; else looked for one by one */
         size_t low = 0, high = g->n_items;

@@ -15,7 +15,6 @@
 
 struct engine;
 
-void containers_open(struct agent *a);
 void containers_close(struct agent *a); /* no attempt is left */
 /* Gives the queue its engine: q->engine, or NULL. 0, or -EINVAL with err. */
 int containers_queue(struct queue *q, struct err *err);

@@ -114,7 +114,7 @@ static struct profile *nearest(struct core *c, const struct queue *q)
         return found && (least <= ALIKE || c->profile_count >= PROFILES_MAX) ? found : profile_new(c);
 }
 
-void profile_leave(struct core *c, struct queue *q)
+static void profile_leave(struct core *c, struct queue *q)
 {
         struct profile *p = q->profile;
 

@@ -36,6 +36,5 @@ struct profile {
 void profile_update(struct core *c, struct queue *q);
 /* The same when only its slowness has changed, which is with every job that ends. No ad: no-op. */
 void profile_update_slowness(struct core *c, struct queue *q);
-void profile_leave(struct core *c, struct queue *q);
 struct profile *profile_ref(struct profile *p);
 void profile_unref(struct profile *p); /* NULL is fine */

@@ -13,14 +13,6 @@
 #define GB  1000000000u
 #define TEN "[Cpus=10; TotalCpus=10; Memory=1000; Disk=1000]"
 
-static const char *const big[] = {"TransferInput",
-                                  "\"http://a/big\"",
-                                  "TransferInputSizes",
-                                  "\"1000000000\"",
-                                  "ExpectedRunTime",
-                                  "100",
-                                  NULL};
-
 static void two_alike(struct core *c)
 {
         c->config.check_choices = true;
@@ -51,9 +43,9 @@ static void test_same_place(void **state)
         struct request *r;
 
         two_alike(c);
-        submit(c, NULL, 1, big);
+        submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "n1/default 1 0\n");
-        r = submit(c, NULL, 1, big);
+        r = submit(c, NULL, 1, big_file_100_s);
         assert_true(comes(c, "n1"));
         assert_false(comes(c, "n2"));
         assert_int_equal(2 * fetch_ms(c, r, "n1"), fetch_ms(c, r, "n2"));
@@ -78,12 +70,12 @@ static void test_not_to_far_places(void **state)
         c->config.check_choices = true;
         offer(c, "far", TEN);
         link_to(c, "far", 2000, 1000000);
-        submit(c, NULL, 1, big);
+        submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "far/default 1 0\n");
         assert_true(comes(c, "far"));
         offer(c, "near", TEN);
         link_to(c, "near", 2000, 100000000);
-        submit(c, NULL, 1, big);
+        submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "near/default 2 0\n");
         assert_false(c->wrong_choice);
 }
@@ -95,7 +87,7 @@ static void test_until_the_last_ends(void **state)
 
         two_alike(c);
         for (int i = 0; i < 2; i++)
-                submit(c, NULL, 1, big);
+                submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "n1/default 1 0\nn1/default 2 0\n");
         for (uint64_t id = 1; id <= 2; id++) {
                 started(c, "n1", id, 0);
@@ -105,7 +97,7 @@ static void test_until_the_last_ends(void **state)
         }
         assert_false(comes(c, "n1"));
         assert_int_equal(idmap_count(c->coming), 0);
-        submit(c, NULL, 1, big);
+        submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "n2/default 3 0\n"); /* it has more room */
 }
 
@@ -118,7 +110,7 @@ static void test_read_anew(void **state)
         struct core *c = *state;
 
         two_alike(c);
-        submit(c, NULL, 1, big);
+        submit(c, NULL, 1, big_file_100_s);
         expect_assigned(c, "n1/default 1 0\n");
         assert_int_equal(core_data_set(c, &data, NULL), 0);
         assert_null(core_check(c));

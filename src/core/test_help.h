@@ -128,6 +128,15 @@ static inline struct queue *offer(struct core *c, const char *agent, const char 
         return agent_find(c, agent)->queues;
 }
 
+/* Attributes of a job that reads http://a/big, 1 GB, and runs for 100 s. */
+static const char *const big_file_100_s[] = {"TransferInput",
+                                             "\"http://a/big\"",
+                                             "TransferInputSizes",
+                                             "\"1000000000\"",
+                                             "ExpectedRunTime",
+                                             "100",
+                                             NULL};
+
 /* What the agent has measured to every store. */
 static inline void link_to(struct core *c, const char *agent, uint32_t latency_us, uint64_t bytes_per_s)
 {

@@ -15,14 +15,6 @@
 #define AD  "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]"
 #define TEN "[Cpus=10; TotalCpus=10; Memory=1000; Disk=1000]"
 
-static const char *const big[] = {"TransferInput",
-                                  "\"http://a/big\"",
-                                  "TransferInputSizes",
-                                  "\"1000000000\"",
-                                  "ExpectedRunTime",
-                                  "100",
-                                  NULL};
-
 static struct queue *queue_at(struct core *c, const char *agent)
 {
         return agent_find(c, agent)->queues;
@@ -32,7 +24,7 @@ static void test_alike(void **state)
 {
         struct core *c = *state;
         struct core_cost one, two;
-        struct request *r = submit(c, NULL, 1, big);
+        struct request *r = submit(c, NULL, 1, big_file_100_s);
 
         offer(c, "n1", AD);
         offer(c, "n2", AD);
@@ -139,14 +131,14 @@ static void test_few_are_asked(void **state)
         }
         core_match(c);
         c->config.check_choices = true;
-        assert_in_range(looks_for(c, big, "n3"), 1, 30);
+        assert_in_range(looks_for(c, big_file_100_s, "n3"), 1, 30);
         core_cache_delta(c, "n77", &file, 1, NULL, 0, false);
-        assert_in_range(looks_for(c, big, "n77"), 1, 30);
+        assert_in_range(looks_for(c, big_file_100_s, "n77"), 1, 30);
         for (unsigned i = 0; i < 300; i++) {
                 snprintf(name, sizeof(name), "n%u", i);
                 core_cache_delta(c, name, &file, 1, NULL, 0, false);
         }
-        assert_in_range(looks_for(c, big, "n0"), 1, 30);
+        assert_in_range(looks_for(c, big_file_100_s, "n0"), 1, 30);
         assert_null(core_check(c));
 }
 

@@ -509,11 +509,6 @@ struct str http_peer_name(const struct http_request *r)
         return r->conn ? stream_peer_name(r->conn->stream) : STR_NONE;
 }
 
-struct str http_peer(const struct http_request *r)
-{
-        return r->conn ? stream_peer(r->conn->stream) : STR_NONE;
-}
-
 void http_trust(struct http_request *r)
 {
         if (r->conn)

@@ -44,7 +44,6 @@ struct str http_body(const struct http_request *r);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                       /* 0 on a unix socket; else -ENOTSUP */
 struct str http_peer_name(const struct http_request *r); /* common name of a verified client certificate */
-struct str http_peer(const struct http_request *r);      /* for logs, as stream_peer */
 void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
 void http_set_data(struct http_request *r, void *data); /* the handler's own */
 void *http_data(const struct http_request *r);

@@ -26,8 +26,6 @@ const char *study_policy_name(enum core_placement p);
 /* study_read.c: from the words of the call. An exit code; what is wrong was told. */
 int study_read(struct study *s, const struct options *o);
 void study_deinit(struct study *s);
-/* "50M", "1.5GiB" of an option; `otherwise` when it is not given. False: told what is wrong. */
-bool study_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret);
 
 int cmd_sim_run(struct cli *cli, const struct options *o); /* sim.c; an exit code */
 

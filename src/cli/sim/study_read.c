@@ -33,7 +33,8 @@ void study_deinit(struct study *s)
 }
 
 /* ---- options */
-bool study_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret)
+/* "50M", "1.5GiB" of an option; `otherwise` when it is not given. False: told what is wrong. */
+static bool read_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret)
 {
         const char *text = options_text(o, name);
 
@@ -190,8 +191,8 @@ static bool read_site(struct study *s, const struct options *o)
         uint64_t near, far;
 
         sim_site_init(&s->site);
-        if (!study_size(o, "near", s->site.near.bytes_per_s, &near) ||
-            !study_size(o, "far", s->site.far.bytes_per_s, &far))
+        if (!read_size(o, "near", s->site.near.bytes_per_s, &near) ||
+            !read_size(o, "far", s->site.far.bytes_per_s, &far))
                 return false;
         if (near == 0 || far == 0) {
                 cli_error(0, "--near and --far must be above 0");
@@ -237,7 +238,7 @@ static bool change_clusters(struct study *s, const struct options *o)
 {
         uint64_t cache;
 
-        if (!study_size(o, "cache", 0, &cache))
+        if (!read_size(o, "cache", 0, &cache))
                 return false;
         for (size_t i = 0; i < s->site.count; i++) {
                 struct sim_cluster *c = &s->site.clusters[i];
@@ -268,7 +269,7 @@ static bool make_jobs(struct study *s, const struct options *o)
             !read_count(o, "classes", 10, 1, 1000000, &classes) ||
             !read_count(o, "users", 0, 1, 1000000, &users) || !read_count(o, "sets", 0, 0, 100, &sets) ||
             !read_count(o, "set-size", 8, 2, 10000, &set_size) ||
-            !study_size(o, "input", 1 << 30, &g.input_bytes))
+            !read_size(o, "input", 1 << 30, &g.input_bytes))
                 return false;
         g.jobs = (uint64_t)jobs;
         g.classes = (uint32_t)classes;
@@ -286,7 +287,7 @@ static bool make_files(struct study *s, const struct options *o)
         struct sim_random random;
         uint64_t median;
 
-        if (!study_size(o, "input", INPUT_DEFAULT, &median))
+        if (!read_size(o, "input", INPUT_DEFAULT, &median))
                 return false;
         sim_random_seed(&random, s->seed);
         if (median)
