@@ -227,6 +227,17 @@ static int append(const char *from, const char *to)
         return r;
 }
 
+/* dir/name; -EINVAL: the far server names a file that would not be in it. */
+static int path_in(struct buf *out, const char *dir, const char *name)
+{
+        struct str rest = str_of(name), one;
+        while (rest.n && str_cut(&rest, '/', &one))
+                if (one.n == 0 || str_eqz(one, ".") || str_eqz(one, ".."))
+                        return -EINVAL;
+        buf_printf(out, "%s/%s", dir, name);
+        return *name && *name != '/' ? 0 : -EINVAL;
+}
+
 /* From its own file to where it belongs: the sandbox's stream, or the output's name. */
 static int put(const struct far_task *t, const char *from, const char *name, unsigned mode)
 {
@@ -235,7 +246,7 @@ static int put(const struct far_task *t, const char *from, const char *name, uns
         const char *stream = stream_of(t, name, &appending);
         if (stream && *stream == '/')
                 buf_addz(&to, stream);
-        else if (far_path(&to, t->sandbox, stream ? stream : name) < 0)
+        else if (path_in(&to, t->sandbox, stream ? stream : name) < 0)
                 return -EINVAL;
         buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
         int r = fs_mkdirs(buf_z(&dir), 0755);

@@ -5,7 +5,7 @@
  *    +---------- a call has no answer: RUN_AWAY is told, tasks are kept ----------------+
  *
  * While we are in touch one long poll of the far log says what happens to all tasks; room and paths are asked
- * for now and then. Leases, actions and thanks go out one call after the other. */
+ * for now and then. Leases, and what drover_acts.c has to send, go out one call after the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,9 +23,6 @@
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS   10000
 #define LEASE_MS       600000 /* when the agent has none */
-#define ACT_MAX        500
-/* One that has begun, or is about to, is not held: it would be stopped. */
-#define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
 static void ask_feed(struct far *f);
 
@@ -45,8 +42,8 @@ void far_error(struct buf *out, int status, struct str body)
         json_decref(doc);
 }
 
-static struct http_call *ask(struct far *f, const char *method, struct buf *path, struct str body,
-                             http_call_fn *fn)
+struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
+                          http_call_fn *fn)
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .timeout_ms = FEED_MS * 2};
@@ -57,7 +54,7 @@ static struct http_call *get(struct far *f, const char *path, http_call_fn *fn)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_addz(&b, path);
-        return ask(f, "GET", &b, STR(""), fn);
+        return far_ask(f, "GET", &b, STR(""), fn);
 }
 
 /* ---- there, or not */
@@ -219,7 +216,7 @@ static void ask_feed(struct far *f)
 {
         BUF_CLEANUP struct buf path = {0};
         buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->cursor, FEED_MS);
-        f->feed = ask(f, "GET", &path, STR(""), on_feed);
+        f->feed = far_ask(f, "GET", &path, STR(""), on_feed);
 }
 
 /* ---- room and paths */
@@ -289,172 +286,7 @@ static void look_around(struct far *f, int64_t now)
                 return;
         f->paths_ms = now;
         buf_printf(&path, "/v1/paths?after=%llu", (unsigned long long)f->paths_at);
-        f->paths = ask(f, "GET", &path, STR(""), on_paths);
-}
-
-/* ---- actions */
-
-void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what)
-{
-        struct buf *b = &f->acts[what];
-        buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
-        timer_start(f->later, 0);
-}
-
-void far_act(struct far_task *t, enum far_act what)
-{
-        far_act_on(t->far, far_number(t), t->member, what);
-}
-
-static void on_acted(void *arg, int status, struct str body, const struct err *err)
-{
-        struct far *f = arg;
-        (void)body;
-        f->act = NULL;
-        if (!status || status == 503) { /* once more, with what has come since */
-                struct buf *b = &f->acts[f->acting];
-                if (b->n)
-                        buf_char(&f->acting_ids, ',');
-                buf_str(&f->acting_ids, buf_view(b));
-                buf_reset(b);
-                buf_str(b, buf_view(&f->acting_ids));
-        }
-        buf_reset(&f->acting_ids);
-        if (!status)
-                far_away(f, err->text);
-        else
-                far_flush(f);
-}
-
-/* At most ACT_MAX of the ids. */
-static void take_ids(struct buf *from, struct buf *to)
-{
-        struct str rest = buf_view(from), one;
-        for (unsigned n = 0; n < ACT_MAX && rest.n && str_cut(&rest, ',', &one); n++)
-                buf_printf(to, "%s" STR_FMT, to->n ? "," : "", STR_ARG(one));
-        buf_consume(from, from->n - rest.n);
-}
-
-static void send_acts(struct far *f)
-{
-        static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
-        for (int i = 0; i < FAR_ACTS && !f->act; i++) {
-                BUF_CLEANUP struct buf body = {0}, path = {0};
-                if (!f->acts[i].n)
-                        continue;
-                f->acting = (enum far_act)i;
-                take_ids(&f->acts[i], &f->acting_ids);
-                buf_printf(
-                        &body,
-                        "{\"action\":\"%s\",\"reason\":\"by the server that it came from\",%s\"ids\":[%s]}",
-                        names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
-                buf_addz(&path, "/v1/actions");
-                f->act = ask(f, "POST", &path, buf_view(&body), on_acted);
-        }
-}
-
-/* ---- signals: in order, and once: an answer that does not come is not asked for again */
-
-void far_signal(struct far_task *t, int signal)
-{
-        buf_printf(&t->far->signals, "%d \"%llu.%u\"\n", signal, (unsigned long long)far_number(t),
-                   t->member);
-        timer_start(t->far->later, 0);
-}
-
-static void on_signalled(void *arg, int status, struct str body, const struct err *err)
-{
-        struct far *f = arg;
-        (void)body;
-        f->signalling = NULL;
-        if (!status)
-                far_away(f, err->text);
-        else
-                far_flush(f);
-}
-
-static void send_signals(struct far *f)
-{
-        struct str rest = buf_view(&f->signals), line, first = STR_NONE;
-        BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
-        if (f->signalling || !rest.n)
-                return;
-        for (unsigned n = 0; n < ACT_MAX && rest.n; n++) {
-                struct str next = rest, number, id;
-                str_cut(&next, '\n', &line);
-                id = line;
-                str_cut(&id, ' ', &number);
-                if (n && !str_eq(number, first))
-                        break;
-                first = number;
-                buf_printf(&ids, "%s" STR_FMT, n ? "," : "", STR_ARG(id));
-                rest = next;
-        }
-        buf_printf(&body, "{\"action\":\"signal\",\"value\":" STR_FMT ",\"ids\":[%s]}", STR_ARG(first),
-                   buf_z(&ids));
-        buf_consume(&f->signals, f->signals.n - rest.n);
-        buf_addz(&path, "/v1/actions");
-        f->signalling = ask(f, "POST", &path, buf_view(&body), on_signalled);
-}
-
-/* ---- results that are here */
-
-void far_taken(struct far *f, uint64_t request, uint32_t member)
-{
-        buf_printf(&f->taken, "%llu %u\n", (unsigned long long)request, member);
-        timer_start(f->later, 0);
-}
-
-static void on_taken(void *arg, int status, struct str body, const struct err *err)
-{
-        struct far *f = arg;
-        struct set members = f->taking_members;
-        (void)body;
-        f->take = NULL;
-        f->taking_members = (struct set){0};
-        if (!status) {
-                SET_FOREACH (&members, m)
-                        far_taken(f, f->taking, (uint32_t)m);
-                far_away(f, err->text);
-        } else {
-                far_flush(f);
-        }
-        set_deinit(&members);
-}
-
-/* Takes the lines of the first one's request out. */
-static void next_taken(struct far *f)
-{
-        BUF_CLEANUP struct buf lines = f->taken;
-        struct str rest = buf_view(&lines), line;
-        f->taken = (struct buf){0};
-        f->taking = 0;
-        while (rest.n && str_cut(&rest, '\n', &line)) {
-                struct str member = line, number;
-                uint64_t request = 0, m = 0;
-                str_cut(&member, ' ', &number);
-                if (str_to_u64(number, &request) != 0 || str_to_u64(member, &m) != 0)
-                        continue;
-                if (!f->taking)
-                        f->taking = request;
-                if (f->taking == request)
-                        set_add(&f->taking_members, (uint32_t)m);
-                else
-                        buf_printf(&f->taken, STR_FMT "\n", STR_ARG(line));
-        }
-}
-
-static void send_taken(struct far *f)
-{
-        BUF_CLEANUP struct buf path = {0}, body = {0};
-        if (f->take || !f->taken.n)
-                return;
-        next_taken(f);
-        buf_printf(&path, "/v1/requests/%llu/taken", (unsigned long long)f->taking);
-        buf_addz(&body, "{\"members\":\"");
-        set_print(&body, &f->taking_members);
-        buf_addz(&body, "\"}");
-        f->take = ask(f, "POST", &path, buf_view(&body), on_taken);
+        f->paths = far_ask(f, "GET", &path, STR(""), on_paths);
 }
 
 /* ---- leases */
@@ -508,7 +340,7 @@ static void send_renewal(struct far *f)
                 f->renewing_ms = now;
                 buf_printf(&path, "/v1/requests/%llu/lease", (unsigned long long)r->number);
                 buf_printf(&body, "{\"lease_ms\":%lld}", (long long)far_lease_ms(f));
-                f->renew = ask(f, "PUT", &path, buf_view(&body), on_renewed);
+                f->renew = far_ask(f, "PUT", &path, buf_view(&body), on_renewed);
         }
 }
 
@@ -516,9 +348,7 @@ void far_flush(struct far *f)
 {
         if (!f->up)
                 return;
-        send_acts(f);
-        send_signals(f);
-        send_taken(f);
+        far_acts_send(f);
         send_renewal(f);
 }
 

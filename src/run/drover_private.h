@@ -14,13 +14,16 @@
  * Until it is written the agent's restart finds nothing, and nothing was submitted. UUID.gone beside it has
  * the indexes of tasks that were forgotten.
  *
- *   drover.c         the verbs, the table of tasks, the folder
- *   drover_describe.c  what a step is there: attributes, and files that it needs
+ *   drover.c         the verbs
+ *   drover_open.c    open and close: settings, the client, the folder
+ *   drover_tasks.c   the table of tasks, whose turn it is, what is told of them
+ *   drover_describe.c what a step is there: attributes, and files that it needs
  *   drover_send.c    files up
  *   drover_group.c   those that are alike become one request: its document
  *   drover_submit.c  the submission: its file, the call
  *   drover_carry.c   credentials, which follow the submission
- *   drover_link.c    is the far server there; its events, room and paths; leases and actions
+ *   drover_link.c    is the far server there; its events, room and paths; leases
+ *   drover_acts.c    what it is told: actions, signals, results that are here
  *   drover_job.c     what became of a job; files down
  *   drover_quote.c   when would it begin there
  */
@@ -156,22 +159,32 @@ struct far {
         struct far_quote *quoting;
 };
 
-/* drover.c */
-void far_tell(struct far *f, const struct far_task *t, bool known);
-void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
-void far_tell_runner(struct far *f, enum run_state state);
-void far_over(struct far_task *t, const struct run_event *result, const char *text); /* the result is final */
-void far_fail(struct far_task *t, const char *what, int error, const char *text);
-struct far_task *far_task_new(struct far *f, struct run_id id);
-void far_request_left(struct far_request *r, uint32_t member);    /* its task is forgotten; may free it */
-void far_lease_ended(struct far *f);                              /* the agent's: everything is ended */
-void far_work(struct far *f);                                     /* lets tasks that wait for a turn go on */
-int far_path(struct buf *out, const char *dir, const char *name); /* dir/name */
-
 static inline uint64_t far_number(const struct far_task *t) /* of its request; 0: not known */
 {
         return t->in ? t->in->number : 0;
 }
+
+/* drover.c */
+void far_lease_ended(struct far *f); /* the agent's: everything is ended */
+
+/* drover_open.c */
+/* As open() of struct runner_kind, which is not set. */
+int far_open(const struct runner_config *c, struct far **ret, struct err *err);
+void far_close(struct far *f); /* and frees; also one that is half open */
+
+/* drover_tasks.c */
+void far_tasks_open(struct far *f);
+void far_tasks_close(struct far *f); /* frees them */
+struct far_task *far_task_new(struct far *f, struct run_id id);
+void far_task_free(struct far_task *t);             /* its request does not know */
+void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
+void far_tell(struct far *f, const struct far_task *t, bool known);
+void far_tell_runner(struct far *f, enum run_state state);
+/* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
+ * copied. */
+void far_over(struct far_task *t, const struct run_event *result, const char *text);
+void far_fail(struct far_task *t, const char *what, int error, const char *text);
+void far_work(struct far *f); /* lets tasks that wait for a turn go on */
 
 /* drover_describe.c */
 void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
@@ -201,6 +214,7 @@ void far_request_free(struct far_request *r); /* its tasks are in none */
 void far_keep(struct far_request *r);         /* writes its file, and sends it; its tasks are READY */
 void far_submit(struct far_request *r);       /* KEPT: once, or once more */
 bool far_restore(struct far *f, struct str document, const char *uuid); /* from its file */
+void far_request_left(struct far_request *r, uint32_t member); /* its task is forgotten; may free it */
 
 /* drover_carry.c */
 void far_credential_set(struct far_credential **list, const struct run_credential *c); /* replaces */
@@ -214,18 +228,25 @@ void far_quotes_drop(struct far *f);
 /* drover_link.c */
 void far_link_open(struct far *f);
 void far_away(struct far *f, const char *why); /* a call had no answer */
-void far_settled(struct far_task *t);
-void far_act(struct far_task *t, enum far_act what);
-void far_signal(struct far_task *t, int signal);
-void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
-void far_taken(struct far *f, uint64_t request, uint32_t member);
-void far_flush(struct far *f);
+void far_settled(struct far_task *t);          /* its state was looked at, or does not matter */
+void far_flush(struct far *f);                 /* sends what there is to send, if we are in touch */
 void far_tick(void *far);
 int64_t far_lease_ms(const struct far *f); /* what a request is given */
+/* A call of our own, with a deadline: it borrows path and body until it returns. */
+struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
+                          http_call_fn *fn);
 /* A body as JSON; NULL: it is none. */
 json_t *far_json(struct str body);
 /* The sentence of an answer that is a refusal. */
 void far_error(struct buf *out, int status, struct str body);
+
+/* drover_acts.c: they go out with far_flush() */
+void far_act(struct far_task *t, enum far_act what);
+void far_signal(struct far_task *t, int signal);
+void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
+void far_taken(struct far *f, uint64_t request, uint32_t member);
+void far_acts_send(struct far *f);
+void far_acts_deinit(struct far *f);
 
 /* drover_job.c */
 void far_look(struct far_task *t);

@@ -1,0 +1,213 @@
+/* The drover runner's tasks: the table, whose turn it is, and what is told of them to the agent: in the next
+ * turn of the loop, all at once, and never from within one of the runner's verbs. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/drover_private.h"
+
+#define WORKING_MAX  6  /* tasks whose files are on the way at the same time */
+#define LOOK_MAX     64 /* tasks whose files are looked at in one turn */
+#define GATHER_MS    100
+#define GATHER_TASKS 1000
+
+/* ---- telling */
+
+static void tell(void *arg)
+{
+        struct far *f = arg;
+        struct run_event *events = f->told;
+        size_t count = f->told_count;
+        if (count) {
+                f->told = NULL;
+                f->told_count = f->told_cap = 0;
+                f->events(f->arg, events, count);
+                for (size_t i = 0; i < count; i++)
+                        free((char *)(uintptr_t)events[i].text);
+                free(events);
+        }
+        far_work(f);
+}
+
+void far_gather(struct far *f, struct run_event e)
+{
+        MEM_GROW(f->told, f->told_cap, f->told_count + 1);
+        if (e.text)
+                e.text = mem_dupz(e.text);
+        f->told[f->told_count++] = e;
+        timer_start(f->later, 0);
+}
+
+void far_tell(struct far *f, const struct far_task *t, bool known)
+{
+        struct run_event e = {.state = t->begun ? RUN_RUNNING : RUN_WAITING, .started_ms = t->started_ms};
+        if (t->state == FAR_OVER) {
+                e = t->result;
+                e.text = t->text;
+        }
+        e.id = t->id;
+        e.known = known;
+        e.slot = UINT32_MAX;
+        e.native = (int64_t)far_number(t);
+        far_gather(f, e);
+}
+
+void far_tell_runner(struct far *f, enum run_state state)
+{
+        far_gather(f, (struct run_event){.state = state});
+}
+
+void far_over(struct far_task *t, const struct run_event *result, const char *text)
+{
+        if (t->state == FAR_OVER)
+                return;
+        far_settled(t);
+        http_call_cancel(t->call);
+        t->call = NULL;
+        if (t->fd >= 0)
+                close(t->fd);
+        t->fd = -1;
+        t->state = FAR_OVER;
+        t->result = *result;
+        t->text = text ? mem_dupz(text) : NULL;
+        if (t->far->listed)
+                far_tell(t->far, t, false);
+        timer_start(t->far->later, 0);
+}
+
+void far_fail(struct far_task *t, const char *what, int error, const char *text)
+{
+        far_over(t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
+}
+
+/* ---- the table */
+
+struct far_task *far_task_new(struct far *f, struct run_id id)
+{
+        struct far_task *t = mem_new(struct far_task);
+        t->far = f;
+        t->id = id;
+        t->fd = -1;
+        t->link = f->last;
+        *f->last = t;
+        f->last = &t->next;
+        map_put(f->tasks, run_key(&id), t);
+        return t;
+}
+
+void far_task_free(struct far_task *t)
+{
+        struct far *f = t->far;
+        far_settled(t);
+        http_call_cancel(t->call);
+        map_take(f->tasks, run_key(&t->id));
+        *t->link = t->next;
+        if (t->next)
+                t->next->link = t->link;
+        if (f->last == &t->next)
+                f->last = t->link;
+        if (t->fd >= 0)
+                close(t->fd);
+        far_words_deinit(t);
+        far_credentials_free(&t->credentials);
+        free(t->sandbox);
+        free(t->out);
+        free(t->err);
+        free(t->upload);
+        free(t->text);
+        free(t->hops);
+        free(t);
+}
+
+/* ---- turns */
+
+/* Those without a call under way, whose files are to go up or come down: a few at a time. True: more FRESH
+ * ones are on their way, or next. */
+static bool work_tasks(struct far *f, int64_t now)
+{
+        size_t busy = 0, looked = 0;
+        bool more = false;
+        for (struct far_task *t = f->all; t; t = t->next)
+                busy += t->call && (t->state == FAR_FRESH || t->state == FAR_FETCHING);
+        for (struct far_task *t = f->all, *next; t; t = next) {
+                next = t->next;
+                more |= t->call && t->state == FAR_FRESH;
+                if (t->call || t->given || now < t->not_before_ms)
+                        continue;
+                if (t->state == FAR_IN && t->dirty) {
+                        far_look(t);
+                } else if (t->state == FAR_FRESH && (busy >= WORKING_MAX || looked >= LOOK_MAX)) {
+                        more = true;
+                } else if (t->state == FAR_FRESH) {
+                        looked += t->files.n > 0;
+                        far_send_files(t);
+                        busy += t->call != NULL;
+                        more |= t->call != NULL;
+                } else if (t->state == FAR_FETCHING && busy < WORKING_MAX) {
+                        busy++, far_fetch(t);
+                }
+        }
+        if (looked >= LOOK_MAX)
+                timer_start(f->later, 0);
+        return more;
+}
+
+/* Jobs are handed on together; one whose files are there does not wait long for others' files. */
+static bool is_time(const struct far *f, int64_t now, bool more)
+{
+        size_t ready = 0;
+        for (const struct far_task *t = f->all; t; t = t->next) {
+                if (t->state != FAR_READY)
+                        continue;
+                ready++;
+                if (!more || now - t->ready_ms >= GATHER_MS || ready >= GATHER_TASKS)
+                        return true;
+        }
+        if (ready)
+                timer_start(f->gather, GATHER_MS);
+        return false;
+}
+
+void far_work(struct far *f)
+{
+        int64_t now = clock_boot_ms();
+        if (!f->up)
+                return;
+        bool more = work_tasks(f, now);
+        if (is_time(f, now, more))
+                far_group(f);
+        for (struct far_request *r = f->sent, *next; r && f->up; r = next) {
+                next = r->next;
+                if (r->call || now < r->not_before_ms)
+                        continue;
+                if (r->number)
+                        far_carry(r);
+                else
+                        far_submit(r);
+        }
+}
+
+static void gathered(void *far)
+{
+        far_work(far);
+}
+
+void far_tasks_open(struct far *f)
+{
+        f->last = &f->all;
+        f->tasks = map_new();
+        f->later = timer_new(f->loop, tell, f);
+        f->gather = timer_new(f->loop, gathered, f);
+}
+
+void far_tasks_close(struct far *f)
+{
+        while (f->all)
+                far_task_free(f->all);
+        map_free(f->tasks);
+        timer_free(f->later);
+        timer_free(f->gather);
+        for (size_t i = 0; i < f->told_count; i++)
+                free((char *)(uintptr_t)f->told[i].text);
+        free(f->told);
+}
