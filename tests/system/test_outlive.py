@@ -56,7 +56,7 @@ def test_agent_away_for_longer_than_the_lease(instance, alpha):
     kill_agent(full)
     wait_until(lambda: not alpha.jobs("pending,running,completing"), 40)
     agents.start(full, "queues:\n  - name: here\n    cpus: 24\n", "n2")
-    wait_until(lambda: all(len(r) == 2 for r in runs(full).values()) or len(runs(full)) == 6, 60)
+    wait_until(lambda: [(j["state"], j["queue"]) for j in full.jobs(full.request)] == [("running", "here")] * 6, 60)
     full.agent = agents.start(full, full.config)
     agents.offering(full, "alpha")
     full.write("flag", "")
