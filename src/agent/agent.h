@@ -294,21 +294,6 @@ void journal_result(struct attempt *at);
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
 void journal_flush(struct agent *a);
 
-/* offers.c */
-void offers_open(struct agent *a, struct queue *q);
-void offers_close(struct queue *q);
-void offers_read_use(struct agent *a); /* what was used today, of the queues that are open */
-void offers_write_use(struct agent *a);
-void offers_tick(struct agent *a); /* every second */
-void offers_update(struct agent *a, bool force);
-void offers_job_took(const struct attempt *at, uint64_t micros);
-void offers_described(struct queue *q); /* what its ad says beyond numbers is another */
-void offers_assigned(struct queue *q, uint64_t jobs);
-void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
-bool offers_fits(const struct attempt *at);                            /* now */
-/* Ever? NULL, or why not. */
-const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
-
 /* stage.c, stage_child.c, stage_out.c */
 void stage_checkpoint(struct attempt *at); /* into the spool, and then calls attempt_delivered */
 /* With `users`: writes its credentials as its user. The first time attempt_staged is called then. */

@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 #include "agent/checkpoint.h"
 #include "agent/contain.h"
+#include "agent/offers.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -10,6 +10,7 @@
 #include "agent/contain.h"
 #include "agent/containers.h"
 #include "agent/credentials.h"
+#include "agent/offers.h"
 #include "base/clock.h"
 #include "base/log.h"
 

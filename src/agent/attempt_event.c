@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/containers.h"
 #include "agent/movers.h"
+#include "agent/offers.h"
 #include "base/log.h"
 #include "run/errand.h"
 

@@ -14,6 +14,7 @@
 #include "agent/agent.h"
 #include "agent/checkpoint.h"
 #include "agent/credentials.h"
+#include "agent/offers.h"
 #include "auth/csr.h"
 #include "base/clock.h"
 #include "base/fs.h"

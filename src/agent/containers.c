@@ -8,6 +8,7 @@
 
 #include "agent/contain.h"
 #include "agent/container_left.h"
+#include "agent/offers.h"
 #include "base/log.h"
 #include "run/command.h"
 #include "run/errand.h"

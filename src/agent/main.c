@@ -13,6 +13,8 @@
 #include "agent/import/galaxy.h"
 #include "agent/mapping.h"
 #include "agent/movers.h"
+#include "agent/offers.h"
+#include "agent/queue_use.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -51,7 +53,8 @@ static void on_tick(void *arg)
         struct agent *a = arg;
         limits_sample(a);
         checkpoint_tick(a);
-        offers_tick(a);
+        queue_use_tick(a);
+        offers_update(a, true);
         stores_tick(a);
         whereabouts_tell(a);
         a->ticks_away = a->backends[0]->ready ? 0 : a->ticks_away + 1;

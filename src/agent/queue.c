@@ -6,6 +6,8 @@
 #include "agent/agent.h"
 #include "agent/containers.h"
 #include "agent/mapping.h"
+#include "agent/offers.h"
+#include "agent/queue_use.h"
 #include "base/log.h"
 #include "run/errand.h"
 
@@ -208,7 +210,7 @@ int queues_open(struct agent *a, struct err *err)
                 if (r < 0)
                         err_prefix(err, r, "queue %s", a->config.queues[i]->name);
         }
-        offers_read_use(a);
+        queue_use_read(a);
         return r;
 }
 
@@ -242,7 +244,7 @@ static void backend_free(struct backend *b)
 
 void queues_stop(struct agent *a)
 {
-        offers_write_use(a);
+        queue_use_write(a);
         for (size_t i = a->backend_count; i-- > 0;) { /* the others may need the first one */
                 if (i == 0)
                         errands_stop(a->errands);

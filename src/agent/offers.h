@@ -1,0 +1,51 @@
+/* offers: what each queue of the agent would take now, as its offers say it to the server.
+ *
+ * An offer is an ad of the queue, made by place/offer.h, and a number of jobs. It is sent when it has changed
+ * enough to matter: with short jobs read ahead, a quarter of the depth; otherwise at once.
+ */
+#pragma once
+#include "base/buf.h"
+#include "place/offer.h"
+#include "wire/session.h"
+
+struct agent;
+struct attempt;
+struct queue;
+
+struct offers { /* a queue's */
+        struct offer_place place;
+        struct buf extra, requirements; /* of the ad, what does not change */
+        struct buf devices;             /* of the ad, what offers_look() has seen */
+        char *limits, *policy;
+        struct buf ad, last; /* last: as it was sent */
+        uint64_t serial, sent_jobs, assigned;
+        uint64_t mean_us, mean_cpus, mean_memory; /* of the last jobs; cpus in thousandths, memory in bytes */
+        bool sent;
+};
+
+struct offers_room {
+        struct offer_now ad;
+        uint64_t jobs; /* to take at most */
+};
+
+/* offers.c */
+void offers_open(struct agent *a, struct queue *q);
+void offers_close(struct queue *q); /* also one that was never opened */
+/* Sends what there is to send, once the server has greeted. force: also when little has changed, and after a
+ * new greeting even when nothing has; attempts that have waited too long for room are given back. */
+void offers_update(struct agent *a, bool force);
+void offers_described(struct queue *q); /* what its ad says beyond numbers is another */
+/* A job of the queue has ended: how long it took from its assignment. The mean decides on reading ahead. */
+void offers_job_took(const struct attempt *at, uint64_t micros);
+void offers_assigned(struct queue *q, uint64_t jobs);                  /* of what the last offer would take */
+void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
+/* A text as an ad has it, in quotes; control characters go. */
+void offers_text(struct buf *out, struct str s);
+
+/* offers_room.c */
+/* Is there room for it now? */
+bool offers_fits(const struct attempt *at);
+/* Will there ever be? NULL, or why not. */
+const char *offers_never_fits(const struct queue *q, const Drover__Template *m);
+/* What the next offer is to say. ret->ad.devices is the queue's, until the next call. */
+void offers_look(struct queue *q, struct offers_room *ret);
