@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/sha256.h"
 #include "run/batch_private.h"
 #include "run/batch_runner.h"
 
@@ -33,6 +34,29 @@ static int open_folder(struct batch *b, const struct runner_config *c, struct er
         return b->fd < 0 ? err_set(err, -errno, "cannot use %s: %s", b->dir, strerror(errno)) : 0;
 }
 
+/* What names of this queue's submissions begin with, and no other's, of this agent or another: what has such
+ * a name and is not known is ended. */
+static int prefix(const struct batch_system *system, const struct runner_config *c, char **ret,
+                  struct err *err)
+{
+        BUF_CLEANUP struct buf whose = {0};
+        struct buf text = {0};
+        char hex[SHA256_HEX];
+        buf_printf(&whose, "%s/%s", c->instance, c->queue);
+        int r = sha256_hex(buf_view(&whose), hex, err);
+        if (r < 0)
+                return r;
+        hex[8] = 0;
+        if (system->short_names) {
+                buf_char(&text, 'd');
+                batch_digits(&text, strtoul(hex, NULL, 16), 4);
+        } else {
+                buf_printf(&text, "drover-%s-", hex);
+        }
+        *ret = buf_take(&text);
+        return 0;
+}
+
 int batch_open(const struct runner_kind *kind, const struct batch_system *system,
                const struct runner_config *c, struct runner **ret, struct err *err)
 {
@@ -41,7 +65,6 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
                 return r;
         struct batch *b = mem_new(struct batch);
         const struct passwd *pw = getpwuid(geteuid());
-        struct buf text = {0};
         b->base.kind = kind;
         b->system = system;
         b->settings = (struct batch_settings){c->settings, c->setting_count};
@@ -60,11 +83,6 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->natives = map_new();
         b->submissions = map_new();
         b->name_serial = (uint64_t)clock_wall_ms() << 8;
-        if (system->short_names)
-                buf_printf(&text, "d%.4s", c->instance);
-        else
-                buf_printf(&text, "drover-%.8s-", c->instance);
-        b->prefix = buf_take(&text);
         b->user = mem_dupz(pw ? pw->pw_name : "root");
         b->errands = c->errands;
         b->queue = mem_dupz(c->queue);
@@ -72,7 +90,9 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->tick = timer_new(b->loop, on_tick, b);
         b->later = timer_new(b->loop, batch_tell_gathered, b);
         b->gather = timer_new(b->loop, batch_submit_gathered, b);
-        r = open_folder(b, c, err);
+        r = prefix(system, c, &b->prefix, err);
+        if (r == 0)
+                r = open_folder(b, c, err);
         if (r == 0)
                 batch_kept_open(b);
         if (r == 0)

@@ -149,6 +149,8 @@ void batch_environment(struct batch *b);                                        
 void batch_submit_gathered(void *batch);
 void batch_submit_later(struct batch *b); /* there are fresh tasks, or submissions to send */
 void batch_send_again(struct batch *b, struct submission *s);
+/* So many digits of names that may not be long, the lowest first. */
+void batch_digits(struct buf *out, uint64_t n, unsigned count);
 
 /* batch_orders.c */
 bool batch_has(const struct batch *b, enum batch_verb verb);

@@ -72,18 +72,22 @@ static void to_send(struct batch *b, struct submission *s)
         b->to_send_last = &s->next;
 }
 
+void batch_digits(struct buf *out, uint64_t n, unsigned count)
+{
+        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+        for (; count; n /= 36, count--)
+                buf_char(out, digits[n % 36]);
+}
+
 /* Where a name may not be long it has fewer letters, of which there are more. */
 static void new_name(struct batch *b, struct buf *out)
 {
-        static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
         uint64_t n = ++b->name_serial;
         buf_addz(out, b->prefix);
-        if (!b->system->short_names) {
+        if (b->system->short_names)
+                batch_digits(out, n, 10);
+        else
                 buf_printf(out, "%llx", (unsigned long long)n);
-                return;
-        }
-        for (; n; n /= 36)
-                buf_char(out, digits[n % 36]);
 }
 
 static void make(struct batch *b, struct group *g)

@@ -29,6 +29,22 @@ def restart(instance, cluster):
     instance.agent = agents.start(instance, agents.batch_queues(cluster))
 
 
+def counted(instance, tool):
+    """What agents started from now on call it with: (milliseconds, words), one after the other."""
+    calls, tools = os.path.join(instance.base, "calls"), os.path.join(instance.base, "tools")
+    os.mkdir(tools)
+    instance.write(os.path.join(tools, tool), f'#!/bin/sh\necho "$(date +%s%3N) $*" >>{calls}\nexec {shutil.which(tool)} "$@"\n', 0o755)
+    instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
+
+    def said():
+        if not os.path.exists(calls):
+            return []
+        with open(calls, encoding="utf-8") as f:
+            return [line.split(" ", 1) for line in f.read().splitlines()]
+
+    return said
+
+
 def until(path):
     return f"while [ ! -e {path} ]; do sleep 0.05; done"
 
@@ -42,24 +58,16 @@ def test_jobs_alike_travel_as_arrays(one, alpha):
 
 def test_many_are_asked_about_at_once(instance, alpha):
     """One query for all, and the next only when the interval is over: whatever the number of jobs."""
-    calls = os.path.join(instance.base, "calls")
-    tools = os.path.join(instance.base, "tools")
-    os.mkdir(tools)
-    instance.write(os.path.join(tools, "squeue"), f'#!/bin/sh\necho "$(date +%s%3N) $*" >>{calls}\nexec {shutil.which("squeue")} "$@"\n', 0o755)
-    instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
+    calls = counted(instance, "squeue")
     instance.server()
     agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 200\n"))
     agents.offering(instance, "alpha")
     request = instance.submit(sh("sleep 600", queue="queue 120"))
     wait_until(lambda: len(alpha.jobs("pending,running")) == 120, 60)
 
-    def said():
-        with open(calls, encoding="utf-8") as f:
-            return [line.split(" ", 1) for line in f.read().splitlines()]
-
-    before = len(said())
-    wait_until(lambda: len(said()) >= before + 4, 60)
-    asked = said()
+    before = len(calls())
+    wait_until(lambda: len(calls()) >= before + 4, 60)
+    asked = calls()
     assert len({words for _, words in asked}) == 1 and "--job" not in asked[0][1], asked
     gaps = [int(b[0]) - int(a[0]) for a, b in zip(asked, asked[1:])]
     assert min(gaps) >= 1000, gaps  # poll: 1
@@ -323,3 +331,25 @@ def test_containers_on_the_nodes(instance, alpha, request):
     finally:
         podman.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_two_queues_of_one_cluster(instance, alpha):
+    """Each sees the other's jobs in the cluster's list, under names that are not its own, and leaves them alone."""
+    words = ", ".join(f"{name}: '{value}'" for name, value in alpha.settings.items())
+    queues = "".join(f"  - name: {name}\n    runner: slurm\n    slurm: {{{words}, partition: {name}}}\n" for name in ("main", "short"))
+    calls = counted(instance, "squeue")
+    instance.server()
+    instance.agent = agents.start(instance, f"kill_grace: 1s\nqueues:\n{queues}")
+    agents.queues(instance, 2)
+    agents.offering(instance)
+    flag = os.path.join(instance.work, "flag")
+    requests = [instance.submit(sh(f"echo {name} >>{instance.work}/ran; {until(flag)}", requirements=f'TARGET.QueueName == "{name}"'))
+                for name in ("main", "short")]
+    wait_until(lambda: len(alpha.jobs("running")) == 2, 40)
+    asked = len(calls())
+    wait_until(lambda: len(calls()) >= asked + 6, 40)
+    assert len(alpha.jobs("running")) == 2
+    instance.write("flag", "")
+    for request in requests:
+        instance.wait(request, seconds=60)
+    assert sorted(instance.read("ran").split()) == ["main", "short"]
