@@ -46,8 +46,8 @@ enum batch_phase {
         BATCH_LOST,      /* its node failed, or it had to make room */
         BATCH_UNFIT,     /* the system found out late that it cannot run it */
 };
-struct batch_line { /* of a status query; borrowed */
-        struct str native, name, reason;
+struct batch_line {                            /* of a status query; borrowed */
+        struct str native, name, reason, user; /* user: whose it is there; empty: it does not say */
         enum batch_phase phase;
         bool stays; /* over, but the system keeps it until it is ended there */
 };

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/batch_private.h"
+
+#define LATE_MS 600000 /* after its last one a party's submissions may still come to light */
 
 static void add_variable(struct args *env, const char *name, const char *value)
 {
@@ -52,6 +55,16 @@ struct party *batch_party(struct batch *b, const char *owner, const char *user)
         return p;
 }
 
+struct party *batch_party_of(struct batch *b, struct str user)
+{
+        struct party *p = b->parties;
+        if (!b->errands)
+                return batch_party(b, NULL, NULL);
+        while (p && !str_eqz(user, p->user))
+                p = p->next;
+        return p;
+}
+
 void batch_parties_free(struct batch *b)
 {
         for (struct party *p = b->parties, *next; p; p = next) {
@@ -70,10 +83,10 @@ void batch_parties_free(struct batch *b)
 
 void batch_users(const struct batch *b, struct buf *out)
 {
+        int64_t now = clock_boot_ms();
         for (const struct party *p = b->parties; b->errands && p; p = p->next)
-                if (p->submissions) {
+                if (p->submissions || (p->left_ms && now - p->left_ms < LATE_MS))
                         buf_printf(out, "%s%s", out->n ? "," : "", p->user);
-                }
         if (out->n == 0)
                 buf_addz(out, b->user);
 }

@@ -24,6 +24,7 @@
 #define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
 #define SAID_MAX    300
 #define DONE_MAX    4096
+#define SHORT_NAME  15
 #define STALE_MS    30000 /* a system's word may be so old, where it has never said that a task runs */
 
 /* ---- files */
@@ -310,28 +311,40 @@ static void take_line(struct batch *b, const struct batch_line *line)
         t->phase = line->phase;
 }
 
-/* A name of ours with a number that we do not know: of a submission whose answer was lost; or of nobody. */
+static void end_number(struct party *p, struct str number)
+{
+        struct buf *out = &p->acts[BATCH_END];
+        if (out->n)
+                buf_char(out, ' ');
+        buf_str(out, number);
+}
+
+/* A name of ours with a number that we do not know: of a submission whose answer was lost; or of nobody. With
+ * a map of users only who made a submission can have made it twice. */
 static void take_name(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->submissions, line->name);
         struct str number = batch_whole(b->system, line->native);
+        struct party *p = s && !line->user.n ? s->party : batch_party_of(b, line->user);
+        if (!p || (s && b->errands && strcmp(p->user, s->party->user) != 0))
+                return;
         if (s && s->unsure) {
                 log_info("msg=\"found a submission again\" name=%s native=" STR_FMT, s->name,
                          STR_ARG(number));
                 batch_native_known(b, s, number);
                 batch_journal_native(b, s);
         } else if ((!is_end(line->phase) || line->stays) &&
-                   (s ? s->native && !str_eqz(number, s->native) : !b->errands)) {
-                struct buf *out = &(s ? s->party : batch_party(b, NULL, NULL))->acts[BATCH_END];
-                buf_printf(out, "%s" STR_FMT, out->n ? " " : "", STR_ARG(number));
+                   (!s || (s->native && !str_eqz(number, s->native)))) {
+                end_number(p, number);
         }
 }
 
 static void on_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
-        bool ours =
-                str_starts(line->name, str_of(b->prefix)) && (!b->system->short_names || line->name.n == 15);
+        bool ours = map_get(b->submissions, line->name) ||
+                    (str_starts(line->name, str_of(b->prefix)) &&
+                     (!b->system->short_names || line->name.n == SHORT_NAME));
         if (!map_get(b->natives, line->native) && ours)
                 take_name(b, line);
         take_line(b, line);

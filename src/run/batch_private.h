@@ -18,6 +18,7 @@ struct party { /* for whom tasks are; without a map of users the only one, and t
         struct args env;    /* of commands */
         struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
         unsigned submissions;
+        int64_t left_ms; /* boot clock, when it had the last one; 0: it never had any */
         struct party *next;
 };
 
@@ -118,6 +119,9 @@ void batch_tell_gathered(void *batch);
 
 /* batch_party.c */
 struct party *batch_party(struct batch *b, const char *owner, const char *user); /* made if there is none */
+/* One of those that we have had, by the system's word for its user; NULL: there is none. Without a map it is
+ * always ours. */
+struct party *batch_party_of(struct batch *b, struct str user);
 void batch_parties_free(struct batch *b);
 void batch_users(const struct batch *b,
                  struct buf *out); /* whose jobs a status query is about, with commas */

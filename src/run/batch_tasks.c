@@ -140,6 +140,7 @@ void batch_submission_unref(struct batch *b, struct submission *s)
         }
         map_take(b->submissions, str_of(s->name));
         s->party->submissions--;
+        s->party->left_ms = clock_boot_ms();
         free(s->name);
         free(s->native);
         free(s->head);

@@ -281,6 +281,7 @@ static void take_state(void *arg, const struct doc *answer)
         const struct taker *t = arg;
         struct batch_line line = {.native = text_of(answer, "native"),
                                   .name = text_of(answer, "name"),
+                                  .user = text_of(answer, "user"),
                                   .reason = text_of(answer, "reason")};
         struct str state = text_of(answer, "state");
         for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)

@@ -163,13 +163,13 @@ static bool phase_of(struct str state, enum batch_phase *ret)
 }
 
 struct job_element {
-        struct str number, task, name, state;
+        struct str number, task, name, owner, state;
 };
 
 static void take_job(const struct job_element *j, batch_take_fn *take, void *arg)
 {
         BUF_CLEANUP struct buf native = {0};
-        struct batch_line line = {.name = j->name, .reason = STR("")};
+        struct batch_line line = {.name = j->name, .user = j->owner, .reason = STR("")};
         if (!j->number.n || !phase_of(j->state, &line.phase))
                 return;
         buf_str(&native, j->number);
@@ -193,6 +193,8 @@ static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
                         j.number = text;
                 else if (str_eqz(tag, "JB_name"))
                         j.name = text;
+                else if (str_eqz(tag, "JB_owner"))
+                        j.owner = text;
                 else if (str_eqz(tag, "state"))
                         j.state = text;
                 else if (str_eqz(tag, "tasks"))

@@ -9,7 +9,7 @@
 /* What is asked for. */
 #define HTCONDOR_JOB                                                                                         \
         "ClusterId,ProcId,JobStatus,NumJobStarts,HoldReason,HoldReasonCode,HoldReasonSubCode,RemoveReason,"  \
-        "ExitBySignal,ExitSignal,ExitCode," HTCONDOR_NAME "," HTCONDOR_COUNT
+        "Owner,ExitBySignal,ExitSignal,ExitCode," HTCONDOR_NAME "," HTCONDOR_COUNT
 #define HTCONDOR_SLOT "Machine,State,SlotType,Cpus,Memory,TotalSlotCpus,TotalSlotMemory"
 
 bool htcondor_is_answer(struct str out);

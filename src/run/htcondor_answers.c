@@ -105,7 +105,8 @@ void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
         json_array_foreach(list, i, ad)
         {
                 BUF_CLEANUP struct buf native = {0}, why = {0};
-                struct batch_line line = {.name = text_of(ad, HTCONDOR_NAME), .reason = STR("")};
+                struct batch_line line = {
+                        .name = text_of(ad, HTCONDOR_NAME), .user = text_of(ad, "Owner"), .reason = STR("")};
                 int64_t cluster = number_of(ad, "ClusterId");
                 if (cluster <= 0 || !take_status(ad, &line, &why))
                         continue;

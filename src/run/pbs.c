@@ -165,7 +165,7 @@ static void pbs_status(struct batch_call *c, const char *user)
 }
 
 struct job { /* of qstat -f */
-        struct str id, name, state, exit_status, comment;
+        struct str id, name, owner, state, exit_status, comment;
 };
 
 /* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system. */
@@ -178,7 +178,10 @@ static enum batch_phase ended_phase(struct str exit_status)
 
 static void take_job(const struct job *j, batch_take_fn *take, void *arg)
 {
-        struct batch_line line = {.name = j->name, .reason = j->comment};
+        ptrdiff_t at = str_find(j->owner, '@');
+        struct batch_line line = {.name = j->name,
+                                  .user = at > 0 ? str_head(j->owner, (size_t)at) : j->owner,
+                                  .reason = j->comment};
         struct str number = digits_of(j->id), rest = str_skip(j->id, number.n);
         char state = j->state.n == 1 ? j->state.p[0] : 0;
         if (!number.n || !state || str_starts(rest, STR("[]")))
@@ -216,6 +219,8 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
                 struct str value = at < 0 ? STR("") : str_trim(str_skip(line, (size_t)at + 3));
                 if (str_eqz(name, "Job_Name"))
                         j.name = value;
+                else if (str_eqz(name, "Job_Owner"))
+                        j.owner = value;
                 else if (str_eqz(name, "job_state"))
                         j.state = value;
                 else if (str_ieqz(name, "exit_status"))

@@ -138,7 +138,7 @@ static void slurm_status(struct batch_call *c, const char *user)
 {
         BUF_CLEANUP struct buf u = {0};
         buf_printf(&u, "--user=%s", user);
-        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%j|%r"));
+        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%j|%r|%u"));
         batch_word_add(c, buf_z(&u));
 }
 
@@ -176,22 +176,21 @@ static bool unfit(struct str reason)
                str_eqz(reason, "JobLaunchFailure");
 }
 
-/* squeue: "17|3|RUNNING|name|None", "18|N/A|…"; sacct: "17_3|COMPLETED|name". The native number of an array's
- * member is made in the line itself: its '|' becomes the '_'. */
+/* squeue: "17|3|RUNNING|name|None|user", "18|N/A|…"; sacct: "17_3|COMPLETED|name". The native number of an
+ * array's member is made in the line itself: its '|' becomes the '_'. */
 static bool status_line(struct str line, struct batch_line *ret)
 {
-        struct str field[5], rest = line;
+        struct str field[6], rest = line;
         size_t n = 0;
-        while (n < 5 && rest.p && str_cut(&rest, '|', &field[n]))
+        while (n < 6 && rest.p && str_cut(&rest, '|', &field[n]))
                 n++;
-        if (n != 5 && n != 3)
+        if (n != 6 && n != 3)
                 return false;
-        *ret = (struct batch_line){.native = field[0], .name = field[n - 2], .reason = STR("")};
-        if (n == 3) {
-                ret->name = field[2];
+        *ret = (struct batch_line){.native = field[0], .name = field[n == 3 ? 2 : 3], .reason = STR("")};
+        if (n == 3)
                 return phase_of(field[1], &ret->phase);
-        }
         ret->reason = field[4];
+        ret->user = field[5];
         if (!phase_of(field[2], &ret->phase))
                 return false;
         if (!str_eqz(field[1], "N/A") && field[1].n) {

@@ -25,11 +25,12 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
 
 /* ---- Slurm */
 
-/* What was read of an answer, as "native name phase (reason)" lines. */
+/* What was read of an answer, as "native name phase (reason) user" lines. */
 static void write_line(void *arg, const struct batch_line *l)
 {
-        buf_printf(arg, STR_FMT " " STR_FMT " %d (" STR_FMT ")\n", STR_ARG(l->native), STR_ARG(l->name),
-                   (int)l->phase, STR_ARG(l->reason));
+        buf_printf(arg, STR_FMT " " STR_FMT " %d (" STR_FMT ")%s" STR_FMT "\n", STR_ARG(l->native),
+                   STR_ARG(l->name), (int)l->phase, STR_ARG(l->reason), l->user.n ? " " : "",
+                   STR_ARG(l->user));
 }
 
 static void assert_read(void (*read)(struct str out, batch_take_fn *take, void *arg), const char *text,
@@ -46,11 +47,12 @@ static void slurm_lines(void **state)
         (void)state;
         assert_read(batch_slurm.status_read,
                     "17|N/"
-                    "A|PENDING|drover-1-2|Resources\n17|3|RUNNING|a.sh|None\n5|0|FAILED|a.sh|BadConstraints\n"
-                    "5|0|FAILED|a.sh|NonZeroExitCode\n9|N/A|TIMEOUT|n|TimeLimit\n"
-                    "\n17\na|b\n17|N/A|DREAMING|n|None\n1|2|3|4\n",
-                    "17 drover-1-2 0 (Resources)\n17_3 a.sh 1 (None)\n5_0 a.sh 7 (BadConstraints)\n"
-                    "5_0 a.sh 2 (NonZeroExitCode)\n9 n 4 (TimeLimit)\n");
+                    "A|PENDING|drover-1-2|Resources|me\n17|3|RUNNING|a.sh|None|me\n"
+                    "5|0|FAILED|a.sh|BadConstraints|me\n"
+                    "5|0|FAILED|a.sh|NonZeroExitCode|you\n9|N/A|TIMEOUT|n|TimeLimit|me\n"
+                    "\n17\na|b\n17|N/A|DREAMING|n|None|me\n1|2|3|4\n1|2|3|4|5\n",
+                    "17 drover-1-2 0 (Resources) me\n17_3 a.sh 1 (None) me\n5_0 a.sh 7 (BadConstraints) me\n"
+                    "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n");
         assert_read(batch_slurm.past_read, "17_3|CANCELLED by 1000|n\n17|OUT_OF_MEMORY|n\n",
                     "17_3 n 3 ()\n17 n 5 ()\n");
 }
@@ -194,7 +196,7 @@ static void grid_lines(void **state)
 {
         (void)state;
         assert_read(batch_gridengine.status_read, grid_jobs,
-                    "1.3 drover-abc-1 1 ()\n4 a <&> b 0 ()\n10 bad 7 ()\n");
+                    "1.3 drover-abc-1 1 () root\n4 a <&> b 0 ()\n10 bad 7 ()\n");
         assert_read(batch_gridengine.status_read, "<job_list><JB_job_number>1</JB_job_number></job_list><x",
                     "");
         assert_read(batch_gridengine.status_read, "<>< ></job_list><state>", "");
@@ -438,7 +440,8 @@ static void pbs_lines(void **state)
                 "Job Id: 4810\n    Job_Name = x\n    job_state = H\n    comment = Not Running: no nodes\n\n"
                 "Job Id: 4811.h\n    Job_Name = x\n    job_state = F\n    Exit_status = -3\n\n"
                 "Job Id: 4812.h\n    Job_Name = x\n    job_state = F\n    Exit_status = 1\n\nJob Id:\n",
-                "4807 d1a2b0123456789 1 ()\n4808[3] d1a2b0123456790 3 ()\n4810 x 0 (Not Running: no nodes)\n"
+                "4807 d1a2b0123456789 1 () me\n4808[3] d1a2b0123456790 3 ()\n4810 x 0 (Not Running: no "
+                "nodes)\n"
                 "4811 x 6 ()\n4812 x 2 ()\n");
         assert_true(str_eqz(batch_whole(&batch_pbs, STR("4808[3]")), "4808"));
 }

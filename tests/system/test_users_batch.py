@@ -1,6 +1,7 @@
 """An agent with `users` in front of a batch system: the system sees each job's own user, and nobody sees another one's files."""
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -25,6 +26,15 @@ class Slurm:
     def cancel(self):
         for user in (ONE, TWO):
             self.system.tool("scancel", "-u", user.pw_name, code=None)
+
+    def names(self):
+        return [(user.pw_name, name) for user in (ONE, TWO)
+                for name in self.system.tool("squeue", "-h", "-t", "pending,running", "-u", user.pw_name, "-o", "%j").split()]
+
+    def submit(self, user, name):
+        """One that waits for ever, under that name."""
+        subprocess.run(["sbatch", "--hold", f"--job-name={name}", "--output=/dev/null", "--wrap=sleep 600"], env=self.system.env, cwd="/",
+                       user=user.pw_uid, group=user.pw_gid, extra_groups=[], check=True, capture_output=True)
 
 
 class GridEngine:
@@ -152,3 +162,21 @@ def test_no_agent_no_job(place):
     for shepherd in place.instance.pids("drover-shepherd"):
         os.kill(shepherd, signal.SIGKILL)
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 60)
+
+
+@pytest.mark.parametrize("place", ["slurm"], indirect=True)
+def test_submitted_twice(place):
+    """What arrives late under a name of ours is ended by the user whose it is; another user's of that name is his own affair."""
+    request = place.submit(ONE, f"echo start >>{place.home(ONE)}/starts; {waits_for(place.home(ONE) + '/go')}")
+    place.instance.wait_state(f"{request}.0", "running", seconds=40)
+    (user, name), = place.native.names()
+    assert user == ONE.pw_name
+    place.native.submit(TWO, name)
+    place.native.submit(ONE, name)
+    assert len(place.native.names()) == 3
+    wait_until(lambda: sorted(place.native.names()) == [(ONE.pw_name, name), (TWO.pw_name, name)], 30)
+    place.write(ONE, "go")
+    place.instance.wait(request, seconds=60)
+    assert place.text(ONE, "starts") == "start\n"
+    place.native.submit(ONE, name)
+    wait_until(lambda: place.native.names() == [(TWO.pw_name, name)], 30)
