@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/containers.h"
+#include "agent/kernel_log.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/command.h"
@@ -333,8 +334,9 @@ static void on_inspected(void *arg, int status, struct str out, struct str error
         struct ending *x = arg;
         (void)errors;
         x->command = NULL;
-        if (status == 0 && str_eqz(str_trim(out), "true"))
-                x->at->out_of_memory = true;
+        struct str rest = status == 0 ? out : STR_NONE, killed, id;
+        if (str_word(&rest, &killed) && str_word(&rest, &id))
+                x->at->out_of_memory = str_eqz(killed, "true") || kernel_log_out_of_memory(id);
         remove_now(x);
 }
 

@@ -335,5 +335,6 @@ void container_inspect(const struct container_settings *s, enum container_engine
                        struct args *out)
 {
         if (e != CONTAINER_APPTAINER)
-                verb(s, e, out, "inspect", "--type", "container", "--format", "{{.State.OOMKilled}}", name);
+                verb(s, e, out, "inspect", "--type", "container", "--format", "{{.State.OOMKilled}} {{.Id}}",
+                     name);
 }

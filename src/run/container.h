@@ -115,7 +115,7 @@ void container_list(const struct container_settings *s, enum container_engine e,
 void container_remove(const struct container_settings *s, enum container_engine e, const char *name,
                       struct args *out); /* and end, if it runs */
 void container_inspect(const struct container_settings *s, enum container_engine e, const char *name,
-                       struct args *out); /* "true": it was ended for its memory */
+                       struct args *out); /* "true ID": it was ended for its memory; the container's id */
 /* Calls fn with each image of container_images' answer; the name as container_image has it. */
 void container_each_image(enum container_engine e, struct str answer,
                           void (*fn)(void *arg, struct str name, uint64_t bytes), void *arg);
