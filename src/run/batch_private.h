@@ -163,9 +163,17 @@ void batch_order(struct batch *b, struct task *t, int signal); /* to its program
 /* batch_when.c */
 void batch_when_close(struct batch *b);
 
-/* batch_poll.c */
+/* batch_end.c */
 void batch_see_begin(struct batch *b, struct task *t); /* looks whether it has begun */
-void batch_poll(void *batch);                          /* the tick */
+/* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
+bool batch_see_end(struct batch *b, struct task *t, struct str reason);
+/* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
+void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason);
+/* It is back in the system's queue, after it had begun. */
+void batch_put_back(struct batch *b, struct task *t, struct str reason);
+
+/* batch_poll.c */
+void batch_poll(void *batch); /* the tick */
 
 /* batch_journal.c */
 int batch_journal_open(struct batch *b, struct err *err);
