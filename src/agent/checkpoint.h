@@ -5,10 +5,10 @@
  * lost later, the next one finds them in its sandbox. It is asked for one by a signal, and before it is
  * vacated or held.
  *
- *   RUNNING --ends so--> saving (RUNNING, no task; agent.h) --stored--> its next round: the same step is
- * submitted again
- *                                                           \--vacated--> DONE, with the checkpoint in the
- * result
+ *   RUNNING --ends so--> saving --stored---> RUNNING: its next round, the same step is submitted again
+ *                          \-----vacated--> DONE, with the checkpoint in the result
+ *
+ * While it is being saved the attempt is RUNNING, without a task (agent.h).
  *
  * A step's task in a later round has a run_id of its own: step + STEPS_MAX * round.
  */

@@ -2,10 +2,12 @@
  *
  * One expander for the readers of job descriptions, which know all macros, and for the agent and the server,
  * which fill in what belongs to one job. Forms (HTCondor manual, "Submitting a job", "Function macros"):
- *   $(name)  $(name:default)  $F[fpduwnxbqa…](name)  $INT(name[,format])  $REAL(name[,format])
- * $SUBSTR(name,from[,len]) $CHOICE(index,list…)  $ENV(name[:default])  $RANDOM_CHOICE(a,b,…)
- * $RANDOM_INTEGER(min,max[,step]) $EVAL(expression) $STRING(expression) $BASENAME(name[,suffix])
- * $DIRNAME(name)  $(DOLLAR) → $
+ *
+ *   $(name)  $(name:default)  $(DOLLAR) → $  $ENV(name[:default])
+ *   $F[fpduwnxbqa…](name)  $BASENAME(name[,suffix])  $DIRNAME(name)  $SUBSTR(name,from[,len])
+ *   $INT(name[,format])  $REAL(name[,format])  $STRING(expression)  $EVAL(expression)
+ *   $CHOICE(index,list…)  $RANDOM_CHOICE(a,b,…)  $RANDOM_INTEGER(min,max[,step])
+ *
  * $$(…) and $$([…]) are left as they are, and so is what only looks like a reference: $(date +%s), $5,
  * $OTHER(x). Names are case-insensitive, names of functions are not. Values are expanded again, to a bounded
  * depth. The first argument of a function is the name of a macro, or else text. $INT and $REAL know the

@@ -1,8 +1,8 @@
 /* up: a server and an agent in the foreground.
  *
- *   folder ready -> droverd started -> server.json names it (inotify) -> a token asked for and left in the
- * folder
- *   -> drover-agent started -> the server lists it as connected -> "ready" -> watching, until a signal
+ *   folder ready -> droverd started -> server.json names it (inotify)
+ *     -> a token asked for and left in the folder -> drover-agent started
+ *     -> the server lists it as connected -> "ready" -> watching, until a signal
  *
  * All waiting is one poll() on signals (signalfd) and on the folder (inotify). What fails before "ready" ends
  * the whole; after it a child that ends is started again (child.h). Stopping is the other way round: the

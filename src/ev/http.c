@@ -2,11 +2,14 @@
  *
  *   HEAD -> BODY -> BUSY -> HEAD ...            (HEAD -> BUSY when there is no body; any -> CLOSING)
  *
- *   HEAD     conn_take_head()   at first and between requests; the timer counts from the first byte of a
- * head, before that it is the connection that may be idle BODY     conn_take_body() BUSY     the handler has
- * the request. What the client sends meanwhile (the next requests) waits in the stream, which stops reading
- * at READ_MAX; a client that goes away is noticed because the stream reads until then CLOSING  a last reply
- * is on its way out
+ *   HEAD     conn_take_head()  at first and between requests
+ *   BODY     conn_take_body()
+ *   BUSY     the handler has the request
+ *   CLOSING  a last reply is on its way out
+ *
+ * In HEAD the timer counts from the first byte of a head; before that it is the connection that may be idle.
+ * What the client sends in BUSY (the next requests) waits in the stream, which stops reading at READ_MAX; a
+ * client that goes away is noticed because the stream reads until then.
  *
  * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written,
  * does not notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx)

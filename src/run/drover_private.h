@@ -4,10 +4,10 @@
  * each a member. It is submitted under a uuid made from the origin's servers and its tasks' jobs and fences,
  * so that whatever is submitted twice is one request. A task's life:
  *
- *   FRESH --inputs are there--> READY --its request's file is written--> KEPT --submitted--> IN --it has
- *     \______________________________\______________________________________\             ended--> FETCHING
- * -->
- *      \_______________________________________________________________________\_____________________> OVER
+ *   FRESH --inputs are there--> READY --its request's file is written--> KEPT --submitted--> IN
+ *                                          IN --it has ended--> FETCHING --its outputs are here--> OVER
+ *
+ * and from every state, when it fails or is killed, to OVER.
  *
  * The file (DIR/hop.QUEUE/UUID) holds the submission as it is sent, and what is needed to bring the results
  * home: after a restart it is submitted once more, which gives the number of the request that is there.

@@ -2,9 +2,12 @@
  *
  * A file's hash is no key: who may name it in a submit, or deliver it as a job's output, is written down
  * here, in blobs of the store, and the core thread asks before anything is read or written:
- *   owned/HASH/PRINCIPAL   uploaded by him less than OWNED_MS ago: he may submit it. Value: when, and the
- * upload's id. stored/JOB.FENCE/HASH  delivered by the agent under that attempt; until its result is taken
+ *
+ *   owned/HASH/PRINCIPAL   he may submit it: uploaded by him less than OWNED_MS ago; value: when, and the id
+ *                          of the upload
+ *   stored/JOB.FENCE/HASH  delivered by the agent under that attempt; until its result is taken
  *   kept/HASH              an output of a job; value: when it was delivered last
+ *
  * Bytes are read and written by the reader thread. Nothing refers to it and a day old: it is collected.
  */
 #pragma once

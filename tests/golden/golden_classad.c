@@ -6,7 +6,7 @@
  *   == print            the ad `my` in the new syntax, the old one and JSON
  *   == xml              and in XML
  *   == read             the lines that follow are ads in any encoding, each answered in the new syntax;
- * without any, `my` is read back from JSON and XML
+ *                       without any, `my` is read back from JSON and XML
  *
  * golden_classad DIR compares, golden_classad --write DIR writes the answers anew: look at the difference. */
 #include <dirent.h>

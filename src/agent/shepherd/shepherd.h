@@ -6,9 +6,8 @@
  *
  * The states of a child:
  *
- *      start.c            reap                     tree.c finds nothing left
- *   ----------> RUNNING -----> ENDING ------------------------------------> EXITED or FAILED ---FORGET--->
- * gone
+ *      start.c            reap            tree.c finds nothing left
+ *   ----------> RUNNING -----> ENDING ---------------------------> EXITED or FAILED ---FORGET---> gone
  */
 #pragma once
 #include <stdbool.h>
