@@ -56,6 +56,9 @@ static int open_remote(struct api *api, const char *address, struct err *err)
         struct buf token BUF_CLEANUP = {0};
         const char *e = getenv("DROVER_TOKEN");
 
+        if (!str_starts(str_of(address), STR("https://")))
+                return err_set(err, API_BROKEN,
+                               "the server's address is \"%s\": it must be https://host:port", address);
         if (e && *e)
                 buf_addz(&token, e);
         else if (!config_line("token", &token))

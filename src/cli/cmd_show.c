@@ -41,10 +41,13 @@ static void add_part(struct buf *out, struct view part, const struct options *o)
         struct str name;
         size_t at = 0;
 
-        if (!options_flag(o, "ad"))
-                buf_printf(out, "\n%lld rows of %lld jobs:\n",
-                           (long long)view_integer(view_get(part, "rows"), 1),
-                           (long long)view_integer(view_get(part, "steps"), 1));
+        if (!options_flag(o, "ad")) {
+                buf_char(out, '\n');
+                human_count(out, view_integer(view_get(part, "rows"), 1), "row", "rows");
+                buf_addz(out, " of ");
+                human_count(out, view_integer(view_get(part, "steps"), 1), "job", "jobs");
+                buf_addz(out, ":\n");
+        }
         while (view_member(attributes, &at, &name, &value)) {
                 struct buf text BUF_CLEANUP = {0};
 

@@ -27,15 +27,15 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
-        {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see **drover-tools**(7)."},
+        {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see drover-tools(7)."},
         {"cwl", 0, OPTION_FLAG, NULL,
-         "FILE is a description in the Common Workflow Language; cwltool runs it. See **drover-tools**(7)."},
+         "FILE is a description in the Common Workflow Language; cwltool runs it. See drover-tools(7)."},
         {"params", 0, OPTION_TEXT, "FILE",
          "With --galaxy the job's parameters, in JSON; with --cwl the job order."},
         {"resolve", 0, OPTION_TEXT, "HOW",
-         "With --galaxy: what the tool's requirements become: **container**, **conda** or **none**. Default: "
-         "the container that "
-         "the tool names, else conda."},
+         "With --galaxy: what the tool's requirements become: container, conda or none. Default: the "
+         "container "
+         "that the tool names, else conda."},
         JSON_ROW,
         {0},
 };
@@ -133,7 +133,7 @@ static const struct option_row classad_options[] = {
 static const struct option_row sim_options[] = {
         {"compare", 'c', OPTION_TEXT, "POLICIES",
          "Policies to run, one after the other: cost, blind, fifo, cached-bytes. Default: cost."},
-        {"site", 's', OPTION_TEXT, "FILE", "The places, in YAML; see PLACES below."},
+        {"site", 's', OPTION_TEXT, "FILE", "The places, in YAML; see PLACES."},
         {"agents", 0, OPTION_NUMBER, "N", "Without --site: so many agents in all. Default: 16."},
         {"clusters", 0, OPTION_NUMBER, "N", "In so many clusters, each with a store of its own. Default: 2."},
         {"cpus", 0, OPTION_NUMBER, "N", "With so many processors each. Default: 16."},
@@ -227,28 +227,6 @@ const struct command commands[] = {
          "Stores "
          "are described in droverd(8).",
          NULL, json_only, 0, 0, "", false, cmd_stores},
-        {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
-         "add|list|rm [OPTIONS] [NAME [FILE]]",
-         "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "
-         "that name, "
-         "encrypted; a job whose description says `credentials = NAME` has it in a private file. Adding it "
-         "again "
-         "replaces it, also in the files of jobs that run, and releases jobs that are held because it had "
-         "expired. "
-         "Without FILE it is looked for where its tools keep it: $X509_USER_PROXY or /tmp/x509up_uUID for a "
-         "proxy, "
-         "$BEARER_TOKEN_FILE or bt_uUID in $XDG_RUNTIME_DIR or /tmp for a token, "
-         "$AWS_SHARED_CREDENTIALS_FILE or "
-         "~/.aws/credentials for s3. `drover credential list` tells until when each is good, and never what "
-         "is in it. "
-         "With `--for` the inputs and outputs of such jobs at these URLs are fetched and sent with it, too. "
-         "See CREDENTIALS in drover-submit-file(5).",
-         "drover credential add grid --type proxy\n  the proxy that voms-proxy-init has just made\n"
-         "drover credential add wlcg --type token token.txt\n  a bearer token\n"
-         "drover credential add lab --type s3 --for https://s3.lab.org/data/\n  also for inputs and outputs "
-         "there\n"
-         "drover credential rm wlcg\n  jobs that start from now on do not get it",
-         credential_options, 1, 3, "add list rm", false, cmd_credential},
         {"token", RUNNING, "make, list and revoke tokens", "agent|user|list|revoke [OPTIONS] [ID]",
          "`drover token agent --name N` makes a token with which an agent joins this server. `drover token "
          "user` makes "
@@ -301,6 +279,28 @@ const struct command commands[] = {
          "named by "
          "its job, as 7.42. A file is complete when it appears under its name.",
          "drover get 7 -o results", get_options, 1, WORDS_ANY, "requests", false, cmd_get},
+        {"credential", WORKING, "keep proxies, tokens and keys for your jobs",
+         "add|list|rm [OPTIONS] [NAME [FILE]]",
+         "`drover credential add NAME --type TYPE FILE` stores what is in FILE (`-`: standard input) under "
+         "that name, "
+         "encrypted; a job whose description says `credentials = NAME` has it in a private file. Adding it "
+         "again "
+         "replaces it, also in the files of jobs that run, and releases jobs that are held because it had "
+         "expired. "
+         "Without FILE it is looked for where its tools keep it: $X509_USER_PROXY or /tmp/x509up_uUID for a "
+         "proxy, "
+         "$BEARER_TOKEN_FILE or bt_uUID in $XDG_RUNTIME_DIR or /tmp for a token, "
+         "$AWS_SHARED_CREDENTIALS_FILE or "
+         "~/.aws/credentials for s3. `drover credential list` tells until when each is good, and never what "
+         "is in it. "
+         "With `--for` the inputs and outputs of such jobs at these URLs are fetched and sent with it, too. "
+         "See CREDENTIALS in drover-submit-file(5).",
+         "drover credential add grid --type proxy\n  the proxy that voms-proxy-init has just made\n"
+         "drover credential add wlcg --type token token.txt\n  a bearer token\n"
+         "drover credential add lab --type s3 --for https://s3.lab.org/data/\n  also for inputs and outputs "
+         "there\n"
+         "drover credential rm wlcg\n  jobs that start from now on do not get it",
+         credential_options, 1, 3, "add list rm", false, cmd_credential},
 
         {"queue", LOOKING, "list requests, or jobs", "[OPTIONS] [ID...]",
          "Lists the requests that aren't finished; with ids, or with --jobs, --state or --constraint, their "

@@ -11,6 +11,15 @@ static void add_option_names(struct buf *out, const struct option_row *row)
                 buf_printf(out, " %s", row->value);
 }
 
+/* Commands and what they do: a line each. */
+static void add_examples(struct buf *out, const char *examples)
+{
+        struct str rest = str_of(examples), line;
+
+        while (str_cut(&rest, '\n', &line))
+                buf_printf(out, "  " STR_FMT "\n", STR_ARG(line));
+}
+
 /* Paragraphs for a terminal: broken at the width, indented; lines that begin with a blank stay as they are.
  */
 static void add_wrapped(struct buf *out, struct str text, unsigned indent, unsigned width)
@@ -108,7 +117,7 @@ void help_command(struct buf *out, const struct cli *cli, const struct command *
         add_options(out, cli, options_common);
         if (c->examples) {
                 heading(out, cli, "Examples");
-                add_wrapped(out, str_of(c->examples), 2, text_width(cli));
+                add_examples(out, c->examples);
         }
 }
 

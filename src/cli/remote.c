@@ -176,9 +176,6 @@ int remote_new(const char *address, const char *token, struct remote **ret, stru
         struct buf header BUF_CLEANUP = {0};
         int rc;
 
-        if (!str_starts(str_of(address), STR("https://")))
-                return err_set(err, API_BROKEN,
-                               "the server's address is \"%s\": it must be https://host:port", address);
         r = mem_new(struct remote);
         rc = read_token(r, str_of(token), err);
         if (rc == 0)

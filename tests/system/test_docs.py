@@ -59,6 +59,17 @@ def test_units_and_completion_are_installed(installed):
     assert os.access(installed + program, os.X_OK), program
 
 
+def test_help_has_each_group_once_and_examples_line_by_line(instance):
+    """And no marks of manual pages."""
+    groups = re.findall(r"^([A-Z][a-z ]+)$", instance.cli("--help"), re.M)
+    assert len(groups) == len(set(groups)) == 5, groups
+    for command in commands(instance):
+        text = instance.cli("help", command)
+        assert "**" not in text, command
+        for line in text.partition("\nExamples\n")[2].splitlines():
+            assert line.count("drover ") == 1 or not line.startswith("  drover"), line
+
+
 def test_every_command_has_help_and_a_manual_page(instance, installed):
     pages = {os.path.basename(n).removesuffix(".gz") for n in files_below(installed) if "/man/" in n}
     for command in commands(instance):
