@@ -69,14 +69,17 @@ static int add_request(void *arg, struct view r)
         return 0;
 }
 
-/* How long it has been waiting, or has run. */
+/* How long it has run, is held, or has been waiting since it was submitted. Times of earlier attempts count
+ * for nothing. */
 static int64_t job_time_ms(const struct job_row *j, int64_t now_ms)
 {
         int64_t started = view_integer(j->started_ms, 0), ended = view_integer(j->ended_ms, 0);
 
-        if (ended > 0)
-                return started > 0 ? ended - started : 0;
-        if (started > 0)
+        if (view_is(j->state, "completed") || view_is(j->state, "removed"))
+                return started > 0 && ended > started ? ended - started : 0;
+        if (view_is(j->state, "held"))
+                return now_ms - view_integer(j->entered_ms, now_ms);
+        if (started > 0 && job_has_begun(j->state))
                 return now_ms - started;
         return now_ms - view_integer(j->submitted_ms, now_ms);
 }

@@ -58,15 +58,16 @@ static void print_costs(struct cli *cli, struct view agents)
 static void add_eta(struct cli *cli, struct view root, struct buf *out)
 {
         int64_t start_ms = view_integer(view_get(root, "eta_start_ms"), 0);
+        bool begun = job_has_begun(view_get(root, "state"));
 
         if (start_ms == 0)
                 return;
-        buf_addz(out, view_is(view_get(root, "state"), "idle") ? "It is expected to start " : "It started ");
-        if (view_is(view_get(root, "state"), "idle"))
-                cost_time(out, start_ms, cli->now_ms);
-        else
+        buf_addz(out, begun ? "It started " : "It is expected to start ");
+        if (begun)
                 human_time(out, start_ms, cli->now_ms);
-        buf_addz(out, view_is(view_get(root, "state"), "idle") ? " and to end " : " and is expected to end ");
+        else
+                cost_time(out, start_ms, cli->now_ms);
+        buf_addz(out, begun ? " and is expected to end " : " and to end ");
         cost_time(out, view_integer(view_get(root, "eta_end_ms"), 0), cli->now_ms);
         buf_addz(out, ".\n");
         cost_error_line(out, view_get(root, "eta_error"));

@@ -19,6 +19,7 @@ static const struct {
         {"exit_signal", offsetof(struct job_row, exit_signal)},
         {"hold_reason", offsetof(struct job_row, hold_reason)},
         {"submitted_ms", offsetof(struct job_row, submitted_ms)},
+        {"entered_ms", offsetof(struct job_row, entered_ms)},
         {"started_ms", offsetof(struct job_row, started_ms)},
         {"ended_ms", offsetof(struct job_row, ended_ms)},
         {"cmd", offsetof(struct job_row, cmd)},
@@ -64,6 +65,12 @@ void job_outcome(const struct job_row *j, struct buf *out)
                 buf_printf(out, "signal %lld", (long long)view_integer(j->exit_signal, 0));
         else if (view_there(j->exit_code))
                 buf_printf(out, "exit %lld", (long long)view_integer(j->exit_code, 0));
+}
+
+bool job_has_begun(struct view state)
+{
+        return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating") ||
+               view_is(state, "finishing");
 }
 
 enum table_colour job_colour(struct view state)

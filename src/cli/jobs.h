@@ -4,13 +4,14 @@
 
 struct job_row {
         struct view id, owner, state, agent, queue, starts, exit_code, exit_signal, hold_reason;
-        struct view submitted_ms, started_ms, ended_ms, cmd, args;
+        struct view submitted_ms, entered_ms, started_ms, ended_ms, cmd, args;
 };
 void job_read(struct view job, struct job_row *ret);        /* fields that are missing are none */
 void job_command(const struct job_row *j, struct buf *out); /* program's file name and arguments */
 void job_outcome(const struct job_row *j,
                  struct buf *out); /* "exit 1", "signal 9"; nothing for what isn't over */
 enum table_colour job_colour(struct view state);
+bool job_has_begun(struct view state); /* it is at an agent, and its program was started */
 
 /* Appends the ids, checked, as "7,8.0-3". Returns 0 or, after an error was printed, CLI_USAGE. */
 int jobs_ids(const char *const *words, size_t count, struct buf *out);

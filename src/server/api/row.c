@@ -96,7 +96,7 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 .submitted_ms = j.submitted_ms,
                 .entered_ms = j.entered_ms,
                 .started_ms = j.started_ms,
-                .ended_ms = j.ended_ms,
+                .ended_ms = j.ended_ms >= j.started_ms ? j.ended_ms : 0, /* of an attempt before this one */
                 .priority = j.priority,
                 .past = j.state == JOB_COMPLETED || j.state == JOB_REMOVED,
         };

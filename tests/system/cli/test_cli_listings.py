@@ -4,6 +4,7 @@ import os
 import pty
 import select
 import subprocess
+import time
 
 import pytest
 
@@ -57,6 +58,18 @@ def test_jobs(cli):
     assert out.splitlines()[-1] == "4 jobs: 0 idle, 1 running, 1 held, 2 other"
 
 
+def test_times_of_earlier_attempts_count_for_nothing(cli):
+    """What runs again has run since it was started last; what waits again waits; what is held is held since then."""
+    now = int(time.time() * 1000)
+    jobs = [{**job(7, 0, "running", starts=2, started_ms=now - 120500, ended_ms=now - 300000), "submitted_ms": now - 900000},
+            {**job(7, 1, "idle", starts=1, started_ms=now - 600000, ended_ms=now - 300000), "submitted_ms": now - 3600500},
+            {**job(7, 2, "held", starts=1, started_ms=now - 600000, ended_ms=now - 590000, entered_ms=now - 180500,
+                   hold_reason="x"), "submitted_ms": now - 900000}]
+    cli.fake(replies={"GET /v1/jobs": {"jobs": jobs, "next": None}})
+    out = cli("queue", "7").splitlines()
+    assert [line.split()[3][:4] for line in out[1:4]] == ["2:00", "1:00", "3:00"], out
+
+
 def test_pages_become_one(cli):
     """Tables go on from page to page, and so does --json with a limit; without one it asks for all at once."""
     pages = {None: ([job(7, 0), job(7, 1)], "7.1"), "7.1": ([job(7, 2)], "7.2"), "7.2": ([job(7, 3)], None)}
@@ -93,7 +106,7 @@ def test_show(cli):
     assert "Requirements = TARGET.Cpus >= 1\n" in out and 'Cmd = "/bin/echo"\n' in out
     assert cli("show", "--ad", "7.0") == 'Cmd = "/bin/echo"\nRequirements = TARGET.Cpus >= 1\nProcId = 0\n'
     out = cli("show", "7")
-    assert 'Cmd = "/bin/echo"\n' in out and "5 rows of 2 jobs" in out
+    assert 'Cmd = "/bin/echo"\n' in out and "5 rows of 2 jobs:\n" in out
     assert cli.json("show", "7.0")["ad"] == ad
     assert len(cli.json("show", "7.0", "7")) == 2
     cli("show", "9", code=2)
@@ -109,7 +122,10 @@ def test_log_and_why(cli):
                                             {"seq": 4, "at_ms": NOW_MS, "event": "matched", "fence": 1, "agent": "n1"}]},
         "GET /v1/jobs/7.0/why": {"id": "7.0", "state": "idle", "text": ["It waits for memory."], "agents": [
             {"name": "n1", "queue": "main", "verdict": "refuses", "side": "job",
-             "clause": "TARGET.Memory >= 4096", "value": "false"}]}})
+             "clause": "TARGET.Memory >= 4096", "value": "false"}]},
+        "GET /v1/jobs/7.1/why": {"id": "7.1", "state": "staging", "text": ["It is staging."], "agents": [],
+                                 "eta_start_ms": NOW_MS, "eta_end_ms": NOW_MS}})
+    assert "It is expected to start" in cli("why", "7.1")
     lines = cli("log", "7").splitlines()
     assert lines[1].endswith("submitted") and lines[2].endswith("fence=1  agent=n1")
     out = cli("why", "7.0")
