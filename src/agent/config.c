@@ -238,6 +238,12 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
         return 0;
 }
 
+int config_where(const struct config *c, const char *key, int code, struct err *err)
+{
+        const struct doc *d = doc_get(c->doc, key);
+        return d ? doc_where(err, code, d) : code;
+}
+
 static int read_token(struct config *c, struct err *err)
 {
         if (c->token || !c->token_file)
@@ -277,16 +283,21 @@ static int check_words(const struct config *c, struct err *err)
                 uint64_t bytes;
                 str_cut(&size, ' ', &name);
                 if (quantity_size(size, &bytes) < 0)
-                        return err_set(err, -EINVAL, "images: " STR_FMT " has no size; write NAME: 120M",
-                                       STR_ARG(name));
+                        return config_where(c, "images",
+                                            err_set(err, -EINVAL,
+                                                    "images: " STR_FMT " has no size; write NAME: 120M",
+                                                    STR_ARG(name)),
+                                            err);
         }
         for (size_t i = 0; i < c->movers.n; i++) {
                 struct str program = str_of(c->movers.v[i]), scheme;
                 str_cut(&program, ' ', &scheme);
                 if (!str_starts(program, STR("/")))
-                        return err_set(err, -EINVAL,
-                                       "movers: the program for " STR_FMT " is an absolute path",
-                                       STR_ARG(scheme));
+                        return config_where(c, "movers",
+                                            err_set(err, -EINVAL,
+                                                    "movers: the program for " STR_FMT " is an absolute path",
+                                                    STR_ARG(scheme)),
+                                            err);
         }
         return 0;
 }
@@ -323,6 +334,8 @@ int config_finish(struct config *c, struct err *err)
         }
         c->agent_uid = geteuid();
         r = c->users.n ? users_check(c, err) : check_owners(c, err);
+        if (r < 0)
+                config_where(c, c->users.n ? "users" : "owner", r, err);
         if (r == 0)
                 r = config_queues(c, err);
         return r < 0 ? -EINVAL : read_token(c, err);

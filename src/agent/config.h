@@ -16,7 +16,8 @@
  * list `queues` changes what it names. */
 struct config_queue {
         char *name, *runner;
-        char *type; /* a word of the site's own, for people and expressions; NULL: none */
+        const struct doc *doc; /* where it stands in the file, for messages; NULL: there is none */
+        char *type;            /* a word of the site's own, for people and expressions; NULL: none */
         struct config_list tags, wishes;
         uint64_t search_order; /* UINT64_MAX: none */
         uint64_t price_milli;  /* thousandths of a unit of the site's own, for an hour of a processor */
@@ -48,7 +49,7 @@ struct config {
         struct config_queue queue; /* what holds for each queue that says nothing else */
         struct config_queue **queues;
         size_t queue_count, queue_cap;
-        struct doc *doc; /* the file, until config_finish has read its queues */
+        struct doc *doc; /* the file */
         bool cgroups;
         uint64_t pids_max;
         uint64_t kill_grace_ms, cache_bytes;
@@ -73,6 +74,9 @@ int config_file(struct config *c, const char *path, struct err *err);
 /* Fills in defaults, reads the queues and the token's file, checks. After it dir is absolute, and there is at
  * least one queue. */
 int config_finish(struct config *c, struct err *err);
+
+/* Puts "FILE:LINE: " of a setting of the file's top before err, where it stands there. Returns code. */
+int config_where(const struct config *c, const char *key, int code, struct err *err);
 
 /* config_queue.c */
 extern const struct settings config_queue_settings;

@@ -135,6 +135,7 @@ static int read_queue(struct config *c, const struct doc *d, struct err *err)
                 return doc_where(err, r, name);
         MEM_CLEANUP char *z = str_dupz(name->text);
         struct config_queue *q = config_add_queue(c, z);
+        q->doc = d;
         for (const struct doc *at = d->first; at && r == 0; at = at->next) {
                 r = settings_read(q, settings_find(config_queue_settings, at->key), at, err);
                 if (r < 0)
@@ -150,8 +151,12 @@ int config_queues(struct config *c, struct err *err)
         const struct doc *list = doc_get(c->doc, "queues");
         int r = 0;
         if (!list) {
-                if (c->queue_count == 0)
-                        r = check_ad(config_add_queue(c, c->queue.name), err);
+                if (c->queue_count > 0)
+                        return 0;
+                r = check_ad(config_add_queue(c, c->queue.name), err);
+                for (size_t i = 0; i < config_queue_settings.n && r < 0; i++)
+                        if (str_starts(str_of(err->text), str_of(table[i].name)))
+                                return config_where(c, table[i].name, r, err);
                 return r;
         }
         if (list->kind != DOC_LIST || list->count == 0 || list->count > CONFIG_QUEUES_MAX)

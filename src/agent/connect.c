@@ -101,7 +101,7 @@ static void send_join(struct connection *c)
         buf_reset(&c->key);
         buf_reset(&c->csr);
         if (csr_make(str_of(a->config.name), &c->key, &c->csr, &err) < 0) {
-                log_error("msg=%s", LOG_TEXT(str_of(err.text)));
+                log_error("msg=\"%s\"", LOG_TEXT(str_of(err.text)));
                 a->exit_code = 1;
                 loop_stop(a->loop);
                 return;
@@ -163,7 +163,7 @@ static int keep(struct connection *c, const char *file, const char *text)
         struct err err;
         int r = fs_write(c->a->dir, file, str_of(text), 0600, true, &err);
         if (r < 0)
-                log_error("msg=%s", LOG_TEXT(str_of(err.text)));
+                log_error("msg=\"%s\"", LOG_TEXT(str_of(err.text)));
         return r;
 }
 
@@ -314,8 +314,9 @@ static void dial(void *arg)
                 if (!str_cut(&rest, '.', &kind) || !str_cut(&rest, '.', &version) ||
                     !str_cut(&rest, '.', &fingerprint) || !str_eqz(kind, "drover-agent-token") ||
                     fingerprint.n != 64 || !rest.p) {
-                        log_error("msg=\"this is no token for an agent; it begins with "
-                                  "drover-agent-token.v1.\"");
+                        log_error(
+                                "msg=\"this is no token for an agent, or not all of it: one begins with "
+                                "drover-agent-token.v1. and ends after two long words with a dot between\"");
                         a->exit_code = 1;
                         loop_stop(a->loop);
                         return;

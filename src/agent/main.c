@@ -21,6 +21,7 @@
 #include "base/secret.h"
 #include "base/uuid.h"
 
+#define EXIT_USAGE 2
 #define TICK_MS    1000
 #define TICKS_AWAY 30  /* with `users`: without a shepherd */
 #define LOCK_TRIES 150 /* of 20 ms */
@@ -228,7 +229,7 @@ int main(int argc, char **argv)
         if (r < 0) {
                 fprintf(stderr, "drover-agent: %s\n",
                         *err.text ? err.text : "log_level is one of error, warn, info and debug");
-                return 2;
+                return EXIT_USAGE;
         }
         log_init("drover-agent", level);
         signal(SIGPIPE, SIG_IGN);
@@ -239,8 +240,8 @@ int main(int argc, char **argv)
         struct watch_signal *interrupt = watch_signal_new(a.loop, SIGINT, on_interrupt, &a);
         r = open_all(&a, &err);
         if (r < 0) {
-                log_error("msg=%s", LOG_TEXT(str_of(err.text)));
-                return 1;
+                fprintf(stderr, "drover-agent: %s\n", err.text);
+                return r == -EINVAL ? EXIT_USAGE : 1;
         }
         log_info("msg=started name=%s dir=%s", a.config.name, LOG_TEXT(str_of(a.config.dir)));
         loop_run(a.loop);

@@ -206,9 +206,12 @@ int queues_open(struct agent *a, struct err *err)
         a->errands = a->users_path ? errands_new(a->runner, a->jobs, a->jobs_path) : NULL;
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
-                r = queue_open(a, a->config.queues[i], err);
+                const struct config_queue *c = a->config.queues[i];
+                r = queue_open(a, c, err);
                 if (r < 0)
-                        err_prefix(err, r, "queue %s", a->config.queues[i]->name);
+                        err_prefix(err, r, "queue %s", c->name);
+                if (r < 0 && c->doc)
+                        doc_where(err, r, c->doc);
         }
         queue_use_read(a);
         return r;

@@ -149,7 +149,11 @@ static void says_what_is_wrong_with_a_queue(void **state)
                 {"queues:\n  - name: a\n    cpus: x\n", ":4: cpus cannot be 'x'"},
                 {"queues:\n  - name: a\n    server: x\n", ":4: "},
                 {"queues:\n  - name: a\n    requirements: (TARGET.x ==\n", ":3: requirements cannot be read"},
-                {"queues:\n  - name: a\n    rank: '1 +'\n", ":3: rank cannot be read"},
+                {"queues:\n  - name: a\n    rank: '1 +'\n", ":3: rank cannot be read: line 1, column 4: "},
+                {"rank: '1 +'\n", ":2: rank cannot be read"},
+                {"attributes: Rack 7\n", ":2: attributes cannot be read"},
+                {"images:\n  a: much\n", ":2: images: a has no size"},
+                {"movers:\n  a: b\n", ":2: movers: "},
                 {"queues:\n  - name: a\n    wish: fast\n",
                  ":3: wish is up to 3 of small-input, short-run and large-memory, the weightier first; "
                  "\"fast\" is "

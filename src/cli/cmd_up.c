@@ -142,13 +142,15 @@ static bool server_is_ready(struct up *u)
                view_integer(view_get(server, "pid"), 0) == u->server.pid;
 }
 
-/* A child ended before all was ready. It has said why itself. */
+/* A child ended before all was ready. It has said why itself; its status says whether the call was wrong, or
+ * the settings. */
 static int died(const struct child *c)
 {
         struct buf text BUF_CLEANUP = {0};
+        bool usage = WIFEXITED(c->status) && WEXITSTATUS(c->status) == CLI_USAGE;
 
         child_describe(c, &text);
-        return cli_error(CLI_FAILED, "%s", buf_z(&text));
+        return cli_error(usage ? CLI_USAGE : CLI_FAILED, "%s", buf_z(&text));
 }
 
 static int start_server(struct up *u)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "classad/ad.h"
+#include "classad/expr.h"
 
 /* Work for so long is kept at hand: several times what a commit and the way there and back take. */
 #define AHEAD_US  100000u
@@ -43,8 +44,21 @@ static void attributes(struct buf *out, const char *z)
         buf_addz(out, s.p[s.n - 1] == ';' ? " " : "; ");
 }
 
-static int check_part(struct symbols *symbols, const char *what, const char *before, const char *text,
-                      struct err *err)
+/* By itself, so that the place of a mistake is that in the text as it was written. */
+static int check_expression(struct symbols *symbols, const char *what, const char *text, struct err *err)
+{
+        struct expr *e = NULL;
+        struct err why = {""};
+        if (!text)
+                return 0;
+        int r = expr_parse(symbols, str_of(text), &e, &why);
+        if (r)
+                return err_set(err, -EINVAL, "%s cannot be read: %s", what, why.text);
+        expr_free(e);
+        return 0;
+}
+
+static int check_attributes(struct symbols *symbols, const char *text, struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
         struct ad *ad = NULL;
@@ -52,25 +66,21 @@ static int check_part(struct symbols *symbols, const char *what, const char *bef
         if (!text)
                 return 0;
         buf_addz(&b, "[ ");
-        buf_addz(&b, before);
-        if (*before)
-                buf_printf(&b, "(%s)", text);
-        else
-                attributes(&b, text);
+        attributes(&b, text);
         buf_addz(&b, " ]");
         int r = ad_parse(symbols, buf_view(&b), CLASSAD_NEW, &ad, &why);
         ad_free(ad);
-        return r ? err_set(err, -EINVAL, "%s cannot be read: %s", what, why.text) : 0;
+        return r ? err_set(err, -EINVAL, "attributes cannot be read: %s", why.text) : 0;
 }
 
 int offer_check(const struct offer_place *p, struct err *err)
 {
         struct symbols *symbols = symbols_new();
-        int r = check_part(symbols, "requirements", "a = ", p->requirements, err);
+        int r = check_expression(symbols, "requirements", p->requirements, err);
         if (r == 0)
-                r = check_part(symbols, "rank", "a = ", p->rank, err);
+                r = check_expression(symbols, "rank", p->rank, err);
         if (r == 0)
-                r = check_part(symbols, "attributes", "", p->extra, err);
+                r = check_attributes(symbols, p->extra, err);
         symbols_free(symbols);
         return r;
 }

@@ -281,8 +281,15 @@ static int read_option(struct config *c, int option, int *level, struct err *err
                 return 0;
         case OPT_HELP: fputs(help, stdout); return 1;
         case OPT_VERSION: puts("droverd " DROVER_VERSION); return 1;
-        default: return err_set(err, -EINVAL, "unknown option or missing value: see droverd --help");
+        default: return -EINVAL; /* getopt_long knows which one */
         }
+}
+
+static int wrong_option(int option, const char *word, struct err *err)
+{
+        if (option == ':')
+                return err_set(err, -EINVAL, "%s needs a value: see droverd --help", word);
+        return err_set(err, -EINVAL, "there is no option %s: see droverd --help", word);
 }
 
 int config_read(struct config *c, int argc, char **argv, struct err *err)
@@ -293,7 +300,9 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         *c = (struct config){.log_level = LOG_INFO};
         config_notify_default(&c->notify);
         opterr = 0;
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+                if (option == ':' || option == '?')
+                        return wrong_option(option, argv[optind - 1], err);
                 r = read_option(c, option, &level, err);
                 if (r != 0)
                         return r;

@@ -1,8 +1,10 @@
 /* droverd: options, the lock, and then the server; or, with --check, only a look at the state. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/secret.h"
 #include "server/daemon.h"
@@ -35,13 +37,26 @@ static void raise_files_limit(void)
         }
 }
 
+/* Who only looks makes nothing: a folder that is misspelt is no empty instance. */
+static int look_for(const char *dir, struct err *err)
+{
+        BUF_CLEANUP struct buf store = {0};
+
+        buf_printf(&store, "%s/drover.db", dir);
+        if (access(buf_z(&store), F_OK) == 0)
+                return 0;
+        return err_set(err, -errno, "there is nothing to check: %s: %s", buf_z(&store), strerror(errno));
+}
+
 static int serve(struct server *s)
 {
         struct recovered recovered;
         struct err err = {0};
         int lock, r;
 
-        r = paths_init(&s->paths, s->config.dir, &err);
+        r = s->config.check ? look_for(s->config.dir, &err) : 0;
+        if (r == 0)
+                r = paths_init(&s->paths, s->config.dir, &err);
         if (r == 0)
                 r = paths_lock(&s->paths, &lock, &err);
         if (r == 0) {

@@ -3,6 +3,7 @@ import json
 import os
 import random
 import socket
+import subprocess
 
 import pytest
 
@@ -46,6 +47,24 @@ def test_unknown_command_and_option(shared):
     assert "queue" in shared.cli("queu", code=2).err
     assert "--limit" in shared.cli("queue", "--limmit", "3", code=2).err
     shared.cli(code=2)
+
+
+def test_mistakes_of_calls_are_named(instance):
+    """By every program, with exit code 2; and who only looks makes no folder."""
+    def says(argv, code, text, **env):
+        p = subprocess.run([instance.program(argv[0]), *argv[1:]], env={**instance.env, **env}, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+        assert p.returncode == code and text in p.stderr, (argv, p)
+
+    nowhere = os.path.join(instance.base, "nowhere")
+    says(["droverd", "--nosuch"], 2, "there is no option --nosuch")
+    says(["droverd", "--dir"], 2, "--dir needs a value")
+    says(["droverd", "--dir", nowhere, "--check"], 1, f"{nowhere}/drover.db")
+    assert not os.path.exists(nowhere)
+    says(["drover", "up", "--cpus", "many"], 2, "cpus cannot be 'many'")
+    says(["drover", "queue"], 1, "https://host:port", DROVER_SERVER="somewhere")
+    path = instance.write("agent.yaml", f"server: unix:/nowhere\ndir: {nowhere}\nqueues:\n  - name: a\n    runner: ssh\n")
+    says(["drover-agent", "--config", path], 2, "agent.yaml:4: queue a: there is no runner 'ssh'")
 
 
 def test_bad_attribute_in_the_api(shared):

@@ -188,6 +188,7 @@ static int usage(int fd)
         static const char text[] =
                 "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N] "
                 "[--agent-uid N]\n"
+                "       drover-shepherd --help | --version\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
         return fd == 1 ? 0 : 2;
