@@ -12,6 +12,7 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/past_job.h"
 #include "base/set.h"
 #include "classad/eval.h"
 #include "core/cost.h"
@@ -85,22 +86,11 @@ struct core_assignment {
         uint32_t set_first, set_size; /* its members are [first, first + size); size 0: no set */
         struct str set_machines; /* their machines in that order, commas between; empty: too long to say */
 };
-/* A row for history. Borrowed during the call. */
-struct core_finished {
-        uint64_t request;
-        uint32_t member;
-        enum job_state state;
-        int64_t submitted_ms, ended_ms;
-        int32_t exit_code; /* -signal when a signal ended it */
-        struct str owner;
-        struct str data; /* the attributes of its own, new syntax; those of the template are in the request's
-                            record */
-};
 
 struct core_world {
         void *arg;
-        void (*event)(void *arg, const struct event *e); /* pack it now; it is borrowed */
-        void (*history)(void *arg, const struct core_finished *f);
+        void (*event)(void *arg, const struct event *e);      /* pack it now; it is borrowed */
+        void (*history)(void *arg, const struct past_job *p); /* a row for history, same commit */
         void (*keep)(void *arg, uint64_t request,
                      struct str record);             /* store the request's record, same commit */
         void (*forget)(void *arg, uint64_t request); /* delete it, same commit */

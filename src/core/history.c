@@ -74,7 +74,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         struct buf BUF_CLEANUP data = {0}, extra = {0};
         const char *removed = NULL;
         struct ad *ad;
-        struct core_finished f = {
+        struct past_job f = {
                 .request = r->id,
                 .member = member,
                 .state = state,

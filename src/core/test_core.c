@@ -38,7 +38,7 @@ static void on_event(void *arg, const struct event *e)
         event_pack(&s->log[s->log_count++], e);
 }
 
-static void on_history(void *arg, const struct core_finished *f)
+static void on_history(void *arg, const struct past_job *f)
 {
         struct story *s = arg;
 

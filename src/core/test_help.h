@@ -13,7 +13,7 @@ static inline void bare_event(void *arg, const struct event *e)
 {
         (void)arg, (void)e;
 }
-static inline void bare_history(void *arg, const struct core_finished *f)
+static inline void bare_history(void *arg, const struct past_job *f)
 {
         (void)arg, (void)f;
 }

@@ -308,7 +308,7 @@ void notices_event(struct server *s, const struct event *e)
         }
 }
 
-static enum notice_what ending(const struct notices *n, const struct core_finished *f, const struct ad *ad)
+static enum notice_what ending(const struct notices *n, const struct past_job *f, const struct ad *ad)
 {
         struct value v;
         int64_t success = 0;
@@ -320,7 +320,7 @@ static enum notice_what ending(const struct notices *n, const struct core_finish
         return f->exit_code == success ? NOTICE_COMPLETED : NOTICE_FAILED;
 }
 
-void notices_ended(struct server *s, const struct core_finished *f)
+void notices_ended(struct server *s, const struct past_job *f)
 {
         const struct told *t = idmap_get(s->notices->requests, f->request);
         struct notice_job j = {.request = f->request, .member = f->member, .at_ms = f->ended_ms};

@@ -31,6 +31,6 @@ int notices_check(struct server *s, const struct submission *sub, struct buf *wa
 
 /* The core has made an event, or filed the end of a job. */
 void notices_event(struct server *s, const struct event *e);
-void notices_ended(struct server *s, const struct core_finished *f);
+void notices_ended(struct server *s, const struct past_job *f);
 void notices_flush(struct server *s); /* at the end of each turn, before its batch is closed */
 void notices_tick(struct server *s);  /* now and then, in a turn */

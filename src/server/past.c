@@ -120,7 +120,7 @@ static struct kept *get(struct past *p, uint64_t request)
         return k;
 }
 
-struct ad *past_ad(struct past *p, const struct store_history *h)
+struct ad *past_ad(struct past *p, const struct past_job *h)
 {
         struct kept *k = get(p, h->request);
         BUF_CLEANUP struct buf id = {0};
@@ -172,7 +172,7 @@ static void set_place(struct eval *ev, const struct ad *ad, symbol name, struct 
         r->agent = str_skip(place, (size_t)at + 1);
 }
 
-bool past_row(struct past *p, const struct store_history *h, struct arena *a, bool whole, struct str names,
+bool past_row(struct past *p, const struct past_job *h, struct arena *a, bool whole, struct str names,
               struct row *ret)
 {
         const struct attributes *at = &p->attr;

@@ -78,14 +78,14 @@ struct look {
         bool more, failed;
 };
 
-static int on_newest(void *arg, uint64_t row, const struct store_history *h)
+static int on_newest(void *arg, uint64_t row, const struct past_job *h)
 {
         (void)h;
         ((struct look *)arg)->newest = row;
         return 0;
 }
 
-static int on_oldest(void *arg, uint64_t row, const struct store_history *h)
+static int on_oldest(void *arg, uint64_t row, const struct past_job *h)
 {
         struct look *x = arg;
         bool old = x->before_ms && (h->ended_ms < x->before_ms || h->ended_ms > x->after_ms);
@@ -180,7 +180,7 @@ static int on_record(void *arg, struct str name)
         return 0;
 }
 
-static int on_any(void *arg, uint64_t row, const struct store_history *h)
+static int on_any(void *arg, uint64_t row, const struct past_job *h)
 {
         (void)arg;
         (void)row;

@@ -22,7 +22,7 @@ static void on_event(void *arg, const struct event *e)
         atomic_store(&s->durable_seq, s->userlog->next_seq - 1);
 }
 
-static void on_history(void *arg, const struct core_finished *f)
+static void on_history(void *arg, const struct past_job *f)
 {
         (void)arg;
         (void)f;

@@ -39,21 +39,11 @@ static void on_replayed(void *arg, const struct event *e)
         userlog_event(arg, e);
 }
 
-static void on_history(void *arg, const struct core_finished *f)
+static void on_history(void *arg, const struct past_job *f)
 {
         struct server *s = arg;
-        struct store_history row = {
-                .request = f->request,
-                .member = f->member,
-                .state = f->state,
-                .submitted_ms = f->submitted_ms,
-                .ended_ms = f->ended_ms,
-                .exit_code = f->exit_code,
-                .owner = f->owner,
-                .data = f->data,
-        };
 
-        store_batch_history(turn_batch(s->turn), &row);
+        store_batch_history(turn_batch(s->turn), f);
         notices_ended(s, f);
 }
 

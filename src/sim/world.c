@@ -124,20 +124,12 @@ static void on_event(void *arg, const struct event *e)
                 check_event(w, e);
 }
 
-static void on_history(void *arg, const struct core_finished *f)
+static void on_history(void *arg, const struct past_job *f)
 {
         struct sim_world *w = arg;
         struct turn *t = &w->turn;
-        struct store_history row = {.request = f->request,
-                                    .member = f->member,
-                                    .state = f->state,
-                                    .submitted_ms = f->submitted_ms,
-                                    .ended_ms = f->ended_ms,
-                                    .exit_code = f->exit_code,
-                                    .owner = f->owner,
-                                    .data = f->data};
 
-        store_batch_history(t->batch, &row);
+        store_batch_history(t->batch, f);
         MEM_GROW(t->ended, t->ended_cap, t->ended_count + 1);
         t->ended[t->ended_count++] = key(f->request, f->member);
 }

@@ -36,7 +36,7 @@ enum store_op_kind {
 struct store_op {
         enum store_op_kind kind;
         struct str name, data; /* event: data; blob: both */
-        struct store_history history;
+        struct past_job history;
         uint64_t row; /* history cut */
 };
 
@@ -44,8 +44,8 @@ struct store_op {
  */
 struct unpack store_batch_ops(const struct store_batch *b);
 bool store_batch_next(struct unpack *u, struct store_op *ret);
-void store_history_pack(struct buf *to, const struct store_history *h);
-void store_history_unpack(struct unpack *u, struct store_history *ret);
+void store_history_pack(struct buf *to, const struct past_job *h);
+void store_history_unpack(struct unpack *u, struct past_job *ret);
 
 /* Checksum of a record; the number is part of it, so that a record in another's place is found. */
 uint32_t store_record_crc(uint64_t seq, struct str record);

@@ -16,7 +16,7 @@ void store_batch_event(struct store_batch *b, struct str record)
         b->events++;
 }
 
-void store_history_pack(struct buf *to, const struct store_history *h)
+void store_history_pack(struct buf *to, const struct past_job *h)
 {
         pack_u64(to, h->request);
         pack_u64(to, h->member);
@@ -28,7 +28,7 @@ void store_history_pack(struct buf *to, const struct store_history *h)
         pack_str(to, h->data);
 }
 
-void store_history_unpack(struct unpack *u, struct store_history *ret)
+void store_history_unpack(struct unpack *u, struct past_job *ret)
 {
         ret->request = unpack_u64(u);
         ret->member = (uint32_t)unpack_max(u, UINT32_MAX);
@@ -40,7 +40,7 @@ void store_history_unpack(struct unpack *u, struct store_history *ret)
         ret->data = unpack_str(u);
 }
 
-void store_batch_history(struct store_batch *b, const struct store_history *h)
+void store_batch_history(struct store_batch *b, const struct past_job *h)
 {
         pack_u64(&b->ops, STORE_OP_HISTORY);
         store_history_pack(&b->ops, h);

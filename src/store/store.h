@@ -20,6 +20,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/past_job.h"
 
 enum store_error {
         STORE_DURABLE = 0,
@@ -33,16 +34,6 @@ enum store_error {
 
 struct store;
 struct store_batch;
-
-struct store_history {
-        uint64_t request;
-        uint32_t member;
-        uint32_t state;                 /* enum job_state of core/job.h at the end: completed or removed */
-        int64_t submitted_ms, ended_ms; /* Unix milliseconds */
-        int32_t exit_code;              /* of the job; -signal when a signal ended it */
-        struct str owner;               /* name@domain */
-        struct str data;                /* the job's last ad, in new ClassAd syntax */
-};
 
 /* Opens by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600). Migrations run
  * here. 0; or STORE_CORRUPT, STORE_LOCKED, STORE_TOO_NEW; or -errno. On a network filesystem sqlite uses
@@ -59,9 +50,9 @@ int store_term_take(struct store *s, uint64_t *ret_term, struct err *err);
 
 /* ---- writing */
 struct store_batch *store_batch_new(void);
-void store_batch_free(struct store_batch *b);                                   /* NULL is fine */
-void store_batch_event(struct store_batch *b, struct str record);               /* copied */
-void store_batch_history(struct store_batch *b, const struct store_history *h); /* copied */
+void store_batch_free(struct store_batch *b);                              /* NULL is fine */
+void store_batch_event(struct store_batch *b, struct str record);          /* copied */
+void store_batch_history(struct store_batch *b, const struct past_job *h); /* copied */
 /* Deletes the history rows up to this row id. Some thousands at a time: the commit waits for it. */
 void store_batch_history_cut(struct store_batch *b, uint64_t row);
 void store_batch_blob_put(struct store_batch *b, struct str name, struct str data);
@@ -117,6 +108,6 @@ struct store_query { /* zero fields do not restrict */
         uint32_t limit;  /* 0: no limit */
 };
 /* h lives until fn returns. Stops when it returns nonzero, which is returned. */
-typedef int store_history_fn(void *arg, uint64_t row, const struct store_history *h);
+typedef int store_history_fn(void *arg, uint64_t row, const struct past_job *h);
 int store_history_query(struct store *s, const struct store_query *q, store_history_fn *fn, void *arg,
                         struct err *err);

@@ -324,7 +324,7 @@ static int memory_blob_list(struct store_backend *be, struct str prefix, store_n
         return r;
 }
 
-static bool wanted(const struct store_query *q, const struct store_history *h)
+static bool wanted(const struct store_query *q, const struct past_job *h)
 {
         uint32_t end = q->member_end ? q->member_end : q->member + 1;
 
@@ -351,7 +351,7 @@ static int memory_history(struct store_backend *be, const struct store_query *q,
         for (uint64_t n = end - m->history_cut, i = 0; i < n && left > 0 && r == 0; i++) {
                 uint64_t row = q->oldest ? m->history_cut + i + 1 : end - i;
                 struct unpack u = unpack_from(bytes_view(&m->history[row - 1]));
-                struct store_history h;
+                struct past_job h;
 
                 store_history_unpack(&u, &h);
                 assert(unpack_done(&u));

@@ -75,7 +75,7 @@ void sqlite_checkpointer_stop(struct sqlite *q);
 /* Moves all there is; false when it could not, or somebody reads. For closing. */
 bool sqlite_checkpoint_whole(struct sqlite *q);
 void sqlite_readers_close(struct sqlite *q);
-uint32_t sqlite_history_crc(const struct store_history *h);
+uint32_t sqlite_history_crc(const struct past_job *h);
 
 static inline void sqlite_bind(sqlite3_stmt *st, int at, struct str s) /* borrowed until reset */
 {

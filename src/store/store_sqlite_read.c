@@ -262,7 +262,7 @@ static void history_sql(const struct store_query *q, struct buf *sql)
 static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
 {
         uint64_t row = (uint64_t)sqlite3_column_int64(rd->st, 0);
-        struct store_history h = {
+        struct past_job h = {
                 .request = (uint64_t)sqlite3_column_int64(rd->st, 1),
                 .member = (uint32_t)sqlite3_column_int64(rd->st, 2),
                 .state = (uint32_t)sqlite3_column_int64(rd->st, 3),

@@ -235,7 +235,7 @@ int sqlite_term_take(struct store_backend *be, uint64_t *ret_term, struct err *e
         return r == STORE_FULL ? err_set(err, -ENOSPC, "there is no space left for %s", q->path) : r;
 }
 
-uint32_t sqlite_history_crc(const struct store_history *h)
+uint32_t sqlite_history_crc(const struct past_job *h)
 {
         BUF_CLEANUP struct buf b = {0};
 
@@ -243,7 +243,7 @@ uint32_t sqlite_history_crc(const struct store_history *h)
         return pack_crc32c(0, b.p, b.n);
 }
 
-static int write_history(struct sqlite *q, const struct store_history *h, struct err *err)
+static int write_history(struct sqlite *q, const struct past_job *h, struct err *err)
 {
         sqlite3_stmt *st = q->st[ST_HISTORY];
 

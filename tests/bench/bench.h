@@ -16,7 +16,7 @@ static inline void must(bool ok, const char *what)
         exit(1);
 }
 
-static inline void world_history(void *arg, const struct core_finished *f)
+static inline void world_history(void *arg, const struct past_job *f)
 {
         (void)arg, (void)f;
 }

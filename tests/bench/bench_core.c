@@ -28,7 +28,7 @@ static void on_event(void *arg, const struct event *e)
         }
 }
 
-static void on_history(void *arg, const struct core_finished *f)
+static void on_history(void *arg, const struct past_job *f)
 {
         (void)arg;
         rows += f->data.n > 0;

@@ -101,7 +101,7 @@ static void done(void *arg, int result, uint64_t last_seq, struct store_batch *b
 }
 
 /* Appends with so many on their way at most. Batches a second. */
-static double rate(struct load *l, unsigned outstanding, const struct store_history *history, int64_t for_ns)
+static double rate(struct load *l, unsigned outstanding, const struct past_job *history, int64_t for_ns)
 {
         int64_t start = clock_mono_ns();
 
@@ -159,7 +159,7 @@ int main(void)
         MEM_CLEANUP char *folder = NULL;
         BUF_CLEANUP struct buf text = {0};
         BUF_CLEANUP struct buf ad = {0};
-        struct store_history h = {.request = 7, .owner = STR("ann@local"), .ended_ms = 1800000000000};
+        struct past_job h = {.request = 7, .owner = STR("ann@local"), .ended_ms = 1800000000000};
         struct load l = {0};
         double plain = 0, serial = 0;
         struct plain p;

@@ -234,14 +234,14 @@ static void put_history(struct store_batch *b, uint64_t request, uint32_t member
         char data[64];
 
         snprintf(data, sizeof(data), "[ job = \"%llu.%u\" ]", (unsigned long long)request, member);
-        store_batch_history(b, &(struct store_history){.request = request,
-                                                       .member = member,
-                                                       .state = 4,
-                                                       .submitted_ms = ended - 1000,
-                                                       .ended_ms = ended,
-                                                       .exit_code = member == 3 ? -9 : (int)member,
-                                                       .owner = str_of(owner),
-                                                       .data = str_of(data)});
+        store_batch_history(b, &(struct past_job){.request = request,
+                                                  .member = member,
+                                                  .state = 4,
+                                                  .submitted_ms = ended - 1000,
+                                                  .ended_ms = ended,
+                                                  .exit_code = member == 3 ? -9 : (int)member,
+                                                  .owner = str_of(owner),
+                                                  .data = str_of(data)});
 }
 
 struct rows {
@@ -249,7 +249,7 @@ struct rows {
         uint64_t first, last; /* row ids */
         uint64_t member_sum;
 };
-static int count_row(void *arg, uint64_t row, const struct store_history *h)
+static int count_row(void *arg, uint64_t row, const struct past_job *h)
 {
         struct rows *c = arg;
         char data[64];
@@ -320,7 +320,7 @@ static void test_history(void **state)
         assert_int_equal(c.count, 2);
 }
 
-static int take_row(void *arg, uint64_t row, const struct store_history *h)
+static int take_row(void *arg, uint64_t row, const struct past_job *h)
 {
         (void)h;
         *(uint64_t *)arg = row;

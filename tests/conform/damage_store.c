@@ -63,7 +63,7 @@ static int ignore_record(void *arg, uint64_t seq, struct str record, struct err 
         return 0;
 }
 
-static int ignore_row(void *arg, uint64_t row, const struct store_history *h)
+static int ignore_row(void *arg, uint64_t row, const struct past_job *h)
 {
         (void)arg;
         (void)row;

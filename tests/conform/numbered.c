@@ -60,11 +60,11 @@ struct store_batch *numbered_batch(unsigned i, size_t padding)
         }
         snprintf(text, sizeof(text), "%u", i);
         store_batch_blob_put(b, STR("last"), str_of(text));
-        store_batch_history(b, &(struct store_history){.request = 1,
-                                                       .member = i,
-                                                       .ended_ms = i,
-                                                       .owner = STR("ann@local"),
-                                                       .data = str_of(text)});
+        store_batch_history(b, &(struct past_job){.request = 1,
+                                                  .member = i,
+                                                  .ended_ms = i,
+                                                  .owner = STR("ann@local"),
+                                                  .data = str_of(text)});
         return b;
 }
 
@@ -108,7 +108,7 @@ static int check_record(void *arg, uint64_t seq, struct str record, struct err *
         return 0;
 }
 
-static int check_row(void *arg, uint64_t row, const struct store_history *h)
+static int check_row(void *arg, uint64_t row, const struct past_job *h)
 {
         struct found *c = arg;
 

@@ -71,7 +71,7 @@ static void write_file(struct json *j, const struct row *r, const json_t *file)
         json_close(j, '}');
 }
 
-static int on_row(void *arg, uint64_t row, const struct store_history *h)
+static int on_row(void *arg, uint64_t row, const struct past_job *h)
 {
         struct files *f = arg;
         struct row r;

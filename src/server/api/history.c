@@ -59,7 +59,7 @@ static bool is_named(const struct history *h, uint64_t request, uint32_t member)
         return h->ids.count == 0;
 }
 
-static int on_row(void *arg, uint64_t row, const struct store_history *r)
+static int on_row(void *arg, uint64_t row, const struct past_job *r)
 {
         struct history *h = arg;
 

@@ -160,7 +160,7 @@ static void list_all(struct server *s, struct call *c, struct filter *f)
 static void write_slice(struct server *s, struct call *c);
 
 /* Reader: rows of jobs that are over. */
-static int on_history(void *arg, uint64_t row, const struct store_history *h)
+static int on_history(void *arg, uint64_t row, const struct past_job *h)
 {
         struct jobs_past *x = arg;
 
@@ -184,7 +184,7 @@ struct fill { /* the rows of one run: one request, members ascending */
         size_t from, end;
 };
 
-static int on_run(void *arg, uint64_t at, const struct store_history *h)
+static int on_run(void *arg, uint64_t at, const struct past_job *h)
 {
         struct fill *f = arg;
         size_t low = f->from, high = f->end;

@@ -129,7 +129,7 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static int on_row(void *arg, uint64_t row, const struct store_history *h)
+static int on_row(void *arg, uint64_t row, const struct past_job *h)
 {
         struct core_counts *n = arg;
 
