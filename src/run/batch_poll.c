@@ -224,7 +224,7 @@ static void is_away(struct batch *b, struct str errors)
                 buf_addz(&text, ": ");
         for (size_t i = 0; i < said.n && i < SAID_MAX; i++)
                 buf_char(&text, (unsigned char)said.p[i] < ' ' ? ' ' : said.p[i]);
-        log_warn("msg=\"the batch system does not answer\" queue=%s error=%s", b->dir,
+        log_warn("msg=\"the batch system does not answer\" queue=%s error=\"%s\"", b->queue,
                  LOG_TEXT(buf_view(&text)));
         batch_tell_runner(b, RUN_AWAY, buf_z(&text));
 }
@@ -259,16 +259,27 @@ static void ask_status(struct batch *b)
         batch_run(b, SLOT_STATUS, &call, on_status, b);
 }
 
+/* A queue that takes nothing, for its settings name what is not there or is closed, says so once. */
+static void say_nothing_there(struct batch *b, bool nothing, struct str errors)
+{
+        if (nothing && !b->nothing_there)
+                log_warn("msg=\"nothing to offer: has %s the queue or partition of the settings, and is it "
+                         "open?\" "
+                         "queue=%s error=\"%s\"",
+                         b->system->name, b->queue, LOG_TEXT(str_trim(errors)));
+        b->nothing_there = nothing;
+}
+
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
         struct run_capacity c = {.known = true, .at_ms = b->capacity_wall_ms, .tasks_max = UINT32_MAX};
-        (void)errors;
         b->commands[SLOT_CAPACITY] = NULL;
-        if (status != 0)
-                return;
-        b->system->capacity_read(&b->settings, out, &c);
-        b->capacity = c;
+        if (status == 0) {
+                b->system->capacity_read(&b->settings, out, &c);
+                b->capacity = c;
+        }
+        say_nothing_there(b, status != 0 || c.cpus_milli == 0, errors);
 }
 
 static void ask_capacity(struct batch *b)

@@ -83,6 +83,7 @@ struct batch {
         struct timer *tick, *gather, *later;
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
         bool away;                     /* it was told that the system does not answer */
+        bool nothing_there;            /* it was said that the system has nothing for the queue */
         unsigned failures;             /* status queries in a row */
         int64_t asked_ms, status_ms, capacity_ms;
         struct run_event *told;

@@ -289,14 +289,21 @@ def test_requeue_is_not_allowed_unless_said(instance, alpha):
     instance.write("flag", "")
     instance.wait(request)
     bad = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {requeue: perhaps}\n", "n2")
-    assert bad.process.wait(20) == 1 and "requeue is yes or no, not 'perhaps'" in bad.output()
+    assert bad.process.wait(20) == 2 and "requeue is yes or no, not 'perhaps'" in bad.output()
 
 
 def test_mistakes_are_said_at_the_start(instance):
     instance.server()
     agent = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {partitions: x}\n")
-    assert agent.process.wait(20) == 1
+    assert agent.process.wait(20) == 2
     assert "slurm has no setting 'partitions'" in agent.output()
+
+
+@pytest.mark.parametrize("partition", ["nowhere", "shut"])
+def test_a_partition_that_takes_nothing_is_said(instance, alpha, partition):
+    instance.server()
+    agent = agents.start(instance, f"queues:\n  - name: a\n    runner: slurm\n    slurm: {{conf: {alpha.conf}, partition: {partition}}}\n")
+    wait_until(lambda: "nothing to offer: has slurm the queue or partition" in agent.output())
 
 
 def test_containers_on_the_nodes(instance, alpha, request):
