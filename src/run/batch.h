@@ -83,6 +83,7 @@ struct batch_sending {             /* what a submit command is about */
         const char *name, *script; /* the script's path */
         const char *head;          /* its lines that ask for resources */
         unsigned count;            /* more than 1: an array */
+        const char *log;           /* LOG.INDEX.log is for what the system catches of it; NULL: no matter */
 };
 
 /* Answers are read whole; they may be written to. What is not understood is passed over. */

@@ -49,11 +49,17 @@ static int write_lists(struct batch *b, const struct submission *s, const struct
         return r;
 }
 
+/* But for ".INDEX.log". */
+static void submission_log(const struct submission *s, struct buf *out)
+{
+        buf_printf(out, "%s/%s", s->party->dir, s->name);
+}
+
 static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
 {
         BUF_CLEANUP struct buf head = {0}, script = {0}, name = {0}, path = {0}, log = {0};
         batch_path(b, &path, s->name, ".list");
-        buf_printf(&log, "%s/%s", s->party->dir, s->name);
+        submission_log(s, &log);
         buf_addz(&head, s->head);
         buf_addz(&head, NAMING);
         b->system->naming(s->name, buf_z(&log), (unsigned)g->n, &head);
@@ -237,13 +243,15 @@ static char *head_of(const struct batch *b, const struct submission *s)
 static void send(struct batch *b, struct submission *s, int slot)
 {
         struct batch_call call = {.settings = &b->settings};
-        BUF_CLEANUP struct buf path = {0};
+        BUF_CLEANUP struct buf path = {0}, log = {0};
         struct sending *sending = &b->sends[slot];
         *sending = (struct sending){b, s, slot};
         batch_path(b, &path, s->name, ".sh");
         if (!s->head)
                 s->head = head_of(b, s);
-        b->system->submit(&call, &(struct batch_sending){s->name, buf_z(&path), s->head, s->count});
+        submission_log(s, &log);
+        b->system->submit(&call,
+                          &(struct batch_sending){s->name, buf_z(&path), s->head, s->count, buf_z(&log)});
         s->sending = true;
         s->left++; /* while it is sent */
         batch_run_as(b, s->party, slot, &call, sent, sending);

@@ -109,8 +109,8 @@ static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
                 buf_printf(&range, "1-%u", s->count);
                 batch_word_add(c, is_torque(c->settings) ? "-t" : "-J");
                 batch_word_add(c, buf_z(&range));
-        } else if (strlen(s->script) > 3) { /* also here: Slurm's wrappers have names of their own else */
-                buf_printf(&log, "%.*s.0.log", (int)strlen(s->script) - 3, s->script);
+        } else if (s->log) { /* also here: Slurm's wrappers have names of their own else */
+                buf_printf(&log, "%s.0.log", s->log);
                 batch_words_add(c, STR("-j oe -o"));
                 batch_word_add(c, buf_z(&log));
         }

@@ -77,7 +77,8 @@ class Podman:
 class Docker:
     """A daemon of its own on a unix socket, which touches no network of the machine."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, group="root"):
+        """`group` may use it, too."""
         self.folder = os.path.join(folder, "dk")
         os.makedirs(self.folder)
         self.env = {"DOCKER_HOST": f"unix://{self.folder}/d.sock", "DOCKER_CONFIG": self.folder}
@@ -89,7 +90,7 @@ class Docker:
                  "--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec", "--pidfile",
                  f"{self.folder}/pid", "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
                  "--ip-masq=false", "--userland-proxy=false", "--default-ulimit", "nofile=1024:4096",
-                 "--shutdown-timeout", "5", "--group", "root"], stdout=log, stderr=log, start_new_session=True)
+                 "--shutdown-timeout", "5", "--group", group], stdout=log, stderr=log, start_new_session=True)
         wait_until(lambda: self("version", code=None).returncode == 0, 40)
 
     def __call__(self, *args, code=0):

@@ -1,5 +1,6 @@
 """A pool with HTCondor's commands: an instance of Drover, and its look-alikes of them as they would be installed there."""
 import os
+import shutil
 
 import agents
 from condor import Condor
@@ -22,13 +23,22 @@ class Pool:
         os.mkdir(self.bin)
         self.server = self.node = None
         self.condor = Condor(self.instance)
+        self.wrap(self.condor.folder)
+        self.agent_env = {}
+        self.env = {**os.environ, "PATH": self.bin + ":" + os.environ["PATH"]}
+
+    def wrap(self, folder):
         for name in COMMANDS:
             path = os.path.join(self.bin, "condor_" + name)
             with open(path, "w", encoding="utf-8") as f:
-                f.write(f'#!/bin/sh\nDROVER_DIR={self.instance.dir} exec {self.condor.folder}/condor_{name} "$@"\n')
+                f.write(f'#!/bin/sh\nDROVER_DIR={self.instance.dir} exec {folder}/condor_{name} "$@"\n')
             os.chmod(path, 0o755)
-        self.agent_env = {}
-        self.env = {**os.environ, "PATH": self.bin + ":" + os.environ["PATH"]}
+
+    def programs(self, folder):
+        """Copies of them there, for users who cannot read the others."""
+        for name in COMMANDS:
+            shutil.copy(f"{self.condor.folder}/condor_{name}", folder)
+        self.wrap(folder)
 
     def start(self):
         self.server = self.instance.server()

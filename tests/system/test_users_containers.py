@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 import agents
-from containers import IMAGE, Podman, busybox_tree
+from containers import IMAGE, Docker, Podman, busybox_tree
 from drover import Failed, alive, processes, wait_until
 from users import ONE, TWO, Site, mode_of
 
@@ -145,3 +145,31 @@ def test_removed_and_agent_killed(place, podman):
     wait_until(lambda: not sleeps(), 30)
     wait_until(lambda: not podman.names_of(ONE), 30)
     wait_until(lambda: not [n for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()], 20)
+
+
+def test_docker(instance, request):
+    """Only whom its daemon lets in has it; his files are his."""
+    folder = tempfile.mkdtemp(prefix="ud-", dir=request.config.drover_tmp)
+    for path in (request.config.drover_tmp, folder):
+        os.chmod(path, 0o711)
+    docker = Docker(folder, group=ONE.pw_name)
+    try:
+        docker.make_image()
+        instance.env.update(docker.env)
+        site = Site(instance)
+        site.agent(more="kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n    container: {engine: docker, network: none, pull: never}\n")
+        agents.offering(instance)
+        site.write(ONE, "in", "data\n")
+        request = submit(site, ONE, "cat in; echo new >made; id -u; [ -d /usr ] || echo inside", TransferInput="in",
+                         ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
+        instance.wait(request)
+        assert site.text(ONE, "out") == f"data\n{ONE.pw_uid}\ninside\n"
+        assert site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
+        other = submit(site, TWO, "true")
+        reason = instance.wait_state(f"{other}.0", "held", seconds=30)["hold_reason"]
+        assert "docker" in reason and "permission denied" in reason, reason
+        wait_until(lambda: docker.names() == [], 20)
+        wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()], 20)
+    finally:
+        docker.stop()
+        shutil.rmtree(folder, ignore_errors=True)
