@@ -1,6 +1,6 @@
-/* past_job: what is kept of a job that is over. The core makes it (core_world.history), the store keeps it as a
- * row of history, and the server's answers are made of it and of the record of the job's request, which has what
- * the jobs of a request have in common.
+/* past_job: what is kept of a job that is over. The core makes it (core_world.history), the store keeps it as
+ * a row of history, and the server's answers are made of it and of the record of the job's request, which has
+ * what the jobs of a request have in common.
  *
  * Strings are borrowed: whoever is given a past_job has it for the call.
  */
