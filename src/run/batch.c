@@ -252,6 +252,7 @@ void batch_capacity(struct runner *r, struct run_capacity *ret)
 void batch_flush(struct runner *r)
 {
         struct batch *b = self(r);
+        batch_journal_may_go(b);
         batch_journal_flush(b, false);
         batch_acts_run(b);
 }

@@ -8,7 +8,8 @@
  *   gone ID
  *
  * USER and OWNER are there with a map of users: who submits it, and whose it is.
- * Written anew, with what is held, when it is opened. */
+ * Written anew, with what is held, when it is opened, when most of it is of the past, and after an error:
+ * what an append has left is not gone on with. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@
 #include "base/log.h"
 #include "run/batch_private.h"
 
-#define JOURNAL_MAX (1u << 30)
+#define JOURNAL_MAX   (1u << 30)
+#define REWRITE_BYTES (8u << 20)
 
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
@@ -41,36 +43,89 @@ void batch_journal_native(struct batch *b, const struct submission *s)
         buf_printf(&b->journal_out, "native %s %s\n", s->name, s->native);
 }
 
-static void put_task_line(struct batch *b, const char *what, const struct task *t)
+static void put_task_line(struct buf *out, const char *what, const struct task *t)
 {
-        buf_printf(&b->journal_out, "%s ", what);
-        run_id_print(&b->journal_out, t->id);
-        buf_char(&b->journal_out, '\n');
+        buf_printf(out, "%s ", what);
+        run_id_print(out, t->id);
+        buf_char(out, '\n');
 }
 
 void batch_journal_kill(struct batch *b, const struct task *t)
 {
-        put_task_line(b, "kill", t);
+        put_task_line(&b->journal_out, "kill", t);
 }
 
 void batch_journal_gone(struct batch *b, const struct task *t)
 {
-        if (t->state != TASK_FRESH)
-                put_task_line(b, "gone", t);
+        put_task_line(&b->journal_gone, "gone", t);
+}
+
+void batch_journal_may_go(struct batch *b)
+{
+        buf_str(&b->journal_out, buf_view(&b->journal_gone));
+        buf_reset(&b->journal_gone);
+}
+
+static void put_all(struct batch *b)
+{
+        struct str key;
+        void *value;
+        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+                batch_journal_submission(b, value);
+        for (struct task *t = b->all; t; t = t->next) {
+                if (!t->s) /* it was never submitted */
+                        continue;
+                batch_journal_task(b, t);
+                if (t->killing)
+                        batch_journal_kill(b, t);
+        }
+        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
+                if (((struct submission *)value)->native)
+                        batch_journal_native(b, value);
+}
+
+static int write_anew(struct batch *b, struct err *err)
+{
+        buf_reset(&b->journal_out);
+        put_all(b);
+        size_t bytes = b->journal_out.n;
+        int r = fs_write(b->fd, "journal", buf_view(&b->journal_out), 0600, true, err);
+        buf_reset(&b->journal_out);
+        if (r < 0)
+                return r;
+        int fd = openat(b->fd, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return err_set(err, -errno, "cannot open %s/journal: %s", b->dir, strerror(errno));
+        if (b->journal >= 0)
+                close(b->journal);
+        b->journal = fd;
+        b->journal_bytes = b->journal_live = bytes;
+        b->journal_failed = false;
+        return 0;
 }
 
 int batch_journal_flush(struct batch *b, bool sync)
 {
+        if (b->journal_failed)
+                return write_anew(b, NULL);
         if (b->journal_out.n == 0)
                 return 0;
         int r = fs_write_all(b->journal, b->journal_out.p, b->journal_out.n);
-        buf_reset(&b->journal_out);
         if (r == 0 && sync && fdatasync(b->journal) < 0)
                 r = -errno;
-        if (r < 0)
-                log_error("msg=\"cannot write the journal of a batch queue\" dir=%s error=\"%s\"", b->dir,
-                          strerror(-r));
-        return r;
+        b->journal_bytes += b->journal_out.n;
+        buf_reset(&b->journal_out);
+        if (r < 0) {
+                log_error("msg=\"cannot write the journal of a batch queue; nothing is submitted until it "
+                          "can be\" "
+                          "dir=%s error=\"%s\"",
+                          b->dir, strerror(-r));
+                b->journal_failed = true;
+                return write_anew(b, NULL);
+        }
+        if (b->journal_bytes > REWRITE_BYTES + 4 * b->journal_live)
+                (void)write_anew(b, NULL); /* the old one is whole */
+        return 0;
 }
 
 /* ---- reading */
@@ -81,13 +136,17 @@ static void read_task(struct batch *b, struct str line)
         uint64_t number;
         struct run_id id;
         if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &index) || !str_cut(&line, ' ', &text) ||
-            str_to_u64(index, &number) != 0 || !run_id_parse(text, &id) || map_get(b->tasks, run_key(&id)))
+            str_to_u64(index, &number) != 0 || !run_id_parse(text, &id))
                 return;
         struct submission *s = map_get(b->submissions, name);
-        if (!s)
+        struct task *t = map_get(b->tasks, run_key(&id));
+        if (!s || (t && t->s == s))
                 return;
         MEM_CLEANUP char *box = str_dupz(line);
-        struct task *t = batch_task_new(b, s->party, id, box);
+        if (t) /* the first was refused as an array: it went on by itself */
+                batch_submission_unref(b, t->s);
+        else
+                t = batch_task_new(b, s->party, id, box);
         t->s = s;
         t->index = (unsigned)number;
         t->state = TASK_NAMED;
@@ -130,22 +189,6 @@ static void read_line(struct batch *b, struct str line)
         }
 }
 
-static void put_all(struct batch *b)
-{
-        struct str key;
-        void *value;
-        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
-                batch_journal_submission(b, value);
-        for (struct task *t = b->all; t; t = t->next) {
-                batch_journal_task(b, t);
-                if (t->killing)
-                        batch_journal_kill(b, t);
-        }
-        for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
-                if (((struct submission *)value)->native)
-                        batch_journal_native(b, value);
-}
-
 int batch_journal_open(struct batch *b, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -155,21 +198,16 @@ int batch_journal_open(struct batch *b, struct err *err)
         struct str rest = buf_view(&text), line;
         while (rest.n && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
                 read_line(b, line);
-        buf_reset(&b->journal_out);
-        put_all(b);
-        r = fs_write(b->fd, "journal", buf_view(&b->journal_out), 0600, true, err);
-        buf_reset(&b->journal_out);
-        if (r < 0)
-                return r;
-        b->journal = openat(b->fd, "journal", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-        return b->journal < 0 ? err_set(err, -errno, "cannot open %s/journal: %s", b->dir, strerror(errno))
-                              : 0;
+        return write_anew(b, err);
 }
 
 void batch_journal_close(struct batch *b)
 {
-        batch_journal_flush(b, false);
-        if (b->journal >= 0)
+        if (b->journal >= 0) {
+                batch_journal_may_go(b);
+                batch_journal_flush(b, false);
                 close(b->journal);
+        }
         buf_deinit(&b->journal_out);
+        buf_deinit(&b->journal_gone);
 }

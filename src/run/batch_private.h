@@ -92,7 +92,9 @@ struct batch {
         uint64_t capacity_wall_ms;
         char *explaining; /* the native that a query is about */
         int journal;
-        struct buf journal_out;
+        struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
+        uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
+        bool journal_failed;                  /* an append; nothing is told to it before it is written anew */
 };
 enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
 
@@ -184,4 +186,7 @@ void batch_journal_task(struct batch *b, const struct task *t);
 void batch_journal_native(struct batch *b, const struct submission *s);
 void batch_journal_kill(struct batch *b, const struct task *t);
 void batch_journal_gone(struct batch *b, const struct task *t);
+/* The agent has written down what became of those that are gone. */
+void batch_journal_may_go(struct batch *b);
+/* What was told is in the file, and with sync on disk. 0 or -errno: then nothing may be submitted. */
 int batch_journal_flush(struct batch *b, bool sync);
