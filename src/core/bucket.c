@@ -1,5 +1,6 @@
 /* The buckets of a request: its idle members by class and priority. */
 #include "core/better.h"
+#include "core/eta_play.h"
 #include "core/order.h"
 
 #include "base/mem.h"
@@ -11,6 +12,7 @@ void request_buckets_free(struct core *c, struct request *r)
                 struct bucket *b = r->buckets[i];
                 uint64_t had = set_count(&b->idle);
 
+                eta_play_bucket_gone(c, b);
                 set_deinit(&b->idle);
                 class_bucket_drained(c, b, had);
                 if (b->members)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "core/claim.h"
+#include "core/eta_play.h"
 #include "core/gang.h"
 #include "core/reserve.h"
 
@@ -171,5 +172,7 @@ const char *core_check(struct core *c)
                 bad = data_invariant(c);
         if (!bad)
                 bad = gang_invariant(c);
+        if (!bad)
+                bad = eta_play_invariant(c);
         return bad ? bad : check_classes(c);
 }

@@ -292,8 +292,10 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
 
         if (!k || more == 0)
                 return;
-        if (b->node.place == 0)
+        if (b->node.place == 0) {
                 heap_put(&k->buckets, &b->node);
+                c->buckets_filled++;
+        }
         k->idle += more;
         if (k->idle == more) {
                 class_look_again(c, k);

@@ -12,10 +12,17 @@
 #define GUESSES_MAX 4096u
 #define ERRORS_MAX  500u
 #define QUOTE_STEPS 256u
+#define SLICE       10000u /* of a play, tenths of microseconds */
+#define STORE_SLICE 4000u  /* buckets that are told */
 
 struct eta {
-        int64_t made_ms;
-        uint32_t pass;
+        int64_t made_ms; /* when what is known was begun to be made */
+        uint32_t pass;   /* that was told to the buckets last: theirs is this one, or the one being told */
+        uint64_t filled; /* core.buckets_filled when it began */
+        struct eta_play *play; /* NULL: none is under way */
+        uint64_t play_filled;
+        bool played;
+        size_t told;           /* of its turns */
         struct idmap *guesses; /* request and member → when it was expected to start */
         int64_t errors[ERRORS_MAX];
         uint64_t error_count;
@@ -35,6 +42,7 @@ void eta_free(struct eta *e)
 {
         if (!e)
                 return;
+        eta_play_free(e->play);
         forget_guesses(e);
         free(e);
 }
@@ -72,41 +80,95 @@ static void guess(struct eta *e, const struct bucket *b)
                    b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)index));
 }
 
-static void play(struct core *c)
+/* ---- the queue played forward, in pieces */
+
+static struct eta *eta_of(struct core *c)
 {
-        struct eta *e = c->eta ? c->eta : mem_new(struct eta);
-        struct eta_play *x = mem_new(struct eta_play);
-        struct eta_turn *turns;
-        size_t n;
-
-        c->eta = e;
-        e->made_ms = c->now_ms;
-        e->pass++;
-        eta_play_begin(c, x);
-        n = eta_play(x, NULL, &turns);
-        for (size_t i = 0; i < n; i++) {
-                const struct eta_turn *t = &turns[i];
-                bool first = t->bucket->eta_pass == 0;
-
-                t->bucket->eta_start_ms = t->start_ms;
-                t->bucket->eta_step_ms = t->step_ms;
-                t->bucket->eta_run_ms = t->run_ms;
-                t->bucket->eta_pass = e->pass;
-                if (first && t->start_ms) /* of the last job of a bucket that nothing was said of yet */
-                        guess(e, t->bucket);
+        if (!c->eta) {
+                c->eta = mem_new(struct eta);
+                c->eta->made_ms = c->now_ms - TICK_MS;
         }
-        free(turns);
-        eta_play_end(x);
-        free(x);
+        return c->eta;
+}
+
+static void play_begin(struct core *c)
+{
+        struct eta *e = eta_of(c);
+
+        if (e->play)
+                return;
+        e->play = eta_play_new(c, NULL);
+        e->play_filled = c->buckets_filled;
+        e->played = false;
+        e->told = 0;
+}
+
+static void tell(struct eta *e, const struct eta_turn *t)
+{
+        struct bucket *b = t->bucket;
+        bool first = b && b->eta_pass == 0;
+
+        if (!b)
+                return;
+        b->eta_start_ms = t->start_ms;
+        b->eta_step_ms = t->step_ms;
+        b->eta_run_ms = t->run_ms;
+        b->eta_pass = e->pass + 1;
+        if (first && t->start_ms && set_count(&b->idle)) /* of its last job; nothing was said of it yet */
+                guess(e, b);
+}
+
+/* True: there is more. */
+static bool play_some(struct core *c)
+{
+        struct eta *e = c->eta;
+        const struct eta_turns *t = &e->play->turns;
+
+        if (!e->played) {
+                e->played = !eta_play_some(e->play, SLICE);
+                return true;
+        }
+        for (unsigned n = 0; n < STORE_SLICE && e->told < t->count; n++)
+                tell(e, &t->v[e->told++]);
+        if (e->told < t->count)
+                return true;
+        e->made_ms = e->play->now_ms;
+        e->filled = e->play_filled;
+        e->pass++;
+        eta_play_free(e->play);
+        e->play = NULL;
+        return false;
 }
 
 /* What a listing asks for again and again is not made anew for each of its rows. */
-static void freshen(struct core *c, const struct bucket *b)
+static bool is_fresh(const struct core *c)
 {
-        int64_t age = c->eta ? c->now_ms - c->eta->made_ms : FRESH_MS;
+        const struct eta *e = c->eta;
+        int64_t age = e && e->pass ? c->now_ms - e->made_ms : FRESH_MS;
 
-        if (age < 0 || age >= FRESH_MS || (b && b->eta_pass != c->eta->pass && age >= PAUSE_MS))
-                play(c);
+        return age >= 0 && age < FRESH_MS && (age < PAUSE_MS || e->filled == c->buckets_filled);
+}
+
+bool core_eta_some(struct core *c, uint32_t *look)
+{
+        struct eta *e = c->config.shadow ? NULL : eta_of(c);
+
+        if (!e || (*look && e->pass >= *look))
+                return false;
+        if (!*look && is_fresh(c)) {
+                *look = e->pass;
+                return false;
+        }
+        if (!*look) /* the one under way may have missed what came since it began */
+                *look = e->pass + (e->play && e->play_filled != c->buckets_filled ? 2 : 1);
+        play_begin(c);
+        play_some(c);
+        return e->pass < *look;
+}
+
+static bool knows(const struct core *c, const struct bucket *b)
+{
+        return c->eta && b->eta_pass && b->eta_pass >= c->eta->pass && b->eta_start_ms;
 }
 
 int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret)
@@ -129,8 +191,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         b = request_bucket(c, r, member);
         if (c->config.shadow || !b || !b->class || !set_has(&b->idle, member))
                 return 0;
-        freshen(c, b);
-        if (b->eta_pass != c->eta->pass || !b->eta_start_ms)
+        if (!knows(c, b))
                 return 0;
         before = set_count_range(&b->idle, 0, member);
         if (gang_class(b->class)) /* all of its set start when the first does */
@@ -165,8 +226,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
 
                 if (n == 0)
                         continue;
-                freshen(c, b);
-                if (b->eta_pass != c->eta->pass || !b->eta_start_ms) {
+                if (!knows(c, b)) {
                         *ret = (struct core_eta){0}; /* one that nobody knows of is the last */
                         return 0;
                 }
@@ -234,12 +294,9 @@ void eta_pack(const struct core *c, struct buf *out)
 /* Nothing was guessed yet: a replay plays nothing forward. */
 void eta_unpack(struct core *c, struct unpack *in)
 {
-        struct eta *e = c->eta ? c->eta : mem_new(struct eta);
+        struct eta *e = eta_of(c);
         uint64_t n;
 
-        if (!c->eta)
-                e->made_ms = c->now_ms - FRESH_MS; /* it is made anew when somebody asks */
-        c->eta = e;
         e->error_count = unpack_u64(in);
         n = e->error_count < ERRORS_MAX ? e->error_count : ERRORS_MAX;
         for (uint64_t i = 0; i < n; i++) {
@@ -266,10 +323,10 @@ int64_t eta_tick(struct core *c)
 
         if (c->config.shadow)
                 return INT64_MAX;
-        due = c->eta ? c->eta->made_ms + TICK_MS : c->now_ms;
-        if (c->now_ms >= due) {
-                play(c);
-                due = c->now_ms + TICK_MS;
+        due = eta_of(c)->made_ms + TICK_MS;
+        if (c->now_ms >= due || c->eta->play) {
+                play_begin(c);
+                return play_some(c) ? 0 : TICK_MS;
         }
         return due - c->now_ms;
 }
@@ -278,20 +335,11 @@ int64_t eta_tick(struct core *c)
 
 struct eta_play *eta_quote_new(struct core *c, struct bucket *b)
 {
-        struct eta_play *x = mem_new(struct eta_play);
-        struct eta_turn *turns;
+        struct eta_play *x = eta_play_new(c, b);
 
-        eta_play_begin(c, x);
-        eta_play(x, b, &turns);
-        free(turns);
+        while (eta_play_some(x, SLICE))
+                ;
         return x;
-}
-
-void eta_quote_free(struct eta_play *x)
-{
-        if (x)
-                eta_play_end(x);
-        free(x);
 }
 
 int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,

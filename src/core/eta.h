@@ -1,12 +1,13 @@
 /* eta: when each queued job is expected to start and to end.
  *
- * Now and then, when somebody asks and what is known is older than a few seconds, the queue is played
- * forward: running jobs end when they are expected to (estimate.h), and the idle ones take the free
- * processors, and the units of limits (eta_limit.h), in the order in which their turns come (eta_turn.h): by
- * their accounts' shares, then as the match would take them; a job that fits earlier goes earlier. The first
- * few jobs of each of the first buckets are placed one by one; the rest of a bucket, and buckets far behind,
- * follow at the rate at which places of that size become free, limits allow or shares give. A job's time is
- * that of the first of its bucket and its place behind it, so asking is cheap.
+ * Now and then, and when somebody asks and what is known is older than a few seconds, the queue is played
+ * forward, in slices, as it was when each part of it was looked at: running jobs end when they are expected
+ * to (estimate.h), and the idle ones take the free processors, and the units of limits (eta_limit.h), in the
+ * order in which their turns come (eta_turn.h): by their accounts' shares, then as the match would take them;
+ * a job that fits earlier goes earlier. The first few jobs of each of the first buckets are placed one by
+ * one; the rest of a bucket, and buckets far behind, follow at the rate at which places of that size become
+ * free, limits allow or shares give. A job's time is that of the first of its bucket and its place behind it,
+ * so asking is cheap.
  *
  * Not known are: who will come later, that what an account had of late fades, reservations, and that shares
  * are of the whole pool even where only some of its queues are wanted.
@@ -29,6 +30,12 @@ struct core_eta_error { /* of jobs that have started, the last few hundred */
         uint64_t count;
         int64_t median_ms; /* of the differences, without regard to their sign */
 };
+/* For who wants new times: call it in turn after turn until it says false, then ask for them. What is known
+ * by then was found since the first call, or is a few seconds old at most and from no time before the job
+ * became idle (or 0.2 s after that); only of jobs that become idle meanwhile nothing is known yet. *look: 0
+ * before the first call. Each call is a slice of at most some milliseconds; two who look at a time share the
+ * work. */
+bool core_eta_some(struct core *c, uint32_t *look);
 /* Of an idle job, or of one that has an attempt. 0; CORE_UNKNOWN. Other jobs have no times. */
 int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret);
 /* Of a request: when the first of its idle jobs starts, and when the last of its jobs has ended. */
@@ -51,7 +58,6 @@ void eta_unpack(struct core *c, struct unpack *in);
 int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
 /* For a quote: the queue played forward until it is the turn of this bucket, which need not be in it. */
 struct eta_play *eta_quote_new(struct core *c, struct bucket *b);
-void eta_quote_free(struct eta_play *x); /* NULL is fine */
 /* When q would then have room for a job of the bucket that takes so many processors for so long. 0: never. */
 int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms);

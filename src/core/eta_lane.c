@@ -65,18 +65,58 @@ void lane_ready(struct lane *l, int64_t all)
                 lane_thin(l);
 }
 
-void lane_init(struct core *c, struct lane *l, struct queue *q, size_t max)
+static int64_t sample_times(const struct lane_sample *s)
 {
+        uint64_t shown = s->all < LANE_ATTEMPTS_MAX ? s->all : LANE_ATTEMPTS_MAX;
+
+        return shown ? (int64_t)((s->at + 1) * (uint64_t)s->all / shown - s->at * (uint64_t)s->all / shown)
+                     : 0;
+}
+
+struct lane_sample lane_sample_of(const struct queue *q)
+{
+        struct lane_sample s = {.job = q->attempts, .all = q->attempt_count};
+
+        s.times = sample_times(&s);
+        return s;
+}
+
+void lane_sample_next(struct lane_sample *s)
+{
+        s->job = ++s->at < LANE_ATTEMPTS_MAX ? s->job->next : NULL;
+        s->times = sample_times(s);
+}
+
+unsigned lane_init(struct core *c, struct lane *l, struct queue *q, size_t max)
+{
+        struct lane_sample s = lane_sample_of(q);
         int64_t now_free = q->offers && q->cpus > 0 ? q->cpus : 0, running = 0;
 
         lane_begin(l, c->now_ms, now_free, max);
         l->busy_ms = q->begins_ms;
         l->queue = q;
-        for (const struct job *j = q->attempts; j; j = j->next) {
-                running += j->cpus;
-                lane_ends(l, estimate_end_ms(c, j), j->cpus);
+        for (; s.job; lane_sample_next(&s)) {
+                running += s.job->cpus * s.times;
+                lane_ends(l, estimate_end_ms(c, s.job), s.job->cpus * s.times);
         }
         lane_ready(l, q->total_cpus < INT64_MAX ? q->total_cpus : now_free + running);
+        return s.at;
+}
+
+/* The step that holds at that time, or the first. */
+static size_t lane_at(const struct lane *l, int64_t at_ms)
+{
+        size_t from = 0, to = l->count;
+
+        while (from + 1 < to) {
+                size_t mid = from + (to - from) / 2;
+
+                if (l->steps[mid].at_ms <= at_ms)
+                        from = mid;
+                else
+                        to = mid;
+        }
+        return from;
 }
 
 int64_t lane_find(const struct lane *l, int64_t from, int64_t cpus, int64_t run_ms)
@@ -85,7 +125,7 @@ int64_t lane_find(const struct lane *l, int64_t from, int64_t cpus, int64_t run_
 
         if (cpus > l->cpus)
                 return 0;
-        for (size_t i = 0; i < l->count; i++) {
+        for (size_t i = lane_at(l, at); i < l->count; i++) {
                 bool last = i + 1 == l->count;
 
                 if (!last && l->steps[i + 1].at_ms <= at)
@@ -104,9 +144,8 @@ int64_t lane_free(const struct lane *l, int64_t from, int64_t run_ms)
 
         if (from < l->busy_ms)
                 return 0;
-        for (size_t i = 0; i < l->count; i++)
-                if ((i + 1 == l->count || l->steps[i + 1].at_ms > from) &&
-                    l->steps[i].at_ms < from + run_ms && l->steps[i].cpus < least)
+        for (size_t i = lane_at(l, from); i < l->count && l->steps[i].at_ms < from + run_ms; i++)
+                if (l->steps[i].cpus < least)
                         least = l->steps[i].cpus;
         return least == INT64_MAX || least < 0 ? 0 : least;
 }
@@ -124,13 +163,10 @@ static size_t lane_split(struct lane *l, size_t after, int64_t at_ms)
 
 void lane_take(struct lane *l, int64_t from, int64_t cpus, int64_t run_ms)
 {
-        size_t i = 0;
-
         while (l->count > l->max * 2)
                 lane_thin(l);
-        while (i + 1 < l->count && l->steps[i + 1].at_ms <= from)
-                i++;
-        for (i = lane_split(l, i, from); i < l->count && l->steps[i].at_ms < from + run_ms; i++) {
+        for (size_t i = lane_split(l, lane_at(l, from), from);
+             i < l->count && l->steps[i].at_ms < from + run_ms; i++) {
                 int64_t free = l->steps[i].cpus;
 
                 if (i + 1 == l->count || l->steps[i + 1].at_ms > from + run_ms)

@@ -10,6 +10,7 @@
 
 struct ad;
 struct core;
+struct job;
 struct queue;
 
 struct lane_step { /* from then on so many processors are free */
@@ -28,7 +29,8 @@ struct lane {
 void lane_begin(struct lane *l, int64_t now_ms, int64_t free, size_t max);
 void lane_ends(struct lane *l, int64_t at_ms, int64_t cpus);
 void lane_ready(struct lane *l, int64_t all); /* never more than that is free */
-void lane_init(struct core *c, struct lane *l, struct queue *q, size_t max); /* a queue as it is now */
+/* A queue as it is now. Returns how many attempts it looked at. */
+unsigned lane_init(struct core *c, struct lane *l, struct queue *q, size_t max);
 void lane_deinit(struct lane *l);
 /* When, from `from` on, so many processors are free for so long; 0: never. */
 int64_t lane_find(const struct lane *l, int64_t from, int64_t cpus, int64_t run_ms);
@@ -36,3 +38,15 @@ int64_t lane_find(const struct lane *l, int64_t from, int64_t cpus, int64_t run_
 int64_t lane_free(const struct lane *l, int64_t from, int64_t run_ms);
 /* Takes them, or as many of them as are free. */
 void lane_take(struct lane *l, int64_t from, int64_t cpus, int64_t run_ms);
+
+/* The attempts of a queue, of very many the first LANE_ATTEMPTS_MAX in its list: each of these stands for
+ * `times` of them. */
+#define LANE_ATTEMPTS_MAX 4096u
+struct lane_sample {
+        const struct job *job; /* NULL: that was all */
+        int64_t times;
+        /* eta_lane.c's own */
+        uint32_t at, all;
+};
+struct lane_sample lane_sample_of(const struct queue *q);
+void lane_sample_next(struct lane_sample *s);

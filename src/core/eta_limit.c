@@ -6,84 +6,113 @@
 #define STEPS_MAX 256u
 #define TRIES     32u /* to find a time at which all have room; then the last one serves */
 
-static struct lane *pool_get(struct eta_limits *l, const void *key, int64_t max, int64_t used)
+/* What is in use is what was noted, and `used` beside it. */
+static struct lane *pool_get(struct eta_limits *l, struct idmap *in, uint64_t key, int64_t max, int64_t used)
 {
-        struct lane *pool = idmap_get(l->pools, (uintptr_t)key);
+        struct lane *pool = idmap_get(in, key);
 
         if (pool)
                 return pool;
         pool = mem_new(struct lane);
-        lane_begin(pool, l->core->now_ms, max - used, STEPS_MAX);
+        lane_begin(pool, l->now_ms, max - used, STEPS_MAX);
         pool->cpus = max;
-        idmap_put(l->pools, (uintptr_t)key, pool);
+        idmap_put(in, key, pool);
+        if (l->ready)
+                lane_ready(pool, max);
         return pool;
 }
 
 static struct lane *pool_of(struct eta_limits *l, const struct limit *x)
 {
-        return x && x->max != LIMIT_NONE ? pool_get(l, x, x->max, x->used) : NULL;
-}
-
-static void note_attempt(struct eta_limits *l, const struct job *j)
-{
-        struct lane *user = pool_of(l, claim_user(j->request));
-
-        if (user)
-                lane_ends(user, estimate_end_ms(l->core, j), 1);
-        for (size_t i = 0; j->draws && i < j->draws->count; i++) {
-                struct lane *pool = pool_of(l, j->draws->v[i].limit);
-
-                if (pool)
-                        lane_ends(pool, estimate_end_ms(l->core, j), j->draws->v[i].units);
-        }
-}
-
-void eta_limits_init(struct core *c, struct eta_limits *l)
-{
-        void *value;
-
-        *l = (struct eta_limits){.core = c, .pools = idmap_new()};
-        if (!limits_bind(c->limits))
-                return;
-        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
-                for (const struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
-                        for (const struct job *j = q->attempts; j; j = j->next)
-                                note_attempt(l, j);
-        for (size_t at = 0; idmap_next(l->pools, &at, NULL, &value);)
-                lane_ready(value, ((struct lane *)value)->cpus);
-}
-
-void eta_limits_deinit(struct eta_limits *l)
-{
-        void *value;
-
-        for (size_t at = 0; l->pools && idmap_next(l->pools, &at, NULL, &value);) {
-                lane_deinit(value);
-                free(value);
-        }
-        idmap_free(l->pools);
-        for (size_t i = 0; i < l->held_count; i++)
-                draws_unref(l->core->limits, l->held[i]);
-        free(l->held);
-        *l = (struct eta_limits){0};
+        return x && x->max != LIMIT_NONE ? pool_get(l, l->pools, (uintptr_t)x, x->max, 0) : NULL;
 }
 
 /* Of a request that may have so many jobs under way; some of these wait to run again, and take nothing more
  * when they do. */
 static struct lane *request_pool(struct eta_limits *l, const struct request *r, const struct part *p)
 {
-        struct lane *pool = idmap_get(l->pools, (uintptr_t)p);
         uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_rare(r)->left) : 0;
+        uint64_t wait = under_way > r->active ? under_way - r->active : 0;
+
+        if (!p->template || p->template->jobs_max == INT64_MAX)
+                return NULL;
+        return pool_get(l, l->requests, r->id, p->template->jobs_max, (int64_t)wait);
+}
+
+static void draw(struct lane *pool, int64_t end_ms, int64_t units)
+{
+        if (!pool)
+                return;
+        pool->steps[0].cpus -= units;
+        lane_ends(pool, end_ms, units);
+}
+
+/* So that no limit of these goes while its lane is known. */
+static void hold(struct eta_limits *l, struct draws *draws)
+{
+        MEM_GROW(l->held, l->held_cap, l->held_count + 1);
+        l->held[l->held_count++] = draws;
+}
+
+static void note_attempt(struct eta_limits *l, const struct job *j, int64_t times)
+{
+        struct request *r = j->request;
+        int64_t end_ms = estimate_end_ms(l->core, j);
+        size_t known = idmap_count(l->pools);
+
+        draw(pool_of(l, claim_user(r)), end_ms, times);
+        draw(request_pool(l, r, request_part(r, j->member, NULL)), end_ms, times);
+        for (size_t i = 0; j->draws && i < j->draws->count; i++)
+                draw(pool_of(l, j->draws->v[i].limit), end_ms, times * j->draws->v[i].units);
+        if (j->draws && idmap_count(l->pools) > known)
+                hold(l, draws_ref(j->draws));
+}
+
+unsigned eta_limits_note(struct eta_limits *l, const struct queue *q)
+{
+        struct lane_sample s = lane_sample_of(q);
+
+        for (; s.job; lane_sample_next(&s))
+                note_attempt(l, s.job, s.times);
+        return s.at;
+}
+
+void eta_limits_ready(struct eta_limits *l)
+{
         void *value;
 
-        if (pool || p->template->jobs_max == INT64_MAX)
-                return pool;
-        pool = pool_get(l, p, p->template->jobs_max, (int64_t)under_way);
-        for (size_t at = 0; r->active && idmap_next(r->jobs, &at, NULL, &value);)
-                if (((struct job *)value)->queue)
-                        lane_ends(pool, estimate_end_ms(l->core, value), 1);
-        lane_ready(pool, pool->cpus);
-        return pool;
+        for (size_t at = 0; idmap_next(l->pools, &at, NULL, &value);)
+                lane_ready(value, ((struct lane *)value)->cpus);
+        for (size_t at = 0; idmap_next(l->requests, &at, NULL, &value);)
+                lane_ready(value, ((struct lane *)value)->cpus);
+        l->ready = true;
+}
+
+void eta_limits_init(struct core *c, struct eta_limits *l)
+{
+        *l = (struct eta_limits){
+                .core = c, .now_ms = c->now_ms, .pools = idmap_new(), .requests = idmap_new()};
+}
+
+static void pools_free(struct idmap *pools)
+{
+        void *value;
+
+        for (size_t at = 0; pools && idmap_next(pools, &at, NULL, &value);) {
+                lane_deinit(value);
+                free(value);
+        }
+        idmap_free(pools);
+}
+
+void eta_limits_deinit(struct eta_limits *l)
+{
+        pools_free(l->pools);
+        pools_free(l->requests);
+        for (size_t i = 0; i < l->held_count; i++)
+                draws_unref(l->core->limits, l->held[i]);
+        free(l->held);
+        *l = (struct eta_limits){0};
 }
 
 static void add(struct eta_draws *d, struct lane *pool, int64_t units)
@@ -109,10 +138,8 @@ void eta_limits_draws(struct eta_limits *l, const struct bucket *b, const struct
                 add(ret, pool_of(l, draws->v[i].limit), draws->v[i].units);
         add(ret, pool_of(l, k->user), 1);
         add(ret, request_pool(l, b->request, &b->request->parts[b->part]), 1);
-        if (draws) {
-                MEM_GROW(l->held, l->held_cap, l->held_count + 1);
-                l->held[l->held_count++] = draws;
-        }
+        if (draws)
+                hold(l, draws);
         eval_reset(&c->eval);
 }
 

@@ -13,8 +13,11 @@
 
 struct eta_limits {
         struct core *core;
-        struct idmap *pools; /* struct limit, or struct part → struct lane */
-        struct draws **held; /* so that no limit of these goes while its lane is known */
+        int64_t now_ms;
+        bool ready;             /* all attempts have been noted */
+        struct idmap *pools;    /* struct limit → struct lane */
+        struct idmap *requests; /* request → struct lane */
+        struct draws **held;    /* so that no limit of these goes while its lane is known */
         size_t held_count, held_cap;
 };
 struct eta_draw {
@@ -27,7 +30,12 @@ struct eta_draws {
         bool never; /* what the job says is no list of limits */
 };
 
-void eta_limits_init(struct core *c, struct eta_limits *l); /* as they are now */
+/* As they are now, when eta_limits_note was called for each queue and then eta_limits_ready; the calls may
+ * come in several turns. eta_limits_note: what the queue's attempts draw and will give back; returns how many
+ * it looked at. */
+void eta_limits_init(struct core *c, struct eta_limits *l);
+unsigned eta_limits_note(struct eta_limits *l, const struct queue *q);
+void eta_limits_ready(struct eta_limits *l);
 void eta_limits_deinit(struct eta_limits *l);
 /* What each job of the bucket draws at q of limits that have a number; q NULL: but for those that depend on
  * the place. */

@@ -27,48 +27,43 @@ static int by_place(const void *x, const void *y)
         return order ? order : strcmp(a->name, b->name);
 }
 
-static void make_lanes(struct eta_play *x)
+/* Which queues: agents and queues stay as long as the core does. */
+static void find_queues(struct eta_play *x)
 {
-        size_t all = 0, every, at = 0, steps;
+        size_t all = 0, every, at = 0;
         void *value;
 
         for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
-                for (const struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
-                        all += q->agent->connected && q->ad;
+                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
+                        bool usable = q->agent->connected && q->ad;
+
+                        if (!usable && q->attempt_count == 0)
+                                continue;
+                        MEM_GROW(x->queues, x->queue_cap, x->queue_count + 1);
+                        x->queues[x->queue_count++] = q;
+                        all += usable;
+                }
         every = all / ETA_LANES_MAX + 1;
-        steps = STEPS_ALL / (all / every + 1);
-        steps = steps < STEPS_MIN ? STEPS_MIN : steps > STEPS_MAX ? STEPS_MAX : steps;
-        for (size_t i = 0; map_next(x->core->agents, &i, NULL, &value);)
-                for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next)
-                        if (q->agent->connected && q->ad && at++ % every == 0 &&
-                            x->lane_count < ETA_LANES_MAX)
-                                lane_init(x->core, &x->lanes[x->lane_count++], q, steps);
+        for (size_t i = 0; i < x->queue_count && x->lane_count < ETA_LANES_MAX; i++)
+                if (x->queues[i]->agent->connected && x->queues[i]->ad && at++ % every == 0)
+                        x->lanes[x->lane_count++].queue = x->queues[i];
         if (x->lane_count > 1)
                 qsort(x->lanes, x->lane_count, sizeof(*x->lanes), by_place);
         x->scale = x->lane_count ? (double)all / (double)x->lane_count : 1;
-        for (size_t i = 0; i < x->lane_count; i++) {
-                x->cpus += (double)x->lanes[i].cpus * x->scale;
-                x->free += (double)x->lanes[i].steps[0].cpus * x->scale;
-        }
 }
 
-void eta_play_begin(struct core *c, struct eta_play *x)
+static unsigned make_lane(struct eta_play *x)
 {
-        *x = (struct eta_play){.core = c, .fits = idmap_new()};
-        make_lanes(x);
-        eta_limits_init(c, &x->limits);
-}
+        size_t steps = STEPS_ALL / (x->lane_count + 1);
+        struct lane *l = &x->lanes[x->at++];
+        unsigned n = lane_init(x->core, l, l->queue,
+                               steps < STEPS_MIN   ? STEPS_MIN
+                               : steps > STEPS_MAX ? STEPS_MAX
+                                                   : steps);
 
-void eta_play_end(struct eta_play *x)
-{
-        void *value;
-
-        for (size_t i = 0; i < x->lane_count; i++)
-                lane_deinit(&x->lanes[i]);
-        for (size_t at = 0; idmap_next(x->fits, &at, NULL, &value);)
-                free(value);
-        idmap_free(x->fits);
-        eta_limits_deinit(&x->limits);
+        x->cpus += (double)l->cpus * x->scale;
+        x->free += (double)l->steps[0].cpus * x->scale;
+        return 10 + 3 * n;
 }
 
 bool eta_suits(struct core *c, const struct class *k, const struct queue *q, const struct ad *whole)
@@ -85,17 +80,18 @@ bool eta_suits(struct core *c, const struct class *k, const struct queue *q, con
 
 static const struct eta_fit *find_fit(struct eta_play *x, const struct class *k, int64_t cpus)
 {
-        struct eta_fit *f = idmap_get(x->fits, (uintptr_t)k);
+        struct eta_fit *f = idmap_get(x->fits, k->index.serial);
 
         if (f)
                 return f;
         f = mem_new(struct eta_fit);
-        idmap_put(x->fits, (uintptr_t)k, f);
+        idmap_put(x->fits, k->index.serial, f);
         for (size_t i = 0; i < x->lane_count && f->count < ETA_FITS_MAX; i++) {
                 struct lane *l = &x->lanes[i];
 
                 if (l->cpus < cpus)
                         continue;
+                x->cost += l->whole ? 5 : 100;
                 if (!l->whole)
                         l->whole = queue_whole_ad(x->core, l->queue);
                 if (eta_suits(x->core, k, l->queue, l->whole))
@@ -111,7 +107,7 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
                      const struct part *p, uint32_t member, struct eta_turn *t)
 {
         const struct class *k = t->bucket->class;
-        int64_t from = k->not_before_ms > x->core->now_ms ? k->not_before_ms : x->core->now_ms;
+        int64_t from = k->not_before_ms > x->now_ms ? k->not_before_ms : x->now_ms;
         int64_t best_end = INT64_MAX, best_at = 0;
         struct core_cost best = {0}, cost;
         struct lane *where = NULL;
@@ -120,6 +116,7 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
                 struct lane *l = &x->lanes[f->lanes[i]];
                 int64_t at;
 
+                x->cost += 10 + (unsigned)l->count / 10;
                 cost_of(x->core, p, member, l->queue, &cost);
                 at = eta_draws_find(d, l, from, p->template->cpus, cost_held_ms(&cost));
                 if (at && at + cost.total_ms - cost.wait_ms < best_end) {
@@ -199,10 +196,15 @@ static void play_first(struct eta_play *x, struct eta_turn *t)
         const struct bucket *b = t->bucket;
         const struct part *p = &b->request->parts[b->part];
         const struct eta_fit *f = find_fit(x, b->class, p->template->cpus);
+        uint64_t idle = set_count(&b->idle);
         struct eta_draws d;
 
+        t->jobs = idle < t->jobs ? idle : t->jobs; /* some have been given to a queue since it began */
+        if (t->jobs == 0)
+                return;
         draws_of(x, f, t, &d);
         if (gang_class(b->class)) {
+                x->cost += 5000;
                 eta_play_sets(x, f, &d, t);
                 return;
         }
@@ -262,49 +264,204 @@ static void play_far(struct eta_play *x, struct eta_turn *t, int64_t from, doubl
         }
 }
 
-struct moment {
+struct eta_moment {
         double at;
         struct eta_turn *turn;
+        uint32_t nth; /* of the turns, in their order */
         bool rest;
 };
 
 static int by_moment(const void *x, const void *y)
 {
-        const struct moment *a = x, *b = y;
+        const struct eta_moment *a = x, *b = y;
 
         if (a->at != b->at)
                 return a->at < b->at ? -1 : 1;
         if (a->rest != b->rest)
                 return a->rest ? 1 : -1;
-        return (a->turn > b->turn) - (a->turn < b->turn);
+        return (a->nth > b->nth) - (a->nth < b->nth);
 }
 
-size_t eta_play(struct eta_play *x, struct bucket *until, struct eta_turn **ret)
+/* The first few of a bucket come when its turn has come, the rest when theirs has. */
+static void find_moments(struct eta_play *x)
 {
-        struct moment moments[2 * EXACT_MAX] = {{0}};
-        struct eta_turn *v;
-        size_t n = eta_turns(x->core, x->cpus, x->free, until, &v), exact = n < EXACT_MAX ? n : EXACT_MAX;
-        int64_t from = x->core->now_ms;
+        struct eta_turns *t = &x->turns;
 
-        for (size_t i = 0; i < exact; i++) {
-                moments[2 * i] = (struct moment){v[i].start, &v[i], false};
-                moments[2 * i + 1] = (struct moment){v[i].rest, &v[i], true};
+        x->exact = t->count < EXACT_MAX ? t->count : EXACT_MAX;
+        x->moments = mem_array(NULL, 2 * x->exact + 1, sizeof(*x->moments));
+        for (size_t i = 0; i < x->exact; i++) {
+                struct eta_turn *e = &t->v[t->order[i]];
+
+                x->moments[x->moment_count++] = (struct eta_moment){e->start, e, (uint32_t)i, false};
+                x->moments[x->moment_count++] = (struct eta_moment){e->rest, e, (uint32_t)i, true};
         }
-        if (exact)
-                qsort(moments, 2 * exact, sizeof(*moments), by_moment);
-        *ret = v;
-        for (size_t i = 0; i < 2 * exact; i++) {
-                struct eta_turn *t = moments[i].turn;
+        if (x->moment_count)
+                qsort(x->moments, x->moment_count, sizeof(*x->moments), by_moment);
+        x->from_ms = x->now_ms;
+}
 
-                if (until && t->bucket == until)
-                        return n;
-                if (moments[i].rest)
-                        play_rest(x, t);
+static bool can_play(const struct eta_turn *t)
+{
+        return t->bucket && t->bucket->class;
+}
+
+/* ---- in pieces */
+
+enum stage { QUEUES, LANES, TURNS, LIMITS, EXACT, FAR, OVER };
+
+static void enter(struct eta_play *x, enum stage stage)
+{
+        x->stage = (int)stage;
+        x->at = 0;
+}
+
+static void step_limits(struct eta_play *x)
+{
+        bool some = x->turns.request_limits || limits_bind(x->core->limits);
+
+        if (some && x->at < x->queue_count) {
+                x->cost += 1 + 5 * eta_limits_note(&x->limits, x->queues[x->at++]);
+                return;
+        }
+        eta_limits_ready(&x->limits);
+        find_moments(x);
+        enter(x, EXACT);
+}
+
+static void step_exact(struct eta_play *x)
+{
+        struct eta_turn *t;
+
+        if (x->at == x->moment_count) {
+                enter(x, FAR);
+                x->at = x->exact;
+                return;
+        }
+        t = x->moments[x->at].turn;
+        if (x->until && t->bucket == x->until) {
+                enter(x, OVER);
+                return;
+        }
+        if (can_play(t) && x->moments[x->at].rest)
+                play_rest(x, t);
+        else if (can_play(t))
+                play_first(x, t);
+        x->from_ms = t->start_ms > x->from_ms ? t->start_ms : x->from_ms;
+        x->at++;
+        x->cost += 20;
+}
+
+static void step_far(struct eta_play *x)
+{
+        struct eta_turns *s = &x->turns;
+        struct eta_turn *t = x->at < s->count ? &s->v[s->order[x->at++]] : NULL;
+
+        x->cost += 5;
+        if (!t || (x->until && t->bucket == x->until))
+                enter(x, OVER);
+        else if (can_play(t))
+                play_far(x, t, x->from_ms, s->v[s->order[x->exact]].start);
+}
+
+static void step(struct eta_play *x)
+{
+        switch ((enum stage)x->stage) {
+        case QUEUES:
+                find_queues(x);
+                x->cost += (unsigned)x->queue_count;
+                enter(x, LANES);
+                break;
+        case LANES:
+                if (x->at < x->lane_count)
+                        x->cost += make_lane(x);
                 else
-                        play_first(x, t);
-                from = t->start_ms > from ? t->start_ms : from;
+                        enter(x, TURNS);
+                break;
+        case TURNS: {
+                unsigned cost = eta_turns_step(&x->turns, x->cpus, x->free);
+
+                x->cost += cost;
+                if (cost == 0)
+                        enter(x, LIMITS);
+                break;
         }
-        for (size_t i = exact; i < n && (!until || v[i].bucket != until); i++)
-                play_far(x, &v[i], from, v[exact].start);
-        return n;
+        case LIMITS: step_limits(x); break;
+        case EXACT: step_exact(x); break;
+        case FAR: step_far(x); break;
+        case OVER: break;
+        }
+}
+
+bool eta_play_some(struct eta_play *x, unsigned budget)
+{
+        for (x->cost = 0; x->cost < budget && x->stage != OVER;)
+                step(x);
+        return x->stage != OVER;
+}
+
+struct eta_play *eta_play_new(struct core *c, struct bucket *until)
+{
+        struct eta_play *x = mem_new(struct eta_play);
+
+        x->core = c;
+        x->now_ms = c->now_ms;
+        x->fits = idmap_new();
+        x->until = until;
+        eta_limits_init(c, &x->limits);
+        eta_turns_begin(&x->turns, c, until);
+        x->next = c->plays;
+        c->plays = x;
+        return x;
+}
+
+void eta_play_free(struct eta_play *x)
+{
+        struct eta_play **at;
+        void *value;
+
+        if (!x)
+                return;
+        for (at = &x->core->plays; *at != x; at = &(*at)->next)
+                ;
+        *at = x->next;
+        for (size_t i = 0; i < x->lane_count; i++)
+                lane_deinit(&x->lanes[i]);
+        for (size_t i = 0; idmap_next(x->fits, &i, NULL, &value);)
+                free(value);
+        idmap_free(x->fits);
+        eta_limits_deinit(&x->limits);
+        eta_turns_end(&x->turns);
+        free(x->queues);
+        free(x->moments);
+        free(x);
+}
+
+void eta_play_bucket_gone(struct core *c, const struct bucket *b)
+{
+        for (struct eta_play *x = c->plays; x; x = x->next)
+                eta_turns_bucket_gone(&x->turns, b);
+}
+
+void eta_play_request_gone(struct core *c, const struct request *r)
+{
+        for (struct eta_play *x = c->plays; x; x = x->next)
+                eta_turns_request_gone(&x->turns, r);
+}
+
+const char *eta_play_invariant(const struct core *c)
+{
+        struct idmap *there = idmap_new();
+        bool lost = false;
+
+        for (struct request *r = c->plays ? c->first : NULL; r; r = r->next)
+                for (size_t i = 0; i < r->bucket_count; i++)
+                        idmap_put(there, (uintptr_t)r->buckets[i], r);
+        for (const struct eta_play *x = c->plays; x; x = x->next)
+                for (size_t i = x->until != NULL; i < x->turns.count; i++) {
+                        const struct bucket *b = x->turns.v[i].bucket;
+
+                        lost |= b && !idmap_get(there, (uintptr_t)b);
+                }
+        idmap_free(there);
+        return lost ? "a bucket that is gone is still to come to its turn" : NULL;
 }

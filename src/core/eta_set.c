@@ -78,11 +78,11 @@ static size_t set_times(const struct eta_play *x, const struct eta_fit *f, const
 {
         size_t n = 0;
 
-        times[n++] = x->core->now_ms;
+        times[n++] = x->now_ms;
         for (size_t i = 0; i < f->count; i++) {
                 const struct lane *l = &x->lanes[f->lanes[i]];
 
-                if (n < SET_TIMES && l->busy_ms > x->core->now_ms)
+                if (n < SET_TIMES && l->busy_ms > x->now_ms)
                         times[n++] = l->busy_ms;
                 for (size_t k = 0; k < l->count && n < SET_TIMES; k++)
                         times[n++] = l->steps[k].at_ms;

@@ -7,7 +7,6 @@
 #include "core/eta_share.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -15,11 +14,6 @@
 #define FEW        64u
 #define PHASES_MAX (2 * FEW)
 #define CAP_ROUNDS 4
-
-struct flow {
-        struct eta_stream *v, **order; /* by base */
-        size_t count;
-};
 
 static int by_base(const void *x, const void *y)
 {
@@ -42,7 +36,7 @@ static int by_level(const void *x, const void *y)
 }
 
 /* How long each waits until those that have less for their parts have caught up. */
-static void find_offsets(struct flow *f, double all, double idle, double run_ms)
+static void find_offsets(struct eta_flow *f, double all, double idle, double run_ms)
 {
         double parts = 0, level_parts = 0;
 
@@ -59,7 +53,7 @@ static void find_offsets(struct flow *f, double all, double idle, double run_ms)
 }
 
 /* What each that is not at its cap gets of so many processors. */
-static void find_level(struct flow *f, double all)
+static void find_level(struct eta_flow *f, double all)
 {
         double parts = 0, base_parts = 0, level = 0;
 
@@ -83,7 +77,7 @@ static void find_level(struct flow *f, double all)
 }
 
 /* The rates of all that want something. */
-static void find_rates(struct flow *f, double all)
+static void find_rates(struct eta_flow *f, double all)
 {
         for (size_t i = 0; i < f->count; i++)
                 f->v[i].rate = 0;
@@ -106,7 +100,7 @@ static void find_rates(struct flow *f, double all)
 }
 
 /* How long it goes on like this. Of many streams several are let go together, to have few phases. */
-static double phase_ms(const struct flow *f)
+static double phase_ms(const struct eta_flow *f)
 {
         double left = 0, rates = 0, first = INFINITY;
 
@@ -121,41 +115,52 @@ static double phase_ms(const struct flow *f)
         return f->count > FEW && rates > 0 && left / rates / 8 > first ? left / rates / 8 : first;
 }
 
-void eta_share_flow(struct eta_stream *streams, size_t count, double all, double idle, double run_ms,
-                    void (*fn)(void *arg, size_t stream, double at_ms, double rate, double done), void *arg)
+void eta_flow_begin(struct eta_flow *f, struct eta_stream *streams, size_t count, double all, double idle,
+                    double run_ms)
 {
-        struct flow f = {streams, mem_array(NULL, count + 1, sizeof(struct eta_stream *)), count};
-        double at_ms = 0;
-
+        *f = (struct eta_flow){.v = streams,
+                               .order = mem_array(NULL, count + 1, sizeof(struct eta_stream *)),
+                               .count = count,
+                               .all = all};
         for (size_t i = 0; i < count; i++) {
                 struct eta_stream *s = &streams[i];
 
                 s->base = s->lately / s->part - s->points;
                 s->left = s->work;
-                f.order[i] = s;
+                f->order[i] = s;
         }
         if (count > 0 && all > 0)
-                find_offsets(&f, all, idle, run_ms);
+                find_offsets(f, all, idle, run_ms);
         if (count > 1)
-                qsort(f.order, count, sizeof(struct eta_stream *), by_base);
-        for (unsigned phase = 0; phase < PHASES_MAX && all > 0; phase++) {
-                double ms;
+                qsort(f->order, count, sizeof(struct eta_stream *), by_base);
+}
 
-                find_rates(&f, all);
-                ms = phase_ms(&f);
-                if (isinf(ms))
-                        break;
-                if (phase + 1 == PHASES_MAX)
-                        ms = INFINITY;
-                for (size_t i = 0; i < count; i++) {
-                        struct eta_stream *s = &streams[i];
+bool eta_flow_step(struct eta_flow *f, eta_flow_fn *fn, void *arg)
+{
+        double ms;
 
-                        if (s->left <= 0 || s->rate <= 0)
-                                continue;
-                        s->left = s->rate * ms < s->left * (1 - 1e-9) ? s->left - s->rate * ms : 0;
-                        fn(arg, i, at_ms + s->offset, s->rate, s->work - s->left);
-                }
-                at_ms += ms;
+        if (f->phase == PHASES_MAX || !(f->all > 0))
+                return false;
+        find_rates(f, f->all);
+        ms = phase_ms(f);
+        if (isinf(ms))
+                return false;
+        if (++f->phase == PHASES_MAX)
+                ms = INFINITY;
+        for (size_t i = 0; i < f->count; i++) {
+                struct eta_stream *s = &f->v[i];
+
+                if (s->left <= 0 || s->rate <= 0)
+                        continue;
+                s->left = s->rate * ms < s->left * (1 - 1e-9) ? s->left - s->rate * ms : 0;
+                fn(arg, i, f->at_ms + s->offset, s->rate, s->work - s->left);
         }
-        free(f.order);
+        f->at_ms += ms;
+        return true;
+}
+
+void eta_flow_end(struct eta_flow *f)
+{
+        free(f->order);
+        f->order = NULL;
 }

@@ -9,6 +9,7 @@
  * what a group's account leaves is the group's first.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 struct eta_stream {    /* what one account wants */
@@ -18,11 +19,22 @@ struct eta_stream {    /* what one account wants */
         double points; /* of its first job, beside fair share, in processors for the whole pool */
         double cap;    /* processors that it can make use of */
         double work;   /* all that it wants, processors times milliseconds; 0: nothing */
-        /* eta_share_flow's own */
+        /* eta_share.c's own */
         double base, left, rate, offset;
 };
-/* `all` processors, of which `idle` are free; an attempt takes run_ms, about. Calls fn as time goes on: from
- * at_ms on (from now) the stream gets `rate` processors, until it has got `done` of its work. Those that are
- * not told of have no processors ever. */
-void eta_share_flow(struct eta_stream *streams, size_t count, double all, double idle, double run_ms,
-                    void (*fn)(void *arg, size_t stream, double at_ms, double rate, double done), void *arg);
+struct eta_flow {                      /* eta_share.c's own */
+        struct eta_stream *v, **order; /* by base */
+        size_t count;
+        double all, at_ms;
+        unsigned phase;
+};
+typedef void eta_flow_fn(void *arg, size_t stream, double at_ms, double rate, double done);
+/* `all` processors, of which `idle` are free; an attempt takes run_ms, about. The streams are the caller's
+ * and stay where they are until eta_flow_end. */
+void eta_flow_begin(struct eta_flow *f, struct eta_stream *streams, size_t count, double all, double idle,
+                    double run_ms);
+/* Goes on to the next time at which somebody has all he wants. Calls fn for each stream that gets something
+ * until then: from at_ms on (from now) it gets `rate` processors, until it has got `done` of its work. False:
+ * that was all; those that were not told of have no processors ever. */
+bool eta_flow_step(struct eta_flow *f, eta_flow_fn *fn, void *arg);
+void eta_flow_end(struct eta_flow *f);

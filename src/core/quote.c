@@ -1,6 +1,7 @@
 #include "core/quote.h"
 
 #include "base/mem.h"
+#include "core/eta_play.h"
 #include "core/gang.h"
 
 struct seat {
@@ -203,7 +204,7 @@ int core_quote(struct core *c, const struct submission *s,
                         free(part.seats[k].company);
                 free(part.seats);
         }
-        eta_quote_free(x.play);
+        eta_play_free(x.play);
         request_free(c, x.request);
         if (!known) /* a part that has no place has no end */
                 ret->start_ms = ret->end_ms = 0;

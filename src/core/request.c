@@ -1,6 +1,7 @@
 /* Requests: members in sets, records only for those that were given to an agent. */
 #include "core/better.h"
 #include "core/claim.h"
+#include "core/eta_play.h"
 #include "core/order.h"
 
 #include <assert.h>
@@ -223,6 +224,7 @@ void request_free(struct core *c, struct request *r)
         uuid_take(c, r);
         request_rare_free(r);
         idmap_take(c->requests, r->id);
+        eta_play_request_gone(c, r);
         if (c->rekey_next == r)
                 c->rekey_next = r->next;
         if (r->next)

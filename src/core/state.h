@@ -354,13 +354,15 @@ struct core {
         struct map *estimates; /* see estimate.c; NULL: none yet */
         struct estimate everybody;
         struct core_moved moved;
-        uint64_t offers_new;   /* offers that came or got room, ever */
-        uint64_t choice;       /* of a place; counts */
-        uint64_t searches;     /* of places.c, ever */
-        bool wrong_choice;     /* by config.check_choices */
-        uint64_t passed_over;  /* members that were kept for a better place, ever */
-        struct eta *eta;       /* NULL: not needed yet */
-        int64_t better_due_ms; /* when those that wait for a better place are looked at; 0: nobody does */
+        uint64_t offers_new;     /* offers that came or got room, ever */
+        uint64_t choice;         /* of a place; counts */
+        uint64_t searches;       /* of places.c, ever */
+        bool wrong_choice;       /* by config.check_choices */
+        uint64_t passed_over;    /* members that were kept for a better place, ever */
+        struct eta *eta;         /* NULL: not needed yet */
+        struct eta_play *plays;  /* that are under way */
+        uint64_t buckets_filled; /* those that had no idle members and got some, ever */
+        int64_t better_due_ms;   /* when those that wait for a better place are looked at; 0: nobody does */
 
         int64_t lease_due_ms; /* on the second clock: no lease ends before; 0: look */
         int64_t periodic_due_ms;

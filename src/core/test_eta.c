@@ -21,6 +21,7 @@ static void expect_eta(struct core *c, uint64_t request, uint32_t member, int64_
 {
         struct core_eta e;
 
+        eta_renew(c);
         assert_int_equal(core_eta(c, request, member, &e), 0);
         assert_int_equal(e.start_ms ? (e.start_ms - c->now_ms) / 1000 : -1, start_s);
         assert_int_equal(e.end_ms ? (e.end_ms - c->now_ms) / 1000 : -1, end_s);
@@ -79,10 +80,13 @@ static void test_a_long_queue(void **state)
         offer(c, "n1", "[Cpus=10; TotalCpus=10; Memory=100; Disk=100]");
         pass_time(c, 6000);
         expect_eta(c, 1, 0, 0, 60);
+        eta_renew(c);
         assert_int_equal(core_eta(c, 1, 999, &e), 0);
         assert_in_range((e.start_ms - c->now_ms) / 1000, 5900, 6100); /* 1000 minutes on ten processors */
+        eta_renew(c);
         assert_int_equal(core_eta(c, 2, 0, &second), 0);
         assert_in_range((second.start_ms - e.start_ms) / 1000, 0, 60);
+        eta_renew(c);
         assert_int_equal(core_eta_request(c, 1, &e), 0);
         assert_in_range((e.end_ms - c->now_ms) / 1000, 5960, 6160);
 }
@@ -97,6 +101,7 @@ static void test_nowhere(void **state)
         offer(c, "n1", AD);
         pass_time(c, 10000);
         expect_eta(c, 1, 0, -1, -1);
+        eta_renew(c);
         assert_int_equal(core_eta(c, 1, 1, &(struct core_eta){0}), CORE_UNKNOWN);
 }
 
@@ -219,11 +224,13 @@ static void test_quote_of_a_batch_system(void **state)
         buf_reset(&bare_assigned);
         submit(c, NULL, 1, minute);
         expect_assigned(c, "n1/default 1 0\n");
+        eta_renew(c);
         assert_int_equal(core_eta(c, 1, 0, &eta), 0);
         assert_int_equal((eta.start_ms - c->now_ms) / 1000, 600);
         assert_int_equal((eta.end_ms - c->now_ms) / 1000, 660);
         started(c, "n1", 1, 0);
         pass_time(c, 1000);
+        eta_renew(c);
         assert_int_equal(core_eta(c, 1, 0, &eta), 0);
         assert_true(eta.end_ms - c->now_ms <= 60000);
         offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; QueueWait=-3]");

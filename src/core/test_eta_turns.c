@@ -22,6 +22,7 @@ static int64_t start_of(struct core *c, uint64_t request, uint32_t member)
 {
         struct core_eta e;
 
+        eta_renew(c);
         assert_int_equal(core_eta(c, request, member, &e), 0);
         return e.start_ms ? (e.start_ms - c->now_ms) / 1000 : -1;
 }
@@ -304,8 +305,12 @@ static void on_flow(void *arg, size_t stream, double at_ms, double rate, double 
 static void expect_flow(struct eta_stream *v, size_t n, double idle, const char *text)
 {
         struct buf out = {0};
+        struct eta_flow f;
 
-        eta_share_flow(v, n, 10, idle, 100, on_flow, &out);
+        eta_flow_begin(&f, v, n, 10, idle, 100);
+        while (eta_flow_step(&f, on_flow, &out))
+                ;
+        eta_flow_end(&f);
         assert_string_equal(buf_z(&out), text);
         buf_deinit(&out);
 }

@@ -183,6 +183,14 @@ static inline void pass_time(struct core *c, int64_t ms)
                 ;
 }
 
+static inline void eta_renew(struct core *c)
+{
+        uint32_t look = 0;
+
+        while (core_eta_some(c, &look))
+                ;
+}
+
 /* Attributes as name, text pairs up to NULL, without macros. The request's number; 0: it was refused. */
 static inline uint64_t test_submit(struct core *c, const char *owner, uint64_t steps,
                                    const char *const *pairs)

@@ -58,9 +58,12 @@ static double line_mean(const struct line *l)
 void sim_guess(struct sim_guesses *g, uint32_t job, struct core *c, uint64_t request, uint32_t member)
 {
         struct core_eta eta;
+        uint32_t look = 0;
 
         for (size_t k = 0; k < g->clusters; k++)
                 g->means[job * g->clusters + k] = (float)line_mean(&g->lines[k]);
+        while (core_eta_some(c, &look))
+                ;
         if (core_eta(c, request, member, &eta) == 0) {
                 g->jobs[job].start_ms = eta.start_ms;
                 g->jobs[job].end_ms = eta.end_ms;

@@ -27,7 +27,12 @@ struct listing {
         struct str owner;
         bool all, end, started, comma;
         uint64_t limit, given, after;
+        uint32_t times; /* core_eta_some's */
         struct arena arena;
+};
+struct one {
+        struct request_row row;
+        uint32_t times;
 };
 
 static void state_free(void *arg)
@@ -107,6 +112,14 @@ static void write_fields(struct json *j, const struct request_row *r)
 /* ---- listing */
 
 static void write_slice(struct server *s, struct call *c);
+static void slice(struct server *s, struct call *c);
+
+/* Front: what came in between has had its turn. */
+static void slice_on(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, slice);
+}
 
 static void slice(struct server *s, struct call *c)
 {
@@ -114,6 +127,10 @@ static void slice(struct server *s, struct call *c)
         int64_t end_ns = clock_mono_ns() + SLICE_NS;
         struct row_maker m;
 
+        if (!l->started && core_eta_some(s->core, &l->times)) {
+                call_front(c, slice_on);
+                return;
+        }
         arena_reset(&l->arena);
         l->count = 0;
         row_maker_init(&m, s, &l->arena);
@@ -256,7 +273,7 @@ static void write_one(struct server *s, struct call *c)
 /* Reader: the parts, from the record. */
 static void read_parts(struct server *s, struct call *c)
 {
-        struct request_row *row = c->state;
+        const struct request_row *row = &((struct one *)c->state)->row;
         struct json j = {.out = &c->out};
         BUF_CLEANUP struct buf record = {0};
         struct submission sub = {0};
@@ -283,9 +300,18 @@ static void ask_parts(struct server *s, struct call *c)
         call_reader(c, read_parts);
 }
 
+static void look(struct server *s, struct call *c);
+
+static void look_on(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, look);
+}
+
 static void look(struct server *s, struct call *c)
 {
-        struct request_row *row = c->state;
+        struct one *one = c->state;
+        struct request_row *row = &one->row;
         struct core_request r;
         struct row_maker m;
         uint64_t id;
@@ -293,6 +319,10 @@ static void look(struct server *s, struct call *c)
         if (str_to_u64(c->param[0], &id) != 0 || core_request_get(s->core, id, &r) != 0 ||
             !call_may(c, r.owner)) {
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
+                return;
+        }
+        if (r.counts.idle && core_eta_some(s->core, &one->times)) {
+                call_front(c, look_on);
                 return;
         }
         row_maker_init(&m, s, &c->arena);
@@ -306,6 +336,6 @@ static void look(struct server *s, struct call *c)
 void api_request(struct server *s, struct call *c)
 {
         (void)s;
-        call_state(c, sizeof(struct request_row), NULL);
+        call_state(c, sizeof(struct one), NULL);
         call_core(c, look);
 }

@@ -1,5 +1,6 @@
-/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. Queues are asked some at a time, and other
- * work goes in between, so the answer to a job that starts meanwhile is that it started. */
+/* GET /v1/jobs/7.42/why: in words, what keeps a job where it is. Its expected times are looked at, and queues
+ * asked, some at a time, and other work goes in between, so the answer to a job that starts meanwhile is that
+ * it started. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,6 +16,7 @@
 struct why {
         struct core_walk *walk;       /* over those that are asked */
         struct core_changes *changes; /* NULL: they are not looked at yet */
+        uint32_t times;               /* core_eta_some's */
         struct buf agents;
         struct json j; /* into it */
         unsigned count[CORE_UNREACHABLE + 1], all;
@@ -322,6 +324,8 @@ static bool ask_some(struct server *s, struct why *w, const struct core_job *job
 {
         if (job->state != JOB_IDLE)
                 return false;
+        if (core_eta_some(s->core, &w->times))
+                return true;
         if (!w->walk)
                 w->walk = core_walk_new(s->core);
         if (!w->changes) {
