@@ -127,6 +127,10 @@ struct batch_system {
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
         void (*past)(struct batch_call *c, const char *natives); /* "1,2_3". NULL: none */
         void (*past_read)(struct str out, batch_take_fn *take, void *arg);
+        /* `past` has failed: for now, so that what it says later is worth waiting for. NULL: never. */
+        bool (*past_away)(struct str errors);
+        const char
+                *memory_words; /* in what it caught of a script that it killed for its memory; NULL: none */
         /* Asks why it found a task unfit, whose status line had no reason. NULL: it always says. */
         void (*explain)(struct batch_call *c, struct str native);
         struct str (*explained)(struct str out);                                     /* borrowed from out */

@@ -9,6 +9,8 @@
 #include "run/batch_private.h"
 
 #define WORDLESS_MS 10000
+#define PAST_MS     600000 /* an accounting that is away, or behind, is waited for */
+#define BEHIND_MS   60000  /* after it was away it may be */
 #define DONE_MAX    4096
 
 /* ---- files */
@@ -42,13 +44,20 @@ void batch_see_begin(struct batch *b, struct task *t)
                 batch_tell(b, t, false);
 }
 
-/* The first line of ours, with this beginning, in what the system caught of the script. */
+/* What the system caught of the script. */
+static bool caught(const struct batch *b, const struct task *t, struct buf *out)
+{
+        BUF_CLEANUP struct buf path = {0};
+        batch_log_path(b, t, &path);
+        return fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, out, NULL) == 0;
+}
+
+/* The first line of ours in it with this beginning. */
 static bool caught_line(const struct batch *b, const struct task *t, struct str begin, struct buf *out)
 {
-        BUF_CLEANUP struct buf path = {0}, text = {0};
+        BUF_CLEANUP struct buf text = {0};
         struct str rest, line;
-        batch_log_path(b, t, &path);
-        if (fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, &text, NULL) < 0)
+        if (!caught(b, t, &text))
                 return false;
         for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
                 if (str_starts(line, begin)) {
@@ -73,6 +82,14 @@ static void say_why(const struct batch *b, const char *what, struct str reason, 
                 batch_clean(out, reason);
                 buf_char(out, ')');
         }
+}
+
+/* Not every system that kills for memory tells of it by its state. */
+static bool killed_for_memory(const struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf text = {0};
+        return b->system->memory_words && caught(b, t, &text) &&
+               str_search(buf_view(&text), str_of(b->system->memory_words)) >= 0;
 }
 
 /* As the same attempt it cannot begin once more, for nobody knows what it has done; so it is taken out. */
@@ -158,54 +175,84 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
 
 /* ---- the end, by the system's word */
 
+static const struct run_event
+        killed = {.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+        out_of_time = {.state = RUN_ENDED, .why = RUN_WALLTIME, .signaled = true, .exit_code = 9},
+        out_of_memory = {.state = RUN_ENDED, .why = RUN_MEMORY, .signaled = true, .exit_code = 9},
+        cancelled = {.state = RUN_FAILED, .what = "batch", .error = ECANCELED};
+
+/* True: what has no word yet may get one. Of what has an end the system has said all that it will. */
+static bool word_may_come(const struct batch *b, const struct task *t)
+{
+        int64_t gone = clock_boot_ms() - t->gone_ms;
+        bool asking = (b->past_away_ms && clock_boot_ms() - b->past_away_ms < BEHIND_MS) || t->owed ||
+                      (b->system->past_away && b->commands[SLOT_PAST]);
+        return gone < wordless_ms(b) || (t->phase != BATCH_OVER && asking && gone < PAST_MS);
+}
+
+/* It is over, or missing, and nobody says how that came. */
+static void guess(const struct batch *b, const struct task *t, struct str reason, struct run_event *e,
+                  struct buf *text)
+{
+        bool cut = written_ms(t, "done");
+        if (caught_line(b, t, STR("drover: "), text))
+                *e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
+        else if (t->killing)
+                *e = killed;
+        else if (!cut && killed_for_memory(b, t))
+                *e = out_of_memory;
+        else if (!cut && t->vanished && !t->begun) {
+                *e = cancelled;
+                say_why(b, "it was cancelled there while it waited", reason, text);
+        } else
+                say_why(b,
+                        t->told_to_end           ? "it was ended there, and nobody says by whom"
+                        : cut                    ? "how it ended cannot be read"
+                        : t->phase == BATCH_OVER ? "it ended without a word"
+                                                 : "it is not known there any more",
+                        reason, text);
+}
+
 void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {.state = RUN_LOST};
-        t->phase = phase;
+        batch_see_begin(b, t);
+        /* what has run was no misfit: its script was killed */
+        t->phase = phase == BATCH_UNFIT && t->begun ? BATCH_OVER : phase;
         if (batch_see_end(b, t, reason))
                 return;
-        int64_t now = clock_boot_ms();
         if (!t->gone_ms)
-                t->gone_ms = now;
-        switch (phase) {
+                t->gone_ms = clock_boot_ms();
+        switch (t->phase) {
         case BATCH_CANCELLED:
-                if (t->killing)
-                        e = (struct run_event){
-                                .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15};
-                else
-                        e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ECANCELED};
+                e = t->killing ? killed : cancelled;
                 say_why(b, "it was cancelled there", reason, &text);
                 break;
-        case BATCH_TIMEOUT:
-                e = (struct run_event){
-                        .state = RUN_ENDED, .why = RUN_WALLTIME, .signaled = true, .exit_code = 9};
-                break;
-        case BATCH_MEMORY:
-                e = (struct run_event){
-                        .state = RUN_ENDED, .why = RUN_MEMORY, .signaled = true, .exit_code = 9};
-                break;
+        case BATCH_TIMEOUT: e = out_of_time; break;
+        case BATCH_MEMORY: e = out_of_memory; break;
         case BATCH_LOST: say_why(b, "its node failed, or it had to make room", reason, &text); break;
         case BATCH_UNFIT:
                 e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL};
                 say_why(b, "it cannot run there", reason, &text);
                 break;
-        default: /* over, or missing */
-                if (now - t->gone_ms < wordless_ms(b))
+        default:
+                if (word_may_come(b, t))
                         return;
-                if (caught_line(b, t, STR("drover: "), &text))
-                        e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
-                else if (t->killing)
-                        e = (struct run_event){
-                                .state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15};
-                else
-                        say_why(b,
-                                written_ms(t, "done") ? "how it ended cannot be read"
-                                : phase == BATCH_OVER ? "it ended without a word"
-                                                      : "it is not known there any more",
-                                reason, &text);
+                guess(b, t, reason, &e, &text);
         }
         if (e.state == RUN_ENDED)
                 e.started_ms = t->started_ms, e.ended_ms = (uint64_t)clock_wall_ms();
         batch_over(b, t, &e, text.n ? buf_z(&text) : NULL);
+}
+
+/* A member of an array that is cancelled before it begins is gone at once in some systems, and in no
+ * accounting. What was there a moment ago, or came since, has not begun and been forgotten. */
+void batch_missing(struct batch *b, struct task *t)
+{
+        bool was = t->seen + 1 == b->generation || (b->asked_before_ms && t->in_ms >= b->asked_before_ms);
+        if (!t->gone_ms)
+                t->vanished =
+                        was && t->phase == BATCH_WAITING && t->s->count > 1 && t->s->seen == b->generation;
+        batch_settle(b, t, t->phase, STR(""));
 }

@@ -81,7 +81,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
         /* a number may be of somebody else's by now: a system that has lost its memory gives it twice */
         if (!t || t->state != TASK_IN || (line->name.n && !str_eqz(line->name, t->s->name)))
                 return;
-        t->seen = b->generation;
+        t->seen = t->s->seen = b->generation;
         if (t->acted_ms && b->asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
                 t->acted_ms = 0;
                 batch_act(b, t, BATCH_END);
@@ -160,13 +160,30 @@ static void is_there(struct batch *b)
         b->away = false;
 }
 
+/* Only an end is a word. What the books have not heard of yet runs on in them, maybe under another name, as
+ * what they never will. */
+static void on_past_line(void *arg, const struct batch_line *line)
+{
+        struct batch *b = arg;
+        struct task *t = map_get(b->natives, line->native);
+        if (!t || t->state != TASK_IN)
+                return;
+        t->owed = !is_end(line->phase);
+        if (!t->owed && (!line->name.n || str_eqz(line->name, t->s->name)))
+                batch_settle(b, t, line->phase, line->reason);
+}
+
 static void on_past(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
-        (void)status;
-        (void)errors;
         b->commands[SLOT_PAST] = NULL;
-        b->system->past_read(out, on_line, b);
+        if (status != 0 && b->system->past_away && b->system->past_away(errors)) {
+                if (!b->past_away_ms)
+                        log_warn("msg=\"what is over cannot be asked about\" queue=%s error=%s", b->dir,
+                                 LOG_TEXT(str_head(str_trim(errors), SAID_MAX)));
+                b->past_away_ms = clock_boot_ms();
+        }
+        b->system->past_read(out, on_past_line, b);
 }
 
 /* What was in the system before the query and is not in its answer. */
@@ -179,7 +196,7 @@ static void look_for_missing(struct batch *b)
                 if (t->state != TASK_IN || t->seen == b->generation || t->in_ms >= b->asked_ms)
                         continue;
                 BUF_CLEANUP struct buf native = {0};
-                batch_settle(b, t, t->phase, STR(""));
+                batch_missing(b, t);
                 if (t->state == TASK_OVER || natives.n > 8000 ||
                     (b->system->past_max && count >= b->system->past_max))
                         continue;
@@ -255,6 +272,7 @@ static void ask_status(struct batch *b)
         batch_users(b, &users);
         b->system->status(&call, buf_z(&users));
         b->generation++;
+        b->asked_before_ms = b->asked_ms;
         b->asked_ms = clock_boot_ms();
         batch_run(b, SLOT_STATUS, &call, on_status, b);
 }

@@ -32,6 +32,7 @@ struct submission {
         char *head;              /* NULL after a restart: its script is there */
         bool sending, unsure;    /* unsure: nobody knows whether the system has it */
         unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
+        uint64_t seen;           /* the status query that named one of them last */
         struct submission *next; /* those to be sent */
 };
 
@@ -51,6 +52,8 @@ struct task {
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
         bool begun, killing, held, stopped;
         bool told_to_end; /* its script was, and not by us */
+        bool vanished;    /* it waited, and is missing since: others of its array are there */
+        bool owed;        /* it is missing, and `past` has it as one that is not over: that comes late */
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */
@@ -84,8 +87,9 @@ struct batch {
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
         bool away;                     /* it was told that the system does not answer */
         bool nothing_there;            /* it was said that the system has nothing for the queue */
-        unsigned failures;             /* status queries in a row */
-        int64_t asked_ms, status_ms, capacity_ms;
+        int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
+        unsigned failures;    /* status queries in a row */
+        int64_t asked_ms, asked_before_ms, status_ms, capacity_ms; /* asked: of the last two status queries */
         struct run_event *told;
         size_t told_count, told_cap;
         struct run_capacity capacity;
@@ -172,6 +176,7 @@ void batch_see_begin(struct batch *b, struct task *t); /* looks whether it has b
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
 void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason);
+void batch_missing(struct batch *b, struct task *t); /* from the system's answer to a status query */
 /* It is back in the system's queue, after it had begun. */
 void batch_put_back(struct batch *b, struct task *t, struct str reason);
 

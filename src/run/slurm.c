@@ -158,11 +158,8 @@ static const struct {
 
 static bool phase_of(struct str state, enum batch_phase *ret)
 {
-        struct str word;
-        if (!str_cut(&state, ' ', &word)) /* sacct: "CANCELLED by 1000" */
-                return false;
         for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-                if (str_eqz(word, states[i].name)) {
+                if (str_eqz(state, states[i].name)) {
                         *ret = states[i].phase;
                         return true;
                 }
@@ -187,8 +184,11 @@ static bool status_line(struct str line, struct batch_line *ret)
         if (n != 6 && n != 3)
                 return false;
         *ret = (struct batch_line){.native = field[0], .name = field[n == 3 ? 2 : 3], .reason = STR("")};
-        if (n == 3)
-                return phase_of(field[1], &ret->phase);
+        if (n == 3) {
+                str_cut(&field[1], ' ', &field[0]);
+                ret->reason = field[1]; /* "CANCELLED by 1000" */
+                return phase_of(field[0], &ret->phase);
+        }
         ret->reason = field[4];
         ret->user = field[5];
         if (!phase_of(field[2], &ret->phase))
@@ -218,6 +218,13 @@ static void slurm_past(struct batch_call *c, const char *natives)
         batch_words_add(
                 c, STR("sacct --noheader --parsable2 --allocations --allusers --format=JobID,State,JobName"));
         batch_word_add(c, buf_z(&b));
+}
+
+/* Where there is no accounting, or no such command, there is nothing to wait for. */
+static bool slurm_past_away(struct str errors)
+{
+        static const char *const never[] = {"disabled", "No such file", "only support", "nrecognized", NULL};
+        return !batch_contains(errors, never);
 }
 
 static void slurm_act(struct batch_call *c, enum batch_verb verb, struct str natives)
@@ -363,6 +370,8 @@ const struct batch_system batch_slurm = {
         .status_read = slurm_status_read,
         .past = slurm_past,
         .past_read = slurm_status_read,
+        .past_away = slurm_past_away,
+        .memory_words = "error: Exceeded job memory limit", /* OverMemoryKill: its state is FAILED */
         .act = slurm_act,
         .capacity = slurm_capacity,
         .capacity_read = slurm_capacity_read,

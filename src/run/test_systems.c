@@ -54,7 +54,7 @@ static void slurm_lines(void **state)
                     "17 drover-1-2 0 (Resources) me\n17_3 a.sh 1 (None) me\n5_0 a.sh 7 (BadConstraints) me\n"
                     "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n");
         assert_read(batch_slurm.past_read, "17_3|CANCELLED by 1000|n\n17|OUT_OF_MEMORY|n\n",
-                    "17_3 n 3 ()\n17 n 5 ()\n");
+                    "17_3 n 3 (by 1000)\n17 n 5 ()\n");
 }
 
 static void slurm_answers(void **state)
@@ -75,6 +75,9 @@ static void slurm_answers(void **state)
                 batch_slurm.refused(1, STR("sbatch: error: Batch job submission failed: Socket timed out on "
                                            "send/recv operation\n")));
         assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
+        assert_false(batch_slurm.past_away(STR("Slurm accounting storage is disabled\n")));
+        assert_true(batch_slurm.past_away(
+                STR("sacct: error: Problem talking to the database: Connection refused\n")));
 }
 
 static void slurm_quotes(void **state)

@@ -37,8 +37,8 @@ class Munge:
 class Slurm:
     """One cluster of nodes that are all this machine."""
 
-    def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000, gpus=()):
-        """`gpus` are devices which the first node takes for its GPUs."""
+    def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000, gpus=(), accounting=None):
+        """`gpus` are devices which the first node takes for its GPUs; `accounting` (slurm_accounting.py) keeps its accounts."""
         self.name, self.nodes, self.runner = name, nodes, "slurm"
         self.dir = os.path.join(folder, name)
         self.conf = os.path.join(self.dir, "slurm.conf")
@@ -57,9 +57,11 @@ class Slurm:
             f"SlurmctldPidFile={self.dir}/run/ctld.pid", f"SlurmdPidFile={self.dir}/run/%n.pid",
             f"SlurmctldLogFile={self.dir}/log/ctld", f"SlurmdLogFile={self.dir}/log/%n",
             "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "SwitchType=switch/none", "MpiDefault=none",
-            "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none",
+            *(accounting.lines() if accounting else ["JobAcctGatherType=jobacct_gather/none",
+                                                     "AccountingStorageType=accounting_storage/none"]),
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=10",
-            "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=12", "MinJobAge=60", "CompleteWait=0",
+            "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=12", f"MinJobAge={2 if accounting else 60}",
+            "CompleteWait=0",
             "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SlurmdTimeout=60",
         ]
         if gpus:

@@ -1,0 +1,141 @@
+"""A Slurm that keeps accounts, in a database of its own: what is over long ago, who may run what, and how much of it."""
+import os
+import shutil
+
+import pytest
+
+import agents
+from drover import sh, wait_until
+from slurm_accounting import accounted_cluster
+
+
+@pytest.fixture(scope="module")
+def accounted(request):
+    with accounted_cluster(request.config.drover_tmp, name="books") as one:
+        yield one
+
+
+@pytest.fixture
+def books(accounted):
+    yield accounted
+    accounted.cancel_all()
+    wait_until(lambda: not accounted.jobs(), 60)
+
+
+@pytest.fixture
+def one(instance, books):
+    """A server and an agent with a queue of the cluster; `sacct` is counted."""
+    tools = os.path.join(instance.base, "tools")
+    instance.write(os.path.join(tools, "sacct"), f'#!/bin/sh\necho "$*" >>{tools}/calls\nexec {shutil.which("sacct")} "$@"\n', 0o755)
+    instance.asked = lambda: len(instance.read(f"{tools}/calls").splitlines()) if instance.exists(f"{tools}/calls") else 0
+    instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
+    instance.server()
+    instance.agent = agents.start(instance, agents.batch_queues(books))
+    agents.offering(instance, "books")
+    return instance
+
+
+def native(one, job):
+    """What Slurm calls a job, as Drover knows it."""
+    return wait_until(lambda: one.json("path", job)["hops"][0].get("native"), 30)
+
+
+def held(one, job):
+    return one.wait_state(job, "held", seconds=60)["hold_reason"]
+
+
+def until(path):
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
+
+
+def by_account(**words):
+    return {f"+{name}": f'"{value}"' for name, value in words.items()}
+
+
+def test_the_accounting_is_asked_for_what_is_gone_and_waited_for(one, books):
+    """While the agent is away jobs end in every way and leave the controller's memory; slurmdbd is away, too. Nothing is
+    decided before it is back, and then everything is as it was."""
+    flag, last = os.path.join(one.work, "flag"), os.path.join(one.work, "last")
+    books.limit("high", GrpJobs=0)
+    cancelled = one.submit(sh("sleep 600"))
+    waiting = one.submit(sh("true", **by_account(SlurmQOS="high")))
+    alone = one.submit(sh(f"echo $$ >>{one.work}/alone; {until(last)}", request_cpus="4"))
+    wordless = one.submit(sh(f"echo $$ >>{one.work}/wordless; {until(flag)}"))
+    greedy = one.submit(sh(f"{until(flag)}; sleep 0.1; exec /usr/bin/python3 -c 'x = [1] * 30000000; input()'", request_memory="40",
+                           input="/dev/zero"))
+    numbers = {r: native(one, f"{r}.0") for r in (cancelled, waiting, alone, wordless, greedy)}
+    for request in (cancelled, alone, wordless, greedy):
+        one.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: one.exists("alone") and one.exists("wordless"), 20)
+    one.agent.kill()
+    node = books.tool("squeue", "-h", "-j", numbers[alone], "-o", "%N").strip()
+    books.tool("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    books.accounting.stop_daemon()
+    one.write("flag", "")
+    books.tool("scancel", numbers[cancelled], numbers[waiting])
+    wait_until(lambda: not books.jobs("all"), 60)
+    os.unlink(flag)
+    os.unlink(f"{one.base}/n1/jobs/{wordless}.0.1/.drover_step.0.done")
+    try:
+        one.agent = agents.start(one, agents.batch_queues(books))
+        wait_until(lambda: one.asked() > 12, 60)  # once a second; without an accounting all would be over by now
+        jobs = [one.job(f"{r}.0") for r in numbers]
+        assert not [j for j in jobs if j["state"] in ("held", "idle", "completed") or j["starts"] > 1], jobs
+        assert "what is over cannot be asked about" in one.agent.output()
+    finally:
+        books.accounting.start()
+        books.tool("scontrol", "update", f"NodeName={node}", "State=RESUME", code=None)
+    assert "slurm: it was cancelled there (by 0)" in held(one, f"{cancelled}.0")
+    assert "slurm: it was cancelled there (by 0)" in held(one, f"{waiting}.0")
+    assert "memory" in held(one, f"{greedy}.0")
+    for name, request in (("alone", alone), ("wordless", wordless)):
+        wait_until(lambda n=name: len(one.read(n).split()) == 2, 60)
+        wait_until(lambda r=request: one.job(f"{r}.0")["starts"] == 2, 20)
+    assert "why=\"slurm: it ended without a word\"" in one.agent.output()
+    one.write("flag", "")
+    one.write("last", "")
+    one.wait(alone, wordless, seconds=60)
+
+
+def test_a_member_that_is_cancelled_while_it_waits_is_held(one, books):
+    """Slurm forgets it at once, and has it in no accounts."""
+    flag = os.path.join(one.work, "flag")
+    request = one.submit(sh(until(flag), request_cpus="4", queue="queue 7"))
+    pending = wait_until(lambda: [line[0] for line in books.jobs("pending")], 40)
+    assert "_" in pending[-1], pending
+    wait_until(lambda: len(books.jobs("running,pending")) == 7, 20)
+    books.tool("scancel", books.jobs("pending")[-1][0])
+
+    def cancelled():
+        """one is held, and the reason says so"""
+        return [j for j in one.jobs(request) if j["state"] == "held" and "cancelled there" in j["hold_reason"]]
+
+    assert len(wait_until(cancelled, 60)) == 1
+    one.write("flag", "")
+    wait_until(lambda: len(one.history(request)) == 6, 60)
+    assert all(j["exit_code"] == 0 and j["starts"] == 1 for j in one.history(request))
+    one.cli("rm", str(request))
+
+
+def test_who_may_run_what(one, books):
+    """A right account and QoS are what sacct has the job under; of a wrong one Slurm's words are the reason."""
+    right = one.submit(sh("true", queue="queue 3", **by_account(SlurmAccount="biology", SlurmQOS="normal")))
+    project = one.submit(sh("true", **by_account(BatchProject="biology")))
+    plain = one.submit(sh("true"))
+    one.wait(right, project, plain, seconds=60)
+    books.manage("modify", "qos", "high", "set", "GrpJobs=-1")
+    high = one.run(sh("true", **by_account(SlurmQOS="high")))
+    assert "#SBATCH --qos=high\n" in one.cli("show", f"{high}.0", "--script")
+
+    def written():
+        """sacct has all of them, under Drover's names and the right accounts"""
+        past = [p for p in books.past("JobID", "JobName", "Account", "QOS", "State") if p[1].startswith("drover-") and p[4] == "COMPLETED"]
+        accounts = [(p[2], p[3]) for p in past]
+        return accounts.count(("biology", "normal")) == 4 and accounts.count(("physics", "high")) == 1 and past
+
+    past = wait_until(written, 30)
+    assert sorted(p[0].split("_")[1] for p in past if p[2] == "biology" and "_" in p[0]) == ["0", "1", "2"]
+    account = one.submit(sh("true", **by_account(SlurmAccount="chemistry")))
+    quality = one.submit(sh("true", **by_account(SlurmQOS="low")))
+    assert "Invalid account" in held(one, f"{account}.0")
+    assert "Invalid qos" in held(one, f"{quality}.0")
