@@ -199,6 +199,15 @@ static void avoid_passed(struct submission_part *p, struct arena *arena, struct 
         require(p, arena, buf_view(&clause));
 }
 
+/* One that may not be handed on any further stays with this server's own places. */
+static void stay_here(struct submission_part *p, struct arena *arena, const struct submission_origin *o)
+{
+        if (o->servers.n == 0 && find(p, "DroverMaxHops"))
+                require(p, arena, STR("TARGET.DroverServer =?= undefined || MY.DroverMaxHops > 0"));
+        else if (o->servers.n && o->hops_left == 0)
+                require(p, arena, STR("TARGET.DroverServer =?= undefined"));
+}
+
 /* DataLabels of the job's own are kept; the origin's come to them. */
 static void add_label(struct submission_part *p, struct arena *arena, struct str label)
 {
@@ -251,6 +260,8 @@ int origin_apply(struct submission *s, const char *server_uuid, struct arena *ar
                 }
                 if (r == 0)
                         r = fix_first(p, arena, path, err);
+                if (r == 0)
+                        stay_here(p, arena, o);
                 if (o->label.n)
                         add_label(p, arena, o->label);
         }

@@ -41,7 +41,7 @@ static void job(struct submission *s, const char *const *pairs)
 
 static void test_loops_and_lengths(void **state)
 {
-        struct submission s = {.origin = {.servers = STR(A " " B), .job = STR("7.1")}};
+        struct submission s = {.origin = {.servers = STR(A " " B), .job = STR("7.1"), .hops_left = 1}};
         struct arena arena = {0};
         struct err err = {""};
 
@@ -112,6 +112,32 @@ static void test_paths_of_users(void **state)
         }
 }
 
+static void test_one_that_may_go_no_further_stays(void **state)
+{
+        static const struct {
+                const char *servers, *hops, *requirements;
+        } cases[] = {
+                {"", "0", "(true) && (TARGET.DroverServer =?= undefined || MY.DroverMaxHops > 0)"},
+                {"", NULL, "true"},
+                {A, NULL,
+                 "((true) && (TARGET.DroverServer =?= undefined || !member(TARGET.DroverServer, {\"" A
+                 "\"}))) && "
+                 "(TARGET.DroverServer =?= undefined)"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct submission s = {.origin = {.servers = str_of(cases[i].servers)}};
+                struct arena arena = {0};
+
+                JOB("Requirements", "true", cases[i].hops ? "DroverMaxHops" : NULL, cases[i].hops);
+                assert_int_equal(origin_apply(&s, B, &arena, NULL), 0);
+                assert_string_equal(attribute(&s, "Requirements"), cases[i].requirements);
+                submission_deinit(&s);
+                arena_deinit(&arena);
+        }
+}
+
 static void test_documents(void **state)
 {
         static const struct {
@@ -154,6 +180,7 @@ int main(void)
                 cmocka_unit_test(test_loops_and_lengths),
                 cmocka_unit_test(test_what_follows_from_an_origin),
                 cmocka_unit_test(test_paths_of_users),
+                cmocka_unit_test(test_one_that_may_go_no_further_stays),
                 cmocka_unit_test(test_documents),
         };
 

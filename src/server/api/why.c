@@ -292,8 +292,8 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
         else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
                 say(j, "It has ended: it is %s.", job_state_name(job->state));
         else if (job_state_has_attempt(job->state)) {
-                say(j, "It is %s at queue %s of agent %s.", job_state_name(job->state),
-                    job->queue ? job->queue : "?", job->agent ? job->agent : "?");
+                say(j, "It is %s at queue %s of agent %s; `drover path` tells more.",
+                    job_state_name(job->state), job->queue ? job->queue : "?", job->agent ? job->agent : "?");
                 explain_reach(j, job);
         } else
                 say(j, "It is %s.", job_state_name(job->state));
