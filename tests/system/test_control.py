@@ -51,6 +51,8 @@ def test_hold_stops_a_running_job(shared):
     os.unlink(marker)
     shared.cli("release", f"{request}.0")
     wait_until(lambda: os.path.exists(marker))
+    shared.cli("hold", str(request))
+    assert shared.wait_state(f"{request}.0", "held")["hold_reason"] == f"by user {shared.job(f'{request}.0')['owner']}"
     shared.cli("rm", str(request))
     shared.wait_state(f"{request}.0", "removed")
 

@@ -118,6 +118,17 @@ static bool choose(struct server *s, struct act *x, const struct id *id, uint64_
         return m >= count;
 }
 
+/* Who gives no reason is one: nobody shall have to ask who held or removed it. */
+static struct str reason_of(const struct act *x, struct call *c)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        if (x->reason.n || (x->action != CORE_ACT_HOLD && x->action != CORE_ACT_REMOVE))
+                return x->reason;
+        buf_printf(&b, "by user %s", c->who);
+        return arena_str(&c->arena, buf_view(&b));
+}
+
 /* True: done with this id. */
 static bool act_on(struct server *s, struct call *c, const struct id *id)
 {
@@ -126,7 +137,7 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 .action = x->action,
                 .request = id->request,
                 .members = id->some ? &id->members : NULL,
-                .reason = x->reason,
+                .reason = reason_of(x, c),
                 .value = x->value,
                 .owner = c->role == ROLE_USER ? str_of(c->who) : STR_NONE,
         };
