@@ -3,6 +3,7 @@
 #include "cli/submit.h"
 
 static const struct table_column columns[] = {
+        {"PART", true, false}, /* only where there are several */
         {"AGENT", false, true}, {"QUEUE", false, false}, {"START", true, false}, {"END", true, false},
         COST_COLUMNS,           {"MOVED", true, false},  {"ALL", true, false},   {"REASON", false, true}};
 
@@ -15,11 +16,27 @@ static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
         table_text(t, at_ms ? buf_view(&text) : STR("-"));
 }
 
-static void add_place(struct cli *cli, struct table *t, struct view place)
+static bool has_parts(struct view places)
+{
+        struct view place;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place))
+                if (view_integer(view_get(place, "part"), 0) > 0)
+                        return true;
+        return false;
+}
+
+static void add_place(struct cli *cli, struct table *t, struct view place, bool parts)
 {
         int64_t start_ms = view_integer(view_get(place, "start_ms"), 0);
         struct buf text BUF_CLEANUP = {0};
 
+        if (parts) {
+                buf_printf(&text, "%lld", (long long)view_integer(view_get(place, "part"), 0) + 1);
+                table_text(t, buf_view(&text));
+                buf_reset(&text);
+        }
         table_view(t, view_get(place, "name"));
         table_view(t, view_get(place, "queue"));
         after_cell(t, start_ms, cli->now_ms);
@@ -41,9 +58,11 @@ static void show(struct cli *cli, struct view quote)
         struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view places = view_get(quote, "places"), place;
+        bool parts = has_parts(places);
+        unsigned from = parts ? 0 : 1;
         size_t at = 0;
 
-        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
         human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
         if (view_integer(view_get(quote, "end_ms"), 0) == 0) {
                 buf_addz(&out, ": no place would take all of them\n");
@@ -60,7 +79,7 @@ static void show(struct cli *cli, struct view quote)
         }
         cost_error_line(&out, view_get(quote, "eta_error"));
         while (view_next(places, &at, &place))
-                add_place(cli, &t, place);
+                add_place(cli, &t, place, parts);
         if (table_rows(&t) > 0)
                 buf_char(&out, '\n');
         cli_print(&out);

@@ -260,7 +260,9 @@ const struct command commands[] = {
          "and PRICE is its price; HELD is how much of its inputs and image the place has already, of how "
          "much. "
          "A question mark is a run time that nobody knows yet: the attribute ExpectedRunTime (seconds) says "
-         "what the author expects. Of each queue statement the first job stands for all.",
+         "what the author expects. Of each queue statement the first job stands for all; where there are "
+         "several, PART is "
+         "the statement's number.",
          "drover quote hello.sub\n  before it is submitted\ndrover quote --json hello.sub\n  for a program",
          json_only, 1, 1, "files", false, cmd_quote},
         {"wait", WORKING, "wait until jobs are done", "[OPTIONS] ID...",

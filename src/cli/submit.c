@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/credential.h"
+#include "cli/local.h"
 #include "cli/sizes.h"
 #include "cli/upload.h"
 #include "cli/world.h"
@@ -85,8 +86,13 @@ int submit_read(struct submit *s)
         fs_domain(domain, sizeof(domain));
         gethostname(host, sizeof(host) - 1);
         rc = parse(s, &w.form, &options, &err);
+        if (rc == 0)
+                local_warn(&s->form, s->language != SUBMIT_CONDOR);
         for (size_t i = 0; i < s->form.warning_count && !s->quiet; i++)
-                cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
+                if (s->form.warnings[i].line)
+                        cli_note("%s:%u: %s", s->file, s->form.warnings[i].line, s->form.warnings[i].text);
+                else
+                        cli_note("%s: %s", s->file, s->form.warnings[i].text);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         sizes_fill(&s->form);

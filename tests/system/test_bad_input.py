@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 
@@ -26,6 +27,17 @@ def test_errors_name_file_and_line(shared, text, line):
     out = shared.cli("submit", path, code=None)
     assert out.code in (1, 2)
     assert f"wrong.sub:{line}" in out.err, out.err
+
+
+def test_files_that_are_not_here_are_a_warning(shared):
+    """Names in a list, of other machines, and of an image are not looked for; nor is there a warning for what is here."""
+    shared.write("here.txt", "")
+    out = shared.cli("submit", "-n", "-", stdin="executable = no-such-program\ninitialdir = nowhere\nqueue\ninitialdir =\n"
+                     "executable = /bin/true\ninput = no-such-input\ntransfer_input_files = here.txt, gone.txt\nqueue\n"
+                     "input =\ntransfer_input_files = here.txt, $(Process).txt, http://h/x\nqueue\n"
+                     "container_image = x\nexecutable = /no/such/program\ntransfer_executable = false\nqueue\n")
+    assert re.findall(r"^drover: -:(\d+): (\S+): there is no", out.err, re.M) == [
+        ("3", "initialdir"), ("3", "executable"), ("8", "input"), ("8", "transfer_input_files")], out.err
 
 
 def test_no_queue_statement(shared):

@@ -26,6 +26,12 @@ def test_quote_tells_what_excludes_a_place(drover):
     assert "no place would take all of them" in drover.cli("quote", "huge.sub")
 
 
+def test_the_parts_of_a_description_are_told_apart(drover):
+    out = drover.cli("quote", "-", stdin="executable = /bin/true\nqueue\nrequest_memory = 900 T\nqueue\n")
+    rows = [line.split()[0] for line in out[out.index("PART"):].splitlines()]
+    assert rows == ["PART", "1", "2"]
+
+
 def test_quote_refuses_what_a_submit_would(drover):
     drover.write("bad.sub", sh("true", **{"+DataLabels": '"secret"'}))
     assert "no label 'secret'" in drover.cli("quote", "bad.sub", code=1).err
