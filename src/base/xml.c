@@ -157,6 +157,8 @@ int xml_parse(const char *name, struct str text, struct xml **ret, struct err *e
 
         if (code != 0)
                 return code;
+        if (str_trim(text).n == 0)
+                return err_set(err, -EINVAL, "%s:1: there is nothing in it", name);
         r.xml = libxml.p_xmlReaderForIO(feed, NULL, &r, NULL, NULL,
                                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
         if (!r.xml)

@@ -99,6 +99,12 @@ def test_what_is_not_supported_is_named(shared):
     assert shared.cli("submit", "--params", "x.json", "odd.sub", code=2).err
 
 
+def test_a_byte_order_mark_before_the_parameters_is_passed_over(shared):
+    words = tool(shared, "mark", "<tool id='mark'><command>echo '$t'</command><inputs><param name='t' type='text'/></inputs></tool>")
+    shared.write("mark.json", "\ufeff{\"t\": \"hello\"}")
+    assert "echo 'hello'" in shared.cli("submit", "-n", *words).out
+
+
 def test_dry_run_shows_the_command(shared):
     words = tool(shared, "dry", """\
         <tool id="dry">

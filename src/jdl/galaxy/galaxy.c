@@ -9,10 +9,13 @@
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 
+#define BOM STR("\xef\xbb\xbf") /* what some editors put before UTF-8 */
+
 static int read_params(const struct form_world *w, const char *file, json_t **ret, struct err *err)
 {
         BUF_CLEANUP struct buf text = {.max = TOOL_TEXT_MAX};
         json_error_t why;
+        size_t skip = 0;
         int rc;
 
         if (!file) {
@@ -22,7 +25,9 @@ static int read_params(const struct form_world *w, const char *file, json_t **re
         rc = w->read_file(w->arg, file, &text);
         if (rc != 0)
                 return err_set(err, rc, "%s: %s", file, strerror(-rc));
-        *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
+        if (str_starts(buf_view(&text), BOM))
+                skip = BOM.n;
+        *ret = json_loadb(text.p ? text.p + skip : "", text.n - skip, JSON_REJECT_DUPLICATES, &why);
         if (!*ret)
                 return err_set(err, -EINVAL, "%s:%d: %s", file, why.line, why.text);
         if (json_is_object(*ret))
