@@ -39,6 +39,8 @@
 #define AGENT_MAGIC   0x41474e54u
 #define ATTEMPT_MAGIC 0x41545450u
 #define STEPS_MAX     64
+#define STEP_NO_JOBS                                                                                         \
+        0x80000000u /* in a run_id's step: a stage's, a mover's, an errand's, of the agent itself */
 
 enum hold_code {
         HOLD_CREDENTIAL = 4,

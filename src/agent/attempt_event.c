@@ -205,8 +205,9 @@ void attempt_event(struct backend *b, const struct run_event *e)
         if (stage_event(a, e) || movers_event(a, e) || (a->errands && errands_event(a->errands, e)))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
-        if (!at || step_of(e) >= at->t->m->n_steps || round_of(e) < at->round) {
-                /* nobody's any more */
+        if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||
+            round_of(e) < at->round) {
+                /* nobody's any more; or a stage's, of an earlier life */
                 if (e->state == RUN_RUNNING || e->state == RUN_WAITING)
                         runner_kill(b->runner, e->id, 0);
                 else

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "run/shepherd_protocol.h"
 
-#define CHILD_STEP     0x80000000u       /* marks a run_id as a stage's */
 #define CHILD_LIMIT_MS (6ull * 3600000u) /* nothing is staged longer */
 
 static int child_file(struct agent *a, struct stage *s)
@@ -78,7 +77,7 @@ static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_
 {
         if (!s->a->child_serial) /* not those of an earlier life, which the shepherd may know */
                 s->a->child_serial = (uint32_t)clock_boot_ms() * 16;
-        s->id = (struct run_id){request, member, fence, CHILD_STEP | ++s->a->child_serial, 0};
+        s->id = (struct run_id){request, member, fence, STEP_NO_JOBS | ++s->a->child_serial, 0};
 }
 
 void stage_child_begin(struct stage *s)

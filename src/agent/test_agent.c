@@ -5,12 +5,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "run/shepherd_protocol.h"
 
 static void joins_and_offers(void **s)
 {
@@ -342,6 +345,57 @@ static void a_killed_agent_loses_nothing(void **s)
         assert_int_equal(rig_result(61)->steps[0]->exit_code, 18);
 }
 
+/* A task at the shepherd, as an agent with a map of users has them: /bin/true, waited for. */
+static void leave_a_stage(uint64_t request)
+{
+        struct {
+                struct shepherd_hello hello;
+                struct shepherd_start start;
+                char strings[40];
+        } m = {.hello = {{sizeof(m.hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, 0},
+               .start = {.record = {sizeof(m.start) + sizeof(m.strings), SHEPHERD_START},
+                         .id = {request, 0, 3, 0x80000000u | 64, 0},
+                         .slot = SHEPHERD_NO_SLOT,
+                         .argc = 1}};
+        memcpy(m.strings + 7, "/bin/true\0true", 15); /* owner, user, sandbox, folder and streams are empty */
+        struct sockaddr_un at = {.sun_family = AF_UNIX};
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s/" SHEPHERD_SOCKET, rig.state);
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+        assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
+        for (bool ended = false; !ended;) {
+                union {
+                        struct shepherd_child child;
+                        char room[32768];
+                } answer;
+                ssize_t n = recv(fd, &answer, sizeof(answer), 0);
+                assert_true(n > 0);
+                ended = n == sizeof(answer.child) && answer.child.record.kind == SHEPHERD_CHILD &&
+                        answer.child.id.step == m.start.id.step && answer.child.state == SHEPHERD_EXITED;
+        }
+        close(fd);
+}
+
+static void a_stage_of_an_earlier_life_is_no_step(void **s)
+{
+        (void)s;
+        rig_assign(&(struct job){.request = 65,
+                                 .script = "echo x > $DROVER_SCRATCH/../../../iwd/stepping; while [ ! -e "
+                                           "$DROVER_SCRATCH/../../../iwd/step-on ]; do sleep 0.02; done; "
+                                           "exit 19"});
+        rig_wait_for("stepping");
+        kill(rig.agent, SIGKILL);
+        waitpid(rig.agent, NULL, 0);
+        rig_forget();
+        leave_a_stage(65);
+        rig_start_agent();
+        rig_hear(DROVER__TO_SERVER__KIND_INVENTORY);
+        rig_place("step-on", "");
+        Drover__JobResult *r = rig_result(65);
+        assert_int_equal(r->outcome, DROVER__OUTCOME__EXITED);
+        assert_int_equal(r->steps[0]->exit_code, 19);
+}
+
 static pid_t shepherd_pid(void)
 {
         BUF_CLEANUP struct buf b = {0}, path = {0};
@@ -414,6 +468,7 @@ int main(void)
                 cmocka_unit_test(carries_through_the_spool),
                 cmocka_unit_test(keeps_results_until_acknowledged),
                 cmocka_unit_test(a_killed_agent_loses_nothing),
+                cmocka_unit_test(a_stage_of_an_earlier_life_is_no_step),
                 cmocka_unit_test(a_dead_shepherd_means_lost),
                 cmocka_unit_test(the_lease_ends_without_the_server),
         };
