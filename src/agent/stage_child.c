@@ -53,7 +53,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 spec.flags &= ~(unsigned)RUN_MAKE_SANDBOX; /* a job that has gone needs none */
         if (s->at && sandbox_is_shared(s->at))
                 spec.flags |= RUN_SHARE_SANDBOX;
-        if (s->w.kind == STAGE_OUT || s->w.kind == STAGE_REMOVE)
+        if (stage_work_empties(&s->w))
                 spec.flags |= RUN_REMOVE_SANDBOX;
         s->child_next = a->children;
         a->children = s;
@@ -176,8 +176,9 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
 /* What its child left in the file of the task, or why there is nothing. */
 static void child_answered(struct stage *s, const struct run_event *e)
 {
+        bool empties = s->w.kind == STAGE_OUT && stage_work_empties(&s->w);
         if (e->state == RUN_ENDED && !e->signaled && e->exit_code == 0 && stage_work_answer(&s->w) == 0) {
-                if (s->at && s->w.kind == STAGE_OUT)
+                if (s->at && empties)
                         s->at->has_sandbox = false;
                 return;
         }

@@ -539,6 +539,16 @@ int stage_work_answer(struct stage_work *w)
         return ok ? 0 : -EPROTO;
 }
 
+bool stage_work_empties(const struct stage_work *w)
+{
+        bool sends = w->destination;
+        for (size_t i = 0; i < w->count && !sends; i++)
+                sends = stage_work_is_url(w->files[i].to);
+        for (size_t i = 0; i < w->remap_count && !sends; i++)
+                sends = stage_work_is_url(w->remaps[i].to);
+        return w->kind == STAGE_REMOVE || (w->kind == STAGE_OUT && !sends);
+}
+
 static void empty_folder(int folder)
 {
         int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -575,7 +585,7 @@ int stage_work_child(void)
         int r = write_at(0, b.p, b.n, h.answer_at);
         if (r == 0)
                 r = write_at(0, (const char *)&h, sizeof(h), 0);
-        if (w.sandbox >= 0 && (w.kind == STAGE_OUT || w.kind == STAGE_REMOVE))
+        if (w.sandbox >= 0 && stage_work_empties(&w))
                 empty_folder(w.sandbox);
         stage_work_deinit(&w);
         return r < 0 ? 1 : 0;

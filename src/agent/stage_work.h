@@ -104,6 +104,9 @@ int stage_work_write(struct stage_work *w);
 /* Reads what the child wrote into w->data: files, result, bytes, err. 0, or -EPROTO: nothing fit to be read.
  */
 int stage_work_answer(struct stage_work *w);
+/* Does its child leave the folder empty? REMOVE; and OUT, where nothing goes on to a URL: what has been sent
+ * is not yet in its place, and an agent that is killed meanwhile needs the files once more. */
+bool stage_work_empties(const struct stage_work *w);
 /* The child: reads the task from its standard input, does it in its current folder, answers, empties the
- * folder if the task was OUT or REMOVE. Its exit status. */
+ * folder if the task says so. Its exit status. */
 int stage_work_child(void);

@@ -127,6 +127,24 @@ static void a_child_takes_outputs_away(void **state)
         assert_int_equal(rmdir(in_top("box")), 0);
         assert_int_equal(mkdir(in_top("box"), 0700), 0);
         stage_work_deinit(&w);
+
+        /* what goes on to a URL is needed again, if the agent dies before it is there */
+        put("box/sent", "far away\n");
+        begin(&w, STAGE_OUT);
+        w.iwd = mem_dupz(in_top("home"));
+        MEM_GROW(w.remaps, w.remap_cap, 1);
+        w.remaps[w.remap_count++] = (struct stage_remap){mem_dupz("sent"), mem_dupz("https://far/sent")};
+        w.find_new = true;
+        w.new_since_ms = INT64_MIN;
+        assert_false(stage_work_empties(&w));
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        assert_int_equal(w.result, 0);
+        assert_string_equal(w.files[0].to, "https://far/sent");
+        content("box/sent", "far away\n");
+        assert_int_equal(unlink(in_top("box/sent")), 0);
+        stage_work_deinit(&w);
 }
 
 /* What a child of another user leaves is not believed further than it goes. */
