@@ -137,8 +137,9 @@ size_t devices_available(const struct devices *d, const struct device_set *s, co
         return count(d, s, name, false);
 }
 
-void devices_names(const struct devices *d, const struct device_set *s,
-                   void (*fn)(void *arg, const char *name), void *arg)
+/* Calls fn with the name of each resource of the set. */
+static void devices_names(const struct devices *d, const struct device_set *s,
+                          void (*fn)(void *arg, const char *name), void *arg)
 {
         for (size_t i = 0; i < s->n; i++) {
                 const char *name = d->v[s->v[i]].name;

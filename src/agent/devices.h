@@ -42,6 +42,3 @@ bool devices_take(struct devices *d, const struct device_set *s, const char *nam
 void devices_mark(struct devices *d, struct str text, bool taken);
 /* Calls fn with the name and ids ("0,1") of each resource of such a text. */
 void devices_each(struct str text, void (*fn)(void *arg, struct str name, struct str ids), void *arg);
-/* Calls fn with the name of each resource of the set. */
-void devices_names(const struct devices *d, const struct device_set *s,
-                   void (*fn)(void *arg, const char *name), void *arg);

@@ -82,8 +82,8 @@ char *stage_work_join(const char *dir, struct str name)
         return buf_take(&b);
 }
 
-/* What the job remaps it to, else its last component. */
-char *stage_work_destination(const struct stage_work *w, const char *name)
+/* The place of the sandbox's file `name`: of what the job remaps it to, else of its last component. */
+static char *stage_work_destination(const struct stage_work *w, const char *name)
 {
         struct str to = str_of(name);
         to = str_skip(to, (size_t)(str_rfind(to, '/') + 1));
@@ -308,7 +308,7 @@ static int write_credential(struct stage_work *w, const struct stage_file *f)
         return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
 }
 
-int stage_work_do(struct stage_work *w, struct stage_file *f)
+static int stage_work_do(struct stage_work *w, struct stage_file *f)
 {
         if (w->kind == STAGE_LOG)
                 return write_log(w, f);

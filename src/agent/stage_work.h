@@ -81,17 +81,15 @@ void stage_work_deinit(struct stage_work *w);
 struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to); /* both taken */
 /* An output by its name in the sandbox, with the place where it belongs. 0, or -E2BIG with w->err. */
 int stage_work_output(struct stage_work *w, struct str name, bool optional);
-/* Where the sandbox's file `name` belongs, absolute (OUT) or relative to iwd (HASH); the caller's. */
-char *stage_work_destination(const struct stage_work *w, const char *name);
-/* Of a name that the job's owner gave: the same; a URL stays one. */
+/* Where a file belongs for which the job's owner gave this name, absolute (OUT) or relative to iwd (HASH); a
+ * URL stays one. The caller's. */
 char *stage_work_place(const struct stage_work *w, struct str name);
 bool stage_work_is_url(const char *place);
 char *stage_work_join(const char *dir,
                       struct str name); /* dir/name; an absolute name as it is; the caller's */
 /* Adds what find_new asks for. 0, or -errno with w->err. */
 int stage_work_find(struct stage_work *w);
-/* Does one file; all, in turn, until one fails. What came of it is in *w. */
-int stage_work_do(struct stage_work *w, struct stage_file *f);
+/* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);
 #define STAGE_CREDENTIALS_FOLDER ".drover_credentials"
 /* A private file in that folder of the sandbox, made or replaced in one step. 0 or -errno. */

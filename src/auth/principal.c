@@ -35,12 +35,12 @@ static bool valid(struct str s, size_t max, const char *others)
         return true;
 }
 
-bool principal_name_valid(struct str name)
+static bool principal_name_valid(struct str name)
 {
         return valid(name, PRINCIPAL_NAME_MAX, "._-+$@\\");
 }
 
-bool principal_domain_valid(struct str domain)
+static bool principal_domain_valid(struct str domain)
 {
         return valid(domain, PRINCIPAL_DOMAIN_MAX, ".-");
 }
@@ -73,8 +73,8 @@ int principal_print(struct buf *out, struct str name, struct str domain)
 
 #define PASSWD_BYTES_MAX (1 << 20) /* of one user's entry, however it is stored */
 
-/* getpwuid_r and getpwnam_r with as much room as they want. 0, -ENOENT or -errno. */
-static int look_up(const char *name, uid_t uid, struct passwd *ret, char **ret_room)
+/* getpwuid_r with as much room as it wants. 0, -ENOENT or -errno. */
+static int look_up(uid_t uid, struct passwd *ret, char **ret_room)
 {
         struct passwd *found = NULL;
         int number = ERANGE;
@@ -82,12 +82,11 @@ static int look_up(const char *name, uid_t uid, struct passwd *ret, char **ret_r
         *ret_room = NULL;
         for (size_t size = 4096; number == ERANGE && size <= PASSWD_BYTES_MAX; size *= 2) {
                 *ret_room = mem_realloc(*ret_room, size);
-                number = name ? getpwnam_r(name, ret, *ret_room, size, &found)
-                              : getpwuid_r(uid, ret, *ret_room, size, &found);
+                number = getpwuid_r(uid, ret, *ret_room, size, &found);
         }
         if (found)
                 return 0;
-        /* "Not found" has several numbers, see getpwnam(3). */
+        /* "Not found" has several numbers, see getpwuid(3). */
         return number == 0 || number == ESRCH || number == EBADF || number == EPERM ? -ENOENT : -number;
 }
 
@@ -95,7 +94,7 @@ int principal_of_uid(struct buf *out, uid_t uid, struct str domain, struct err *
 {
         MEM_CLEANUP char *room = NULL;
         struct passwd pw;
-        int r = look_up(NULL, uid, &pw, &room);
+        int r = look_up(uid, &pw, &room);
 
         if (r)
                 return err_set(err, r, "no user of this machine has the uid %lu: %s", (unsigned long)uid,
@@ -104,26 +103,4 @@ int principal_of_uid(struct buf *out, uid_t uid, struct str domain, struct err *
         return r ? err_set(err, r, "the user name \"%s\" has characters that Drover does not take",
                            pw.pw_name)
                  : 0;
-}
-
-int principal_to_uid(struct str text, struct str domain, uid_t *ret_uid, gid_t *ret_gid, struct err *err)
-{
-        MEM_CLEANUP char *room = NULL;
-        MEM_CLEANUP char *local = NULL;
-        struct str name, its;
-        struct passwd pw;
-        int r = principal_split(text, &name, &its);
-
-        if (r)
-                return err_set(err, r, "\"" STR_FMT "\" is not of the form name@domain", STR_ARG(text));
-        if (!str_eq(its, domain))
-                return err_set(err, -ENOENT, STR_FMT " is not a user of the domain " STR_FMT, STR_ARG(text),
-                               STR_ARG(domain));
-        local = str_dupz(name);
-        r = look_up(local, 0, &pw, &room);
-        if (r)
-                return err_set(err, r, "this machine has no user \"%s\"", local);
-        *ret_uid = pw.pw_uid;
-        *ret_gid = pw.pw_gid;
-        return 0;
 }

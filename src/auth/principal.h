@@ -19,8 +19,6 @@ enum role { ROLE_USER, ROLE_OPERATOR, ROLE_ADMIN };
 const char *role_name(enum role r);
 int role_parse(struct str text, enum role *ret); /* 0 or -EINVAL */
 
-bool principal_name_valid(struct str name);
-bool principal_domain_valid(struct str domain);
 /* The two parts, borrowed from text. 0 or -EINVAL. */
 int principal_split(struct str text, struct str *ret_name, struct str *ret_domain);
 /* Appends name@domain. 0; -EINVAL, with nothing appended, when a part is not valid. */
@@ -30,6 +28,3 @@ int principal_print(struct buf *out, struct str name, struct str domain);
  * the uid: such a peer is refused; -EINVAL when its name can be no principal's; other -errno of the user
  * database. */
 int principal_of_uid(struct buf *out, uid_t uid, struct str domain, struct err *err);
-/* The other way, for the side that runs a job as a local user: only for names of the given domain. 0; -ENOENT
- * when the domain is another or there is no such user; -EINVAL; other -errno. */
-int principal_to_uid(struct str text, struct str domain, uid_t *ret_uid, gid_t *ret_gid, struct err *err);

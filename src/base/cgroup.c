@@ -595,11 +595,6 @@ void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret)
         *ret = u;
 }
 
-uint64_t cgroup_memory(struct cgroup *cg)
-{
-        return number_of(cg->fds[FILE_MEMORY_NOW]);
-}
-
 /* ---- ending what runs in a slot */
 
 static int kill_listed(struct cgroup *cg)

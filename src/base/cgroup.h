@@ -59,6 +59,5 @@ void cgroup_put(struct cgroup *cg); /* what still runs in it is killed before it
 unsigned cgroup_number(const struct cgroup *cg);
 const char *const *cgroup_dirs(const struct cgroup *cg); /* absolute, NULL behind the last */
 void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret);
-uint64_t cgroup_memory(struct cgroup *cg); /* bytes, now; 0 when not known */
 bool cgroup_empty(struct cgroup *cg);
 int cgroup_kill(struct cgroup *cg); /* 0: nothing is left; -EAGAIN: something is still dying; -errno */

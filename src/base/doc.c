@@ -203,7 +203,7 @@ const struct doc *doc_get(const struct doc *map, const char *key)
         return NULL;
 }
 
-const char *doc_kind_name(const struct doc *d)
+static const char *doc_kind_name(const struct doc *d)
 {
         static const char *const names[] = {"word", "list", "map"};
 

@@ -34,7 +34,6 @@ void doc_free(struct doc *root); /* NULL is fine; of the root only */
 
 /* The value of a key; NULL when the map (or NULL, or what is no map) has none. */
 const struct doc *doc_get(const struct doc *map, const char *key);
-const char *doc_kind_name(const struct doc *d); /* "word", "list", "map" */
 
 /* Values of words. 0; -EINVAL with err "NAME:LINE: KEY ..." when it is something else. */
 int doc_text(const struct doc *d, struct str *ret, struct err *err);

@@ -27,7 +27,8 @@ bool macro_is_name(struct str name)
         return name.n > 0;
 }
 
-ptrdiff_t macro_close(struct str s)
+/* Where the ')' is whose '(' stood before s; -1 when there is none. */
+static ptrdiff_t macro_close(struct str s)
 {
         unsigned depth = 1;
 

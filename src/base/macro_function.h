@@ -19,7 +19,6 @@ int macro_deeper(struct macro_run *r, struct str text, struct buf *out,
                  bool *late); /* the same, one level down */
 int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *late, enum macro_found *found);
 void macro_final(struct macro_run *r, struct str text, struct buf *out);
-ptrdiff_t macro_close(struct str s); /* where the ')' is whose '(' stood before s; -1 when there is none */
 
 bool macro_function_known(struct str name);
 int macro_function_call(struct macro_run *r, struct str name, struct str body, struct buf *out, bool *late);

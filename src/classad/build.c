@@ -20,7 +20,7 @@ void build_deinit(struct build *b)
         b->entries_n = b->entries_cap = b->kids_n = b->kids_cap = 0;
 }
 
-void build_reset(struct build *b)
+static void build_reset(struct build *b)
 {
         b->code.n = 0;
         b->entries_n = b->kids_n = 0;

@@ -21,7 +21,6 @@ struct build {
 
 void build_init(struct build *b, struct symbols *symbols);
 void build_deinit(struct build *b);
-void build_reset(struct build *b); /* empties, for the next ad */
 
 int build_value(struct build *b, const struct value *v, uint32_t *ret, struct err *err); /* a literal */
 int build_expr(struct build *b, struct str text, uint32_t *ret, struct err *err); /* in the new syntax */

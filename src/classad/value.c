@@ -41,24 +41,6 @@ bool value_to_integer(const struct value *v, int64_t *ret)
         }
 }
 
-const char *value_type_name(enum value_type type)
-{
-        static const char *const names[] = {
-                [VALUE_UNDEFINED] = "undefined",
-                [VALUE_ERROR] = "error",
-                [VALUE_BOOLEAN] = "boolean",
-                [VALUE_INTEGER] = "integer",
-                [VALUE_REAL] = "real",
-                [VALUE_STRING] = "string",
-                [VALUE_ABSTIME] = "absolute time",
-                [VALUE_RELTIME] = "relative time",
-                [VALUE_LIST] = "list",
-                [VALUE_AD] = "ad",
-        };
-
-        return names[type];
-}
-
 static void print_real(struct buf *out, double v)
 {
         if (isnan(v))

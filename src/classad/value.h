@@ -66,4 +66,3 @@ bool value_to_integer(const struct value *v,
                       int64_t *ret); /* reals are truncated; false when it is no number */
 /* Writes the value as the language does: 3, 1.000000000000000E+00, "text", undefined, { 1,2 }, [ a = 1 ]. */
 void value_print(struct buf *out, const struct value *v);
-const char *value_type_name(enum value_type type);

@@ -15,9 +15,8 @@ bool job_has_begun(struct view state); /* it is at an agent, and its program was
 
 /* Appends the ids, checked, as "7,8.0-3". Returns 0 or, after an error was printed, CLI_USAGE. */
 int jobs_ids(const char *const *words, size_t count, struct buf *out);
-/* Exactly one job: 7.42, or 7 when request 7 has one job only (asks the server). Writes "7.42". */
-int jobs_one(struct cli *cli, const char *word, struct buf *out);
 struct api_answer;
-/* GET /v1/jobs/ID/what of exactly one job, as above. Returns 0; or an exit code, after an error was printed.
+/* GET /v1/jobs/ID/what of exactly one job: 7.42, or 7 when request 7 has one job only. Returns 0; or an exit
+ * code, after an error was printed.
  */
 int jobs_get(struct cli *cli, const char *word, const char *what, struct api_answer *ret);

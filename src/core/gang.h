@@ -77,12 +77,8 @@ const char *gang_invariant(struct core *c);
 void gang_place(struct core *c, struct class *k);
 /* How many places the class's first set that is whole needs; 0: none is. */
 uint64_t gang_first_size(const struct class *k);
-/* How many members with this need the queue could start at once, up to `most`. */
-uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
-                   uint64_t most);
 /* The most members that one node or group, or all, could start at once now; *where its name. */
 uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where);
-uint64_t gang_most_ever(struct core *c, struct class *k); /* look_set.c: if nothing else ran */
 /* Queues that count together for the class: the name of the one that this queue belongs to ("" where there is
  * no difference); false: it is in none. */
 bool gang_company(struct core *c, const struct class *k, const struct queue *q, struct buf *name);

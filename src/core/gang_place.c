@@ -41,8 +41,9 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
-                   uint64_t most)
+/* How many members with this need the queue could start at once, up to `most`. */
+static uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q,
+                          const struct need *need, uint64_t most)
 {
         int64_t cpus, memory_mib;
         uint64_t n;

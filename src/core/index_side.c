@@ -4,7 +4,8 @@
 #include "classad/print.h"
 #include "core/state.h"
 
-int index_names_find(const struct index_names *s, symbol name)
+/* -1: not there */
+static int index_names_find(const struct index_names *s, symbol name)
 {
         for (unsigned i = 0; i < s->n; i++)
                 if (s->v[i].name == name)
@@ -12,7 +13,8 @@ int index_names_find(const struct index_names *s, symbol name)
         return -1;
 }
 
-bool index_names_use(struct index_names *s, symbol name)
+/* Is it there, or can it be added, and does it not move? */
+static bool index_names_use(struct index_names *s, symbol name)
 {
         int i = index_names_find(s, name);
 

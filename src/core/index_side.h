@@ -22,9 +22,6 @@ struct index_names {
         struct index_name v[INDEX_NAMES_MAX];
         unsigned n;
 };
-int index_names_find(const struct index_names *s, symbol name); /* -1: not there */
-/* Is it there, or can it be added, and does it not move? */
-bool index_names_use(struct index_names *s, symbol name);
 
 struct index_clause {
         uint64_t names; /* of the other side's, a bit each, that it looks at */

@@ -27,7 +27,8 @@ static uint64_t room_ever(struct core *c, const struct class *k, struct queue *q
         return n;
 }
 
-uint64_t gang_most_ever(struct core *c, struct class *k)
+/* If nothing else ran. */
+static uint64_t gang_most_ever(struct core *c, struct class *k)
 {
         struct map *companies = map_new();
         struct core_agent **agents;

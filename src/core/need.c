@@ -2,7 +2,8 @@
 
 #include "base/mem.h"
 
-struct queue_resource *need_resource(const struct queue *q, symbol name)
+/* NULL: none was ever given. */
+static struct queue_resource *need_resource(const struct queue *q, symbol name)
 {
         for (unsigned i = 0; i < q->resource_count; i++)
                 if (q->resources[i].name == name)

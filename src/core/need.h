@@ -28,4 +28,3 @@ void need_return(struct core *c, const struct need *n, struct queue *q);
 void need_read_resources(struct core *c, struct queue *q);
 /* What the attempt of a job takes of countable resources is taken (1), or is the agent's to count (-1). */
 void need_count_taken(struct queue *q, const struct job *j, int sign);
-struct queue_resource *need_resource(const struct queue *q, symbol name); /* NULL: none was ever given */

@@ -178,11 +178,6 @@ int shares_set_group(struct shares *s, struct str group, double shares, const st
         return 0;
 }
 
-bool shares_has_groups(const struct shares *s)
-{
-        return s->group_count > 0;
-}
-
 bool share_is_user(const char *pattern, struct str owner)
 {
         if (pattern[0] == '*')

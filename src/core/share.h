@@ -57,7 +57,6 @@ struct account *shares_root(struct shares *s);
  * they are not there. 0, -EINVAL with err. */
 int shares_set_group(struct shares *s, struct str group, double shares, const struct str *users,
                      size_t user_count, struct err *err);
-bool shares_has_groups(const struct shares *s);
 
 /* The leaf that jobs of `owner` are charged to. `group`: what he asked for, STR_NONE: the first in the
  * settings that lists him, or none. A last part that is no group of its own is a user's name, and is not

@@ -72,7 +72,7 @@ struct http_server {
 
 /* ---- requests */
 
-struct http_request *http_request_new(struct http_conn *c)
+static struct http_request *http_request_new(struct http_conn *c)
 {
         struct http_request *r = mem_new(struct http_request);
 
@@ -516,16 +516,6 @@ void http_trust(struct http_request *r)
 {
         if (r->conn)
                 r->conn->known = true;
-}
-
-void http_set_data(struct http_request *r, void *data)
-{
-        r->data = data;
-}
-
-void *http_data(const struct http_request *r)
-{
-        return r->data;
 }
 
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg)

@@ -45,8 +45,6 @@ int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                       /* 0 on a unix socket; else -ENOTSUP */
 struct str http_peer_name(const struct http_request *r); /* common name of a verified client certificate */
 void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
-void http_set_data(struct http_request *r, void *data); /* the handler's own */
-void *http_data(const struct http_request *r);
 /* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
  * stays, an orphan, until the handler has answered it, to nobody. */
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);

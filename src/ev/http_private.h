@@ -22,14 +22,12 @@ struct http_request {
         bool raw;          /* a reply in pieces without chunks: to HTTP/1.0, to HEAD */
         bool close;        /* after the reply */
         struct buf fields; /* of the reply */
-        void *data;
         void (*on_close)(void *arg, struct http_request *r);
         void *on_close_arg;
         void (*drained)(void *arg, struct http_request *r);
         void *drained_arg;
 };
 
-struct http_request *http_request_new(struct http_conn *c);
 void http_request_free(struct http_request *r);
 /* What an orphan's handler sent is as good as drained: tells it at the end of the turn, so that it comes to
  * its end. */

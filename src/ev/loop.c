@@ -81,7 +81,7 @@ void loop_free(struct loop *l)
         free(l);
 }
 
-struct event_base *loop_base(struct loop *l)
+static struct event_base *loop_base(struct loop *l)
 {
         assert(l->magic == LOOP_MAGIC);
         return l->base;

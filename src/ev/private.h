@@ -9,8 +9,6 @@
 #include "ev/loop.h"
 #include "ev/tls.h"
 
-struct event_base *loop_base(struct loop *l);
-
 /* As mailbox_new; NULL with errno when there are no descriptors left. */
 struct mail;
 struct mailbox *mailbox_try_new(struct loop *l, void (*fn)(void *arg, struct mail *m),

@@ -25,6 +25,7 @@
 #define LEASE_MS       600000 /* when the agent has none */
 
 static void ask_feed(struct far *f);
+static void tick(void *arg);
 
 json_t *far_json(struct str body)
 {
@@ -122,7 +123,7 @@ static void there(struct far *f, const json_t *doc)
                 f->unsettled += t->unsettled;
         }
         ask_feed(f);
-        far_tick(f);
+        tick(f);
         list_all(f);
 }
 
@@ -162,7 +163,7 @@ void far_link_open(struct far *f)
 {
         f->retry_ms = RETRY_FIRST_MS;
         f->hello = timer_new(f->loop, hello, f);
-        f->tick = timer_new(f->loop, far_tick, f);
+        f->tick = timer_new(f->loop, tick, f);
         timer_start(f->hello, 0);
 }
 
@@ -368,7 +369,7 @@ static void give_up_killed(struct far *f, int64_t now)
         }
 }
 
-void far_tick(void *arg)
+static void tick(void *arg)
 {
         struct far *f = arg;
         int64_t now = clock_boot_ms();

@@ -195,12 +195,6 @@ void far_files_deinit(struct far_files *files);
 
 /* drover_send.c */
 void far_send_files(struct far_task *t); /* then it is READY */
-/* A call about the task: one at a time. */
-void far_call(struct far_task *t, const char *method, struct buf *path, struct str body, const char *type,
-              http_call_fn *fn);
-/* It was not answered, or with a refusal: the task goes on later, or fails with `what`. */
-void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err,
-                     const char *what);
 
 /* drover_group.c */
 void far_group(struct far *f); /* READY tasks become requests */
@@ -230,8 +224,7 @@ void far_link_open(struct far *f);
 void far_away(struct far *f, const char *why); /* a call had no answer */
 void far_settled(struct far_task *t);          /* its state was looked at, or does not matter */
 void far_flush(struct far *f);                 /* sends what there is to send, if we are in touch */
-void far_tick(void *far);
-int64_t far_lease_ms(const struct far *f); /* what a request is given */
+int64_t far_lease_ms(const struct far *f);     /* what a request is given */
 /* A call of our own, with a deadline: it borrows path and body until it returns. */
 struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
                           http_call_fn *fn);

@@ -18,7 +18,9 @@
 
 static void send_next(struct far_task *t);
 
-void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err, const char *what)
+/* It was not answered, or with a refusal: the task goes on later, or fails with `what`. */
+static void far_call_failed(struct far_task *t, int status, struct str body, const struct err *err,
+                            const char *what)
 {
         BUF_CLEANUP struct buf b = {0};
         free(t->upload);
@@ -36,8 +38,9 @@ void far_call_failed(struct far_task *t, int status, struct str body, const stru
         far_fail(t, what, EREMOTEIO, buf_z(&b));
 }
 
-void far_call(struct far_task *t, const char *method, struct buf *path, struct str body, const char *type,
-              http_call_fn *fn)
+/* A call about the task: one at a time. */
+static void far_call(struct far_task *t, const char *method, struct buf *path, struct str body,
+                     const char *type, http_call_fn *fn)
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .type = type, .timeout_ms = 60000};

@@ -120,7 +120,9 @@ static struct kept *get(struct past *p, uint64_t request)
         return k;
 }
 
-struct ad *past_ad(struct past *p, const struct past_job *h)
+/* The job's ad, with its template as parent (none when the record is gone). The caller frees it before the
+ * next call. NULL when the row cannot be read. */
+static struct ad *past_ad(struct past *p, const struct past_job *h)
 {
         struct kept *k = get(p, h->request);
         BUF_CLEANUP struct buf id = {0};

@@ -11,9 +11,6 @@ struct past;
 struct past *past_new(struct server *s);
 void past_free(struct past *p); /* NULL is fine */
 
-/* The job's ad, with its template as parent (none when the record is gone). The caller frees it before the
- * next call. NULL when the row cannot be read. */
-struct ad *past_ad(struct past *p, const struct past_job *h);
 /* Fills a row; its strings are in the arena. `whole`: with the whole ad, as JSON; else `names`, symbols of
  * attributes that are wanted (may be none). False when the history row cannot be read. */
 bool past_row(struct past *p, const struct past_job *h, struct arena *a, bool whole, struct str names,

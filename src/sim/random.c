@@ -27,7 +27,8 @@ bool sim_random_chance(struct sim_random *r, unsigned percent)
         return sim_random_below(r, 100) < percent;
 }
 
-double sim_random_unit(struct sim_random *r)
+/* (0, 1) */
+static double sim_random_unit(struct sim_random *r)
 {
         return ((double)(sim_random_u64(r) >> 11) + 0.5) / 9007199254740992.0;
 }

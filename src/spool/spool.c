@@ -79,7 +79,7 @@ void spool_close(struct spool *s)
         free(s);
 }
 
-bool spool_hash_valid(struct str hash)
+static bool spool_hash_valid(struct str hash)
 {
         if (hash.n != SPOOL_HASH_TEXT - 1)
                 return false;

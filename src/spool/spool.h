@@ -61,7 +61,6 @@ int spool_finish_one(struct spool *s, const char *id, const char *expect, char r
                      uint64_t *ret_size, struct err *err);
 
 /* ---- objects */
-bool spool_hash_valid(struct str hash);
 /* For reading. The descriptor is the caller's, and stays good when the object is removed. 0; SPOOL_NOT_FOUND;
  * -errno. ret_size may be NULL. */
 int spool_object_open(struct spool *s, struct str hash, int *ret_fd, uint64_t *ret_size);

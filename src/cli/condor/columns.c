@@ -175,7 +175,8 @@ static void print_real(struct buf *out, double d)
                 buf_addz(out, ".0");
 }
 
-void columns_value(struct buf *out, const struct value *v, bool quoted)
+/* A value as %v prints it: strings without quotes, numbers short. */
+static void columns_value(struct buf *out, const struct value *v, bool quoted)
 {
         if (v->type == VALUE_STRING && !quoted)
                 buf_str(out, v->string);

@@ -47,6 +47,3 @@ void columns_row(struct columns *c, const struct ad *ad, const char *id, struct 
 void columns_end(struct columns *c, struct buf *out);
 /* Appends the names of the attributes that the columns need, parted by commas; or "*": all. */
 void columns_names(const struct columns *c, struct buf *out);
-
-/* A value as %v prints it: strings without quotes, numbers short. */
-void columns_value(struct buf *out, const struct value *v, bool quoted);

@@ -145,7 +145,9 @@ static int set_mapping(struct sanitizer *s, const struct xml *mapping, struct er
         return 0;
 }
 
-int tool_sanitize(const struct xml *param, struct str text, struct buf *out, struct err *err)
+/* A text as Galaxy would put it into a command: what the parameter's sanitizer doesn't let through is
+ * replaced. */
+static int tool_sanitize(const struct xml *param, struct str text, struct buf *out, struct err *err)
 {
         const struct xml *own = xml_child(param, "sanitizer");
         struct sanitizer s = {.other = "X"};

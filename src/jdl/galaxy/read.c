@@ -46,7 +46,8 @@ void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
         form_warn(t->warnings, at->line, "%s", buf_z(&b));
 }
 
-struct str tool_folder(const char *file)
+/* Of a path; "." if it has none. */
+static struct str tool_folder(const char *file)
 {
         ptrdiff_t slash = str_rfind(str_of(file), '/');
 

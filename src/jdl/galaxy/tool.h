@@ -48,7 +48,6 @@ int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-struct str tool_folder(const char *file); /* of a path; "." if it has none */
 
 /* 0, or -errno with err. */
 int tool_read(struct tool *t, struct err *err);
@@ -56,9 +55,6 @@ int tool_read(struct tool *t, struct err *err);
  * filters may ask for them. */
 int tool_parameters(struct tool *t, json_t *given, struct err *err);
 int tool_outputs(struct tool *t, struct err *err);
-/* A text as Galaxy would put it into a command: what the parameter's sanitizer doesn't let through is
- * replaced. */
-int tool_sanitize(const struct xml *param, struct str text, struct buf *out, struct err *err);
 /* What the shell of the job is given; *ret_command (may be NULL) is the tool's command alone, as it was
  * rendered. */
 int tool_script(struct tool *t, struct buf *out, struct buf *ret_command, struct err *err);

@@ -20,7 +20,8 @@ static void on_user(void *arg, const struct core_limit_user *u)
         json_close(j, '}');
 }
 
-void limit_write(struct json *j, struct core *core, const struct core_limit *l)
+/* Within an object. */
+static void limit_write(struct json *j, struct core *core, const struct core_limit *l)
 {
         json_kstrz(j, "name", l->name);
         json_key(j, "max");
