@@ -36,7 +36,8 @@ struct http_call {
         struct buf text;       /* what is sent */
         int64_t timeout_ms;
         int fd;
-        bool to_fd, again;
+        bool to_fd, again; /* again: it may not be made once more */
+        http_part_fn *part;
         http_call_fn *fn;
         void *arg;
 };
@@ -132,10 +133,14 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         call->arg = arg;
         call->fd = spec->fd;
         call->to_fd = spec->to_fd;
+        call->again = spec->once;
+        call->part = spec->part;
         call->timeout_ms = spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS;
         buf_printf(&call->text, "%s %s HTTP/1.1\r\nHost: localhost\r\n", spec->method, spec->path);
         if (c->bearer)
                 buf_printf(&call->text, "Authorization: Bearer %s\r\n", c->bearer);
+        if (spec->fields)
+                buf_addz(&call->text, spec->fields);
         if (spec->body.n || strcmp(spec->method, "GET") != 0)
                 buf_printf(&call->text, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                            spec->type ? spec->type : "application/json", spec->body.n);
@@ -262,7 +267,10 @@ static int read_head(struct connection *k, struct buf *in)
 /* What has come of the body goes where it belongs. False: it cannot. */
 static bool keep_body(struct connection *k, struct err *err)
 {
-        if (k->call->to_fd && k->status / 100 == 2) {
+        if (k->call->part) {
+                k->call->part(k->call->arg, k->status, buf_view(&k->body));
+                buf_reset(&k->body);
+        } else if (k->call->to_fd && k->status / 100 == 2) {
                 int r = fs_write_all(k->call->fd, k->body.p, k->body.n);
                 buf_reset(&k->body);
                 if (r < 0) {

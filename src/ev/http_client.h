@@ -2,8 +2,8 @@
  *
  * Calls are made on a few connections that are kept open, one after the other on each; those for which there
  * is no connection wait in line. A call that was written to a connection which the server had closed while it
- * was idle is made once more on a new one; so calls must be such that twice is as once. All on the loop's
- * thread; answers come from the loop, never from within a call.
+ * was idle is made once more on a new one; so calls must be such that twice is as once, or say `once`. All on
+ * the loop's thread; answers come from the loop, never from within a call.
  */
 #pragma once
 #include "base/buf.h"
@@ -25,13 +25,18 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
 void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */
 void http_client_bearer(struct http_client *c, const char *bearer); /* for what is sent from now on */
 
+/* A piece of the body, as it comes; borrowed for the call, in which nothing of the client is called. */
+typedef void http_part_fn(void *arg, int status, struct str part);
 struct http_call_spec {
         const char *method, *path; /* the path with its query, escaped */
         const char *type;          /* of the body; NULL: application/json */
+        const char *fields;        /* of the head, more lines, each with its CR LF; NULL: none */
         struct str body;           /* copied */
         int64_t timeout_ms;        /* from when it is sent; 0: 60 s */
         int fd; /* with to_fd: where the body of a good answer is written, borrowed until the answer */
         bool to_fd;
+        bool once;          /* not made again: nobody knows whether the server has had it */
+        http_part_fn *part; /* gets the body, of which nothing is kept then; NULL: it is kept */
 };
 /* status 0: there was no answer, and err says why; -1: the body could not be written to fd. The body is
  * borrowed for the time of the call; empty with to_fd. The call is freed after it. */

@@ -21,13 +21,17 @@ static void client_gone(void *arg, struct http_request *r)
         (void)arg, (void)r;
 }
 
-/* /echo gives the body back, /big so much in chunks, /never nothing, /who the bearer. */
+/* /echo gives the body back, /big so much in chunks, /never nothing, /who the bearer, /field one of the head.
+ */
 static void serve(void *arg, struct http_request *r)
 {
         struct side *s = arg;
         struct buf out = {0};
         s->served++;
-        if (str_eqz(http_path(r), "/never")) {
+        if (str_eqz(http_path(r), "/field")) {
+                buf_str(&out, http_header(r, "X-Of-Ours"));
+                http_reply(r, 200, "text/plain", &out);
+        } else if (str_eqz(http_path(r), "/never")) {
                 http_on_close(r, client_gone, NULL);
         } else if (str_eqz(http_path(r), "/big")) {
                 http_reply_start(r, 200, "text/plain", NULL, NULL);
@@ -184,6 +188,77 @@ static void test_to_a_file(void **state)
         close(fd);
 }
 
+static void test_fields(void **state)
+{
+        struct side *s = *state;
+        const struct http_call_spec spec = {
+                .method = "GET", .path = "/field", .fields = "X-Of-Ours: 17\r\nX-More: 18\r\n"};
+        listen_on(s, NULL);
+        s->wanted++;
+        http_client_call(s->client, &spec, on_answer, s);
+        help_run(s->loop);
+        assert_string_equal(buf_z(&s->body), "17");
+}
+
+struct pieces {
+        struct side *side;
+        size_t bytes;
+        unsigned count;
+        int status;
+};
+
+static void on_piece(void *arg, int status, struct str part)
+{
+        struct pieces *p = arg;
+        p->bytes += part.n;
+        p->count++;
+        p->status = status;
+}
+
+static void on_pieces_end(void *arg, int status, struct str body, const struct err *err)
+{
+        struct pieces *p = arg;
+        on_answer(p->side, status, body, err);
+}
+
+static void test_in_pieces(void **state)
+{
+        struct side *s = *state;
+        struct pieces p = {.side = s};
+        const struct http_call_spec spec = {.method = "GET", .path = "/big", .part = on_piece};
+        listen_on(s, NULL);
+        s->wanted++;
+        http_client_call(s->client, &spec, on_pieces_end, &p);
+        help_run(s->loop);
+        assert_int_equal(s->status, 200);
+        assert_int_equal(p.status, 200);
+        assert_int_equal(p.bytes, 30000);
+        assert_true(p.count > 0);
+        assert_int_equal(s->body.n, 0);
+}
+
+/* What may be done once only is not asked for again when the connection was closed under it. */
+static void test_once(void **state)
+{
+        struct side *s = *state;
+        struct http_call_spec spec = {.method = "POST", .path = "/echo", .body = STR("x"), .once = true};
+        listen_on(s, NULL);
+        ask(s, "POST", "/echo", "now");
+        help_run(s->loop);
+        http_server_free(s->server);
+        listen_on(s, NULL);
+        s->wanted++;
+        http_client_call(s->client, &spec, on_answer, s);
+        help_run(s->loop);
+        assert_int_equal(s->status, 0);
+        assert_int_equal(s->served, 1);
+        s->wanted++;
+        http_client_call(s->client, &spec, on_answer, s);
+        help_run(s->loop);
+        assert_int_equal(s->status, 200);
+        assert_int_equal(s->served, 2);
+}
+
 static void test_tls(void **state)
 {
         struct side *s = *state;
@@ -232,6 +307,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_nobody_there_and_back_again, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_call_that_is_not_answered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_to_a_file, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_in_pieces, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
