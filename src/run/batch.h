@@ -1,7 +1,8 @@
 /* batch: what the runners of batch systems have in common.
  *
- * A batch system is one struct batch_system: command lines to make, outputs to read, and nothing that happens
- * by itself. The base does the rest: a table of tasks, a journal, one status query for all of them, files.
+ * A batch system is one struct batch_system: command lines or requests to make, outputs to read, and nothing
+ * that happens by itself. The base does the rest: a table of tasks, a journal, one status query for all of
+ * them, files.
  *
  * A task's life here:
  *
@@ -32,9 +33,11 @@
 #include "base/args.h"
 #include "base/map.h"
 #include "run/command.h"
+#include "run/request.h"
 #include "run/runner.h"
 
-#define BATCH_STEP ".drover_step"
+#define BATCH_STEP  ".drover_step"
+#define BATCH_NAMES "drover-" /* what the names of all submissions begin with, but short ones */
 
 enum batch_phase {
         BATCH_WAITING,
@@ -49,7 +52,8 @@ enum batch_phase {
 struct batch_line {                            /* of a status query; borrowed */
         struct str native, name, reason, user; /* user: whose it is there; empty: it does not say */
         enum batch_phase phase;
-        bool stays; /* over, but the system keeps it until it is ended there */
+        bool stays;  /* over, but the system keeps it until it is ended there */
+        bool others; /* native is an array's: its members that the answer does not name are meant */
 };
 enum batch_verb { /* a pass over what is to be done is in this order */
                   BATCH_STOP,
@@ -71,11 +75,16 @@ const char *batch_setting(const struct batch_settings *s, const char *name); /* 
 const char *batch_word(const struct run_spec *spec, const char *const *names, const struct batch_settings *s,
                        const char *setting);
 
-struct batch_call { /* a command to be made */
+struct batch_call { /* a command to be made, or requests */
         const struct batch_settings *settings;
         struct args argv;
-        struct buf input; /* its standard input */
+        struct buf input;   /* a command's standard input, or the body of each request */
+        const char *method; /* of requests; NULL: it is a command */
+        struct args paths;  /* what is requested, one after the other */
+        bool once;          /* a request that must not be made again by itself */
 };
+void batch_call_deinit(struct batch_call *c);
+void batch_path_add(struct batch_call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void batch_word_add(struct batch_call *c, const char *word);
 void batch_words_add(struct batch_call *c, struct str words); /* parted by blanks */
 
@@ -84,6 +93,8 @@ struct batch_sending {             /* what a submit command is about */
         const char *head;          /* its lines that ask for resources */
         unsigned count;            /* more than 1: an array */
         const char *log;           /* LOG.INDEX.log is for what the system catches of it; NULL: no matter */
+        struct str text;           /* the script; of a system with a service only */
+        const struct args *env;    /* the same: what a command would have */
 };
 
 /* Answers are read whole; they may be written to. What is not understood is passed over. */
@@ -107,7 +118,11 @@ struct batch_system {
         unsigned verbs;       /* bits 1 << verb of those that it has */
         const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
         bool short_names;     /* of submissions: 15 letters and digits, for 30 letters, digits and hyphens */
-        int none_there;       /* a status of `status` that means: no job is there; 0: no such thing */
+        /* It is asked by requests to the settings' `rest`, with `token_file`; lines of its rows are what the
+         * calls below read. Its `arg` is the name of the user whose the jobs shall be, NULL with a map of
+         * users. NULL: by commands. */
+        const struct request_service *service;
+        int none_there; /* a status of `status` that means: no job is there; 0: no such thing */
         unsigned (*verbs_of)(const struct batch_settings *s); /* in place of verbs; NULL: those */
         /* Whether the queue's settings make sense. 0, or -EINVAL with err. NULL: always. */
         int (*check)(const struct batch_settings *s, struct err *err);
@@ -142,7 +157,8 @@ struct batch_system {
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
 };
 
-extern const struct batch_system batch_slurm, batch_gridengine, batch_exec, batch_pbs, batch_htcondor;
+extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,
+        batch_htcondor;
 
 /* ---- batch_script.c */
 

@@ -5,6 +5,7 @@
 #include "run/batch_private.h"
 
 #define WORDS_SHOWN 400
+#define NOW_MS      10000 /* that requests have when we end */
 
 void batch_clean(struct buf *out, struct str words)
 {
@@ -12,12 +13,33 @@ void batch_clean(struct buf *out, struct str words)
                 buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
 }
 
+static struct request_spec request_of(const struct batch_call *call, const char *user)
+{
+        return (struct request_spec){.method = call->method,
+                                     .paths = &call->paths,
+                                     .body = buf_view(&call->input),
+                                     .user = user,
+                                     .once = call->once,
+                                     .timeout_ms = COMMAND_MS};
+}
+
+void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
+                   command_done_fn *done, void *arg)
+{
+        const struct request_spec spec = request_of(call, user);
+        b->commands[slot] = request_run(b->requests, &spec, done, arg);
+        batch_call_deinit(call);
+}
+
 void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg)
 {
+        if (call->method) {
+                batch_request(b, NULL, slot, call, done, arg);
+                return;
+        }
         b->commands[slot] =
                 command_run(b->loop, &call->argv, b->env.v, buf_view(&call->input), COMMAND_MS, done, arg);
-        args_deinit(&call->argv);
-        buf_deinit(&call->input);
+        batch_call_deinit(call);
 }
 
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
@@ -94,8 +116,13 @@ void batch_act_now(struct batch *b, enum batch_verb verb)
         while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings};
                 next_act(b, p, verb, &call);
-                command_now(&call.argv, b->env.v, buf_view(&call.input));
-                args_deinit(&call.argv);
-                buf_deinit(&call.input);
+                if (call.method) {
+                        struct request_spec spec = request_of(&call, NULL);
+                        spec.timeout_ms = NOW_MS;
+                        request_now(&b->server, &spec);
+                } else {
+                        command_now(&call.argv, b->env.v, buf_view(&call.input));
+                }
+                batch_call_deinit(&call);
         }
 }

@@ -10,6 +10,23 @@ void batch_word_add(struct batch_call *c, const char *word)
         args_add(&c->argv, str_of(word));
 }
 
+void batch_call_deinit(struct batch_call *c)
+{
+        args_deinit(&c->argv);
+        args_deinit(&c->paths);
+        buf_deinit(&c->input);
+}
+
+void batch_path_add(struct batch_call *c, const char *format, ...)
+{
+        BUF_CLEANUP struct buf path = {0};
+        va_list ap;
+        va_start(ap, format);
+        buf_vprintf(&path, format, ap);
+        va_end(ap);
+        args_add(&c->paths, buf_view(&path));
+}
+
 void batch_words_add(struct batch_call *c, struct str words)
 {
         struct str one;

@@ -51,16 +51,30 @@ static int prefix(const struct batch_system *system, const struct runner_config 
                 buf_char(&text, 'd');
                 batch_digits(&text, strtoul(hex, NULL, 16), 4);
         } else {
-                buf_printf(&text, "drover-%s-", hex);
+                buf_printf(&text, BATCH_NAMES "%s-", hex);
         }
         *ret = buf_take(&text);
         return 0;
+}
+
+static void open_service(struct batch *b)
+{
+        b->server = (struct request_server){.service = b->system->service,
+                                            .address = batch_setting(&b->settings, "rest"),
+                                            .token_file = batch_setting(&b->settings, "token_file"),
+                                            .user = b->user,
+                                            .arg = b->errands ? NULL : b->user};
+        b->requests = requests_new(b->loop, &b->server);
 }
 
 int batch_open(const struct runner_kind *kind, const struct batch_system *system,
                const struct runner_config *c, struct runner **ret, struct err *err)
 {
         int r = batch_settings_check(system, c, err);
+        if (r == 0 && system->service && c->errands)
+                r = err_set(err, -EINVAL,
+                            "rest cannot have jobs of several users: without it, by its commands, %s can",
+                            system->name);
         if (r < 0)
                 return r;
         struct batch *b = mem_new(struct batch);
@@ -87,6 +101,8 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->errands = c->errands;
         b->queue = mem_dupz(c->queue);
         batch_environment(b);
+        if (system->service)
+                open_service(b);
         b->tick = timer_new(b->loop, on_tick, b);
         b->later = timer_new(b->loop, batch_tell_gathered, b);
         b->gather = timer_new(b->loop, batch_submit_gathered, b);
@@ -123,6 +139,7 @@ void batch_close(struct runner *r, bool kill_all)
                 command_cancel(b->commands[i]);
         if (kill_all)
                 end_all(b);
+        requests_free(b->requests);
         batch_journal_close(b);
         batch_when_close(b);
         batch_tasks_free(b);

@@ -98,6 +98,10 @@ void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call 
                 batch_run(b, slot, call, done, arg);
                 return;
         }
+        if (call->method) {
+                batch_request(b, p->user, slot, call, done, arg);
+                return;
+        }
         const struct errand_spec spec = {.owner = p->owner,
                                          .user = p->user,
                                          .folder = p->folder,
@@ -106,6 +110,5 @@ void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call 
                                          .input = buf_view(&call->input),
                                          .timeout_ms = COMMAND_MS};
         b->commands[slot] = errand_run(b->errands, &spec, done, arg);
-        args_deinit(&call->argv);
-        buf_deinit(&call->input);
+        batch_call_deinit(call);
 }

@@ -14,6 +14,7 @@
 #define ENDED_MS    1000  /* and when tasks have ended since */
 #define FAILURES    3     /* queries in a row: the system is away */
 #define SILENCE_MS  15000 /* so is one that does not answer a query */
+#define TOOK_TIMES  5     /* as long as a query took there is none */
 #define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
 #define SAID_MAX    300
 #define SHORT_NAME  15
@@ -130,12 +131,28 @@ static void take_name(struct batch *b, const struct batch_line *line)
         }
 }
 
+/* What its members are that are not named is known by their number or, if that is not known, by the name. */
+static void take_others(struct batch *b, const struct batch_line *line)
+{
+        struct submission *s = map_get(b->submissions, line->name);
+        if (!s)
+                return;
+        if (!s->native)
+                take_name(b, line);
+        if (s->native && str_eqz(line->native, s->native))
+                s->others = b->generation;
+}
+
 static void on_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
         bool ours = map_get(b->submissions, line->name) ||
                     (str_starts(line->name, str_of(b->prefix)) &&
                      (!b->system->short_names || line->name.n == SHORT_NAME));
+        if (line->others) {
+                take_others(b, line);
+                return;
+        }
         if (!map_get(b->natives, line->native) && ours)
                 take_name(b, line);
         take_line(b, line);
@@ -193,6 +210,8 @@ static void look_for_missing(struct batch *b)
         unsigned count = 0;
         for (struct task *t = b->all, *next; t; t = next) {
                 next = t->next;
+                if (t->state == TASK_IN && t->s->others == b->generation && !t->begun)
+                        t->seen = b->generation;
                 if (t->state != TASK_IN || t->seen == b->generation || t->in_ms >= b->asked_ms)
                         continue;
                 BUF_CLEANUP struct buf native = {0};
@@ -251,6 +270,7 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         struct batch *b = arg;
         b->commands[SLOT_STATUS] = NULL;
         b->status_ms = clock_boot_ms();
+        b->took_ms = b->status_ms - b->asked_ms;
         bool none =
                 b->system->none_there && WIFEXITED(status) && WEXITSTATUS(status) == b->system->none_there;
         bool answer = !b->system->is_answer || b->system->is_answer(out);
@@ -320,6 +340,8 @@ void batch_poll(void *arg)
                 batch_submit_later(b);
         if (!b->all && b->listed && every < IDLE_MS)
                 every = IDLE_MS;
+        if (b->requests && every < b->took_ms * TOOK_TIMES) /* such lists have all jobs of a cluster */
+                every = (unsigned)b->took_ms * TOOK_TIMES;
         if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))
                 ask_status(b);
         if (b->commands[SLOT_STATUS] && now - b->asked_ms > SILENCE_MS)

@@ -31,6 +31,7 @@ struct submission {
         char *name, *native;     /* native: of the whole array; NULL: not known */
         char *head;              /* NULL after a restart: its script is there */
         bool sending, unsure;    /* unsure: nobody knows whether the system has it */
+        uint64_t others;         /* the status query that meant its other members */
         unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
         uint64_t seen;           /* the status query that named one of them last */
         struct submission *next; /* those to be sent */
@@ -69,7 +70,9 @@ struct batch {
         void *arg;
         char *dir, *prefix, *user; /* prefix: of our submissions' names */
         char *queue;
-        struct errands *errands; /* NULL: all is ours */
+        struct errands *errands;      /* NULL: all is ours */
+        struct request_server server; /* of a system with a service */
+        struct requests *requests;    /* NULL: it has commands */
         struct party *parties;
         struct kept *kept;
         int fd; /* of dir */
@@ -89,7 +92,8 @@ struct batch {
         bool nothing_there;            /* it was said that the system has nothing for the queue */
         int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
         unsigned failures;    /* status queries in a row */
-        int64_t asked_ms, asked_before_ms, status_ms, capacity_ms; /* asked: of the last two status queries */
+        int64_t asked_ms, asked_before_ms, status_ms, took_ms,
+                capacity_ms; /* asked: of the last two status queries */
         struct run_event *told;
         size_t told_count, told_cap;
         struct run_capacity capacity;
@@ -147,6 +151,9 @@ int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
 void batch_acts_run(struct batch *b);
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
+/* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
+void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
+                   command_done_fn *done, void *arg);
 /* Runs what `call` says, and frees it. */
 void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_fn *done, void *arg);
 void batch_clean(struct buf *out, struct str words); /* the system's words, on one line, and not too many */

@@ -2,6 +2,7 @@
  * on disk before the system hears of it. While submissions are under way new tasks gather, so that arrays
  * grow with the load by themselves. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #define GATHER_MS    5
 #define NAMING       "# this submission:\n" /* ends the head */
 #define ERRORS_SHOWN 400
+#define SCRIPT_MAX   (4u << 20)
 
 struct group {
         struct task **v;
@@ -243,15 +245,22 @@ static char *head_of(const struct batch *b, const struct submission *s)
 static void send(struct batch *b, struct submission *s, int slot)
 {
         struct batch_call call = {.settings = &b->settings};
-        BUF_CLEANUP struct buf path = {0}, log = {0};
+        BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
         struct sending *sending = &b->sends[slot];
         *sending = (struct sending){b, s, slot};
         batch_path(b, &path, s->name, ".sh");
         if (!s->head)
                 s->head = head_of(b, s);
         submission_log(s, &log);
-        b->system->submit(&call,
-                          &(struct batch_sending){s->name, buf_z(&path), s->head, s->count, buf_z(&log)});
+        if (b->system->service)
+                fs_read(AT_FDCWD, buf_z(&path), SCRIPT_MAX, &text, NULL);
+        b->system->submit(&call, &(struct batch_sending){.name = s->name,
+                                                         .script = buf_z(&path),
+                                                         .head = s->head,
+                                                         .count = s->count,
+                                                         .log = buf_z(&log),
+                                                         .text = buf_view(&text),
+                                                         .env = s->party->user ? &s->party->env : &b->env});
         s->sending = true;
         s->left++; /* while it is sent */
         batch_run_as(b, s->party, slot, &call, sent, sending);

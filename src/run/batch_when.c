@@ -81,7 +81,10 @@ static void ask(struct batch *b)
                         question_free(q);
                         continue;
                 }
-                b->system->when(&call, &(struct batch_sending){"quote", buf_z(&path), b->questions->head, 1});
+                b->system->when(&call, &(struct batch_sending){.name = "quote",
+                                                               .script = buf_z(&path),
+                                                               .head = b->questions->head,
+                                                               .count = 1});
                 batch_run_as(b, b->questions->party, SLOT_WHEN, &call, on_answer, b);
         }
 }

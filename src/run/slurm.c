@@ -1,14 +1,15 @@
-/* Slurm: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as in Slurm 20.11 to
- * 24 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in squeue's list of all
- * states for MinJobAge, and sacct is asked only about what is missing there. */
+/* Slurm, by its commands: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as
+ * in Slurm 20.11 to 24 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in
+ * squeue's list of all states for MinJobAge, and sacct is asked only about what is missing there. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "run/batch_runner.h"
+#include "run/slurm.h"
 
-static const char *const settings[] = {"conf",    "partition", "account",     "qos",     "constraint",
-                                       "license", "gres_name", "reservation", "requeue", NULL};
+const char *const slurm_settings[] = {"conf",      "partition",   "account", "qos",  "constraint", "license",
+                                      "gres_name", "reservation", "requeue", "rest", "token_file", NULL};
 
 static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
 
@@ -42,14 +43,16 @@ static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
         return 0;
 }
 
-static int slurm_check(const struct batch_settings *s, struct err *err)
+int slurm_check(const struct batch_settings *s, struct err *err)
 {
         bool again;
+        if (batch_setting(s, "token_file") && !batch_setting(s, "rest"))
+                return err_set(err, -EINVAL, "token_file is for slurmrestd, whose address `rest` would be");
         return requeue(s, &again, err);
 }
 
-static int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
-                           struct err *err)
+int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
+                    struct err *err)
 {
         uint64_t cpus = (spec->cpus_milli + 999) / 1000;
         bool again = false;
@@ -78,7 +81,7 @@ static int slurm_resources(const struct batch_settings *s, const struct run_spec
         return 0;
 }
 
-static void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out)
+void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out)
 {
         buf_printf(out, "#SBATCH --job-name=%s\n", name);
         if (count > 1)
@@ -105,31 +108,35 @@ static bool slurm_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* What the controller answered; not what went wrong on the way to it, or is so only for now. */
-static bool slurm_refused(int exit_code, struct str errors)
+bool slurm_unsure(struct str errors)
 {
-        (void)exit_code;
-        static const char *const unsure[] = {"Unable to contact",
-                                             "timed out",
-                                             "Zero Bytes",
-                                             "not responding",
-                                             "Connection refused",
-                                             "communication",
-                                             "Resource temporarily",
-                                             "Protocol authentication",
-                                             "in standby mode",
-                                             "Job violates accounting/QOS policy (job submit limit",
-                                             NULL},
-                                 *const said[] = {"error:", "allocation failure:", NULL};
-        return !batch_contains(errors, unsure) && batch_contains(errors, said);
+        static const char *const words[] = {"Unable to contact",
+                                            "timed out",
+                                            "Zero Bytes",
+                                            "not responding",
+                                            "Connection refused",
+                                            "communication",
+                                            "Resource temporarily",
+                                            "Protocol authentication",
+                                            "in standby mode",
+                                            "Job violates accounting/QOS policy (job submit limit",
+                                            NULL};
+        return batch_contains(errors, words);
 }
 
-static bool slurm_refused_array(struct str errors)
+static bool slurm_refused(int exit_code, struct str errors)
+{
+        static const char *const said[] = {"error:", "allocation failure:", NULL};
+        (void)exit_code;
+        return !slurm_unsure(errors) && batch_contains(errors, said);
+}
+
+bool slurm_refused_array(struct str errors)
 {
         return str_search(errors, STR("Invalid job array specification")) >= 0;
 }
 
-static void slurm_native_of(const char *native, unsigned index, struct buf *out)
+void slurm_native_of(const char *native, unsigned index, struct buf *out)
 {
         buf_printf(out, "%s_%u", native, index);
 }
@@ -193,7 +200,9 @@ static bool status_line(struct str line, struct batch_line *ret)
         ret->user = field[5];
         if (!phase_of(field[2], &ret->phase))
                 return false;
-        if (!str_eqz(field[1], "N/A") && field[1].n) {
+        if (str_eqz(field[1], SLURM_OTHERS)) {
+                ret->others = true;
+        } else if (!str_eqz(field[1], "N/A") && field[1].n) {
                 ((char *)(uintptr_t)field[0].p)[field[0].n] = '_';
                 ret->native = str_make(field[0].p, field[0].n + 1 + field[1].n);
         }
@@ -202,7 +211,7 @@ static bool status_line(struct str line, struct batch_line *ret)
         return true;
 }
 
-static void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
+void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str text;
         struct batch_line line;
@@ -279,6 +288,17 @@ static uint64_t gres_count(struct str list, struct str name)
         return sum;
 }
 
+/* Of those in the setting, with commas between; without it the default one. */
+static bool is_ours(const char *setting, struct str partition)
+{
+        struct str rest = str_of(setting), one;
+        bool is_default = str_ends(partition, STR("*"));
+        while (rest.n && str_cut(&rest, ',', &one))
+                if (str_eq(one, str_head(partition, partition.n - is_default)))
+                        return true;
+        return !setting && is_default;
+}
+
 /* "main*   0/4/0/4   4000   0   up   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all processors; memory
  * in MiB. Without a partition of its own a job goes to the default one, which has the star. */
 static void node_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
@@ -288,7 +308,7 @@ static void node_line(const struct batch_settings *s, struct str line, struct ru
         for (size_t i = 0; i < 5; i++)
                 if (!str_word(&rest, &word[i]))
                         return;
-        if (!batch_setting(s, "partition") && word[0].p[word[0].n - 1] != '*')
+        if (!is_ours(batch_setting(s, "partition"), word[0]))
                 return;
         cpus = word[1];
         for (size_t i = 0; i < 4; i++)
@@ -318,7 +338,7 @@ static void node_line(const struct batch_settings *s, struct str line, struct ru
                 c->node_gpus = gpus;
 }
 
-static void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         struct str line;
         while (out.n && str_cut(&out, '\n', &line))
@@ -354,7 +374,7 @@ static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 
 const struct batch_system batch_slurm = {
         .name = "slurm",
-        .settings = settings,
+        .settings = slurm_settings,
         .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
         .array_max = 1000,
@@ -371,7 +391,7 @@ const struct batch_system batch_slurm = {
         .past = slurm_past,
         .past_read = slurm_status_read,
         .past_away = slurm_past_away,
-        .memory_words = "error: Exceeded job memory limit", /* OverMemoryKill: its state is FAILED */
+        .memory_words = SLURM_MEMORY_WORDS,
         .act = slurm_act,
         .capacity = slurm_capacity,
         .capacity_read = slurm_capacity_read,
@@ -380,9 +400,12 @@ const struct batch_system batch_slurm = {
         .verbs = (1u << BATCH_VERBS_COUNT) - 1,
 };
 
+/* With an address of slurmrestd by requests to it, else by commands. */
 static int slurm_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
-        return batch_open(&runner_slurm, &batch_slurm, c, ret, err);
+        const struct batch_settings s = {c->settings, c->setting_count};
+        const struct batch_system *system = batch_setting(&s, "rest") ? &batch_slurm_rest : &batch_slurm;
+        return batch_open(&runner_slurm, system, c, ret, err);
 }
 
 const struct runner_kind runner_slurm = {.name = "slurm", .open = slurm_open, BATCH_VERBS};

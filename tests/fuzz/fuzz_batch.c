@@ -20,10 +20,41 @@ static void take(void *arg, const struct batch_line *line)
                 *sum += (unsigned char)line->reason.p[i];
 }
 
+struct skimmed {
+        const struct request_service *service;
+        struct buf out, errors;
+};
+
+static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
+{
+        struct skimmed *s = arg;
+        s->service->take("u", rows, values, &s->out, &s->errors);
+}
+
+/* What a service answers, in two pieces; then the lines that are made of it. */
+static size_t answer(const struct batch_system *s, struct str text)
+{
+        const struct batch_settings none = {NULL, 0};
+        struct skimmed a = {.service = s->service};
+        struct run_capacity capacity = {0};
+        struct json_skim skim;
+        size_t sum = 0;
+        json_skim_init(&skim, s->service->rows, on_row, &a);
+        json_skim_take(&skim, str_head(text, text.n / 2));
+        json_skim_take(&skim, str_skip(text, text.n / 2));
+        json_skim_deinit(&skim);
+        s->capacity_read(&none, buf_view(&a.out), &capacity);
+        s->status_read(buf_view(&a.out), take, &sum);
+        sum += s->refused(1, buf_view(&a.errors));
+        buf_deinit(&a.out);
+        buf_deinit(&a.errors);
+        return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct batch_system *const systems[] = {&batch_slurm, &batch_gridengine, &batch_exec,
-                                                             &batch_pbs, &batch_htcondor};
+        static const struct batch_system *const systems[] = {
+                &batch_slurm, &batch_gridengine, &batch_exec, &batch_pbs, &batch_htcondor, &batch_slurm_rest};
         const struct batch_settings none = {NULL, 0};
         struct run_capacity capacity = {0};
         BUF_CLEANUP struct buf native = {0};
@@ -45,6 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 'c':
                 if (s->capacity_read)
                         s->capacity_read(&none, out, &capacity);
+                break;
+        case 'a':
+                if (s->service)
+                        sum += answer(s, out);
                 break;
         case 'e':
                 if (s->explained)

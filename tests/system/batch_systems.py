@@ -11,7 +11,7 @@ from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
 from pool import Pool
-from slurm import Munge, slurm_clusters
+from slurm import Munge, Rest, slurm_clusters
 from torque import Torque
 
 SLOTS = 40 if os.environ.get("DROVER_CHECK_LONG") else 8  # enough for a thousand jobs
@@ -29,6 +29,22 @@ def alpha(clusters):
     yield clusters[0]
     clusters[0].tool("scancel", "-u", "root", code=None)
     wait_until(lambda: not clusters[0].jobs("pending,running,completing,suspended"), 60)
+
+
+@pytest.fixture(scope="module")
+def rest_of_alpha(clusters):
+    one = Rest(clusters[0])
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def rest(rest_of_alpha, alpha):
+    """The first cluster by slurmrestd, over TCP."""
+    assert alpha is rest_of_alpha.cluster
+    return rest_of_alpha
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,9 @@
 """Private Slurm clusters in a folder: daemons on loopback and free ports, a munge of their own, no database."""
 import contextlib
 import os
+import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -52,6 +54,7 @@ class Slurm:
         lines = [
             f"ClusterName={name}", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={free_port()}",
             "SlurmUser=root", "SlurmdUser=root", "AuthType=auth/munge", f"AuthInfo=socket={munge.socket}",
+            "AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={self._key()}",
             "CredType=cred/munge", "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",
             f"StateSaveLocation={self.dir}/state", f"SlurmdSpoolDir={self.dir}/spool/%n",
             f"SlurmctldPidFile={self.dir}/run/ctld.pid", f"SlurmdPidFile={self.dir}/run/%n.pid",
@@ -77,6 +80,13 @@ class Slurm:
                   f"PartitionName=shut Nodes={every} State=DOWN"]
         with open(self.conf, "w", encoding="utf-8") as f:
             f.write("\n".join(lines) + "\n")
+
+    def _key(self):
+        """What tokens are signed with."""
+        path = os.path.join(self.dir, "jwt.key")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
+            f.write(os.urandom(32))
+        return path
 
     def _daemon(self, name, *argv):
         return Daemon(name, list(argv), os.path.join(self.dir, f"{name}.out"), self.env, self.dir)
@@ -129,6 +139,64 @@ class Slurm:
             d.stop()
         if self.controller:
             self.controller.stop()
+
+
+class Rest:
+    """A cluster behind slurmrestd, which must be neither root nor the SlurmUser. Over TCP it believes tokens; on a unix
+    socket it runs what it is given by its own user or root as its own."""
+
+    def __init__(self, cluster, user="games", plain=False):
+        self.cluster, self.user, self.plain = cluster, user, plain
+        self.name, self.runner, self.quotes = "rest", "slurm", False
+        self.env, self.refused = cluster.env, cluster.refused
+        self.jobs, self.close, self.open, self.cancel_all = cluster.jobs, cluster.close, cluster.open, cluster.cancel_all
+        self.dir = tempfile.mkdtemp(prefix="drover-rest-")  # where its user may look
+        os.chmod(self.dir, 0o755)
+        self.conf = shutil.copy(cluster.conf, self.dir)
+        self.daemon = None
+        ids = pwd.getpwnam(user)
+        if plain:
+            os.chown(self.dir, ids.pw_uid, ids.pw_gid)
+            self.where = f"unix:{self.dir}/socket"
+            self.settings = {"rest": self.where, "poll": "1"}
+        else:
+            self.port = free_port()
+            self.where = f"127.0.0.1:{self.port}"
+            self.token_file = os.path.join(self.dir, "token")
+            self.settings = {"rest": f"http://{self.where}", "token_file": self.token_file, "poll": "1"}
+            self.token()
+
+    def token(self, user="root", seconds=3600):
+        """A new one in the file, as `scontrol` prints it."""
+        text = self.cluster.tool("scontrol", "token", f"username={user}", f"lifespan={seconds}")
+        with open(os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def start(self):
+        jwt = () if self.plain else ("env", "SLURM_JWT=daemon")
+        auth = "rest_auth/local" if self.plain else "rest_auth/jwt"
+        self.daemon = Daemon("slurmrestd", ["setpriv", "--reuid", self.user, "--regid", self.user, "--clear-groups", *jwt,
+                                            "/usr/sbin/slurmrestd", "-f", self.conf, "-a", auth, "-s", "openapi/v0.0.38",
+                                            self.where], os.path.join(self.cluster.dir, "rest.out"), {**os.environ, "SLURM_CONF": self.conf}, self.dir)
+        wait_until(self._answers)
+        return self
+
+    def _answers(self):
+        """slurmrestd listens"""
+        kind, to = (socket.AF_UNIX, self.where[5:]) if self.plain else (socket.AF_INET, ("127.0.0.1", self.port))
+        with socket.socket(kind) as s:
+            return s.connect_ex(to) == 0
+
+    def kill_daemon(self):
+        self.daemon.kill()
+
+    def start_daemon(self):
+        self.start()
+
+    def stop(self):
+        if self.daemon:
+            self.daemon.stop(signal.SIGKILL)
+        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -19,12 +19,12 @@ pytest_plugins = ["batch_systems"]
 class Driver:
     """A runner in a process of its own. `said` has what it told, line by line."""
 
-    def __init__(self, build, folder, kind, settings, env):
+    def __init__(self, build, folder, kind, settings, env, prefix=()):
         self.said = os.path.join(folder, "said")
         self.folder = os.path.join(folder, "dir")
         os.makedirs(self.folder, exist_ok=True)
         with open(self.said, "ab") as out:
-            self.process = subprocess.Popen([os.path.abspath(os.path.join(build, "tests/conform/drive_runner")), kind, self.folder,
+            self.process = subprocess.Popen([*prefix, os.path.abspath(os.path.join(build, "tests/conform/drive_runner")), kind, self.folder,
                                              *(f"{k}={v}" for k, v in settings.items())],
                                             stdin=subprocess.PIPE, stdout=out, stderr=out, env=env, cwd=folder, text=True)
 
@@ -63,16 +63,16 @@ class Place:
     def __init__(self, build, folder, kind, settings, system):
         self.build, self.folder, self.kind, self.settings, self.system = build, folder, kind, settings, system
         self.env = {**os.environ, **(system.env if system else {})}
-        self.driver = None
+        self.driver, self.prefix = None, ()
 
     def start(self):
         ready = len(self.driver.lines("ready")) if self.driver else 0
-        self.driver = Driver(self.build, self.folder, self.kind, self.settings, self.env)
+        self.driver = Driver(self.build, self.folder, self.kind, self.settings, self.env, self.prefix)
         self.driver.wait("ready", count=ready + 1)
         return self.driver
 
 
-SYSTEMS = {"slurm": "alpha", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
+SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
 
 
 @pytest.fixture(params=["process", *SYSTEMS])
@@ -83,7 +83,7 @@ def place(request):
         one = Place(build, folder, "process", {"PROGRAM": os.path.abspath(os.path.join(build, "src/agent/drover-shepherd"))}, None)
     else:
         system = request.getfixturevalue(SYSTEMS[request.param])
-        one = Place(build, folder, request.param, system.settings, system)
+        one = Place(build, folder, system.runner, system.settings, system)
     yield one
     if one.driver:
         one.driver.stop("quit all")
