@@ -42,14 +42,15 @@ static int read_instance(struct agent *a, int dir, struct err *err)
 }
 
 /* What runners keep beside the agent's folder; scripts on nodes look there for the lease. */
-static int make_batch_folders(const struct config *c, int dir, struct err *err)
+static int make_runners_folders(const struct config *c, int dir, struct err *err)
 {
         for (size_t i = 0; i < c->queue_count; i++) {
                 BUF_CLEANUP struct buf name = {0};
                 if (!strcmp(c->queues[i]->runner, runner_process.name))
                         continue;
-                buf_printf(&name, "batch.%s", c->queues[i]->name);
-                int fd = make_folder(dir, buf_z(&name), c->agent_uid, c->agent_gid, 0755, err);
+                bool hop = !strcmp(c->queues[i]->runner, runner_drover.name);
+                buf_printf(&name, "%s.%s", hop ? "hop" : "batch", c->queues[i]->name);
+                int fd = make_folder(dir, buf_z(&name), c->agent_uid, c->agent_gid, hop ? 0700 : 0755, err);
                 if (fd < 0)
                         return fd;
                 close(fd);
@@ -72,7 +73,7 @@ static int make_folders(struct agent *a, struct err *err)
                 r = err_set(err, -errno, "cannot open up the folder %s: %s", c->dir, strerror(errno));
         int agent = r < 0 ? r : make_folder(dir, "agent", c->agent_uid, c->agent_gid, 0700, err);
         int jobs = agent < 0 ? agent : make_folder(dir, "jobs", 0, c->agent_gid, 0751, err);
-        r = jobs < 0 ? jobs : make_batch_folders(c, dir, err);
+        r = jobs < 0 ? jobs : make_runners_folders(c, dir, err);
         if (agent >= 0)
                 close(agent);
         a->jobs = jobs;

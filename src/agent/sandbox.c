@@ -86,6 +86,7 @@ void sandbox_sweep(struct agent *a)
                 unsigned member = 0, fence = 0;
                 if (e->d_name[0] == '.' ||
                     str_starts(str_of(e->d_name), STR("batch.")) || /* of users, see batch_party.c */
+                    str_starts(str_of(e->d_name), STR("hop.")) ||   /* and drover_party.c */
                     str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)))
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {

@@ -1,6 +1,5 @@
 /* For whom tasks are: with a map of users each local user, who must be the one that the system sees submit
  * and act; else one party that is ourselves. */
-#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,26 +8,16 @@
 
 #define LATE_MS 600000 /* after its last one a party's submissions may still come to light */
 
-static void add_variable(struct args *env, const char *name, const char *value)
-{
-        BUF_CLEANUP struct buf one = {0};
-        buf_printf(&one, "%s=%s", name, value);
-        args_add(env, buf_view(&one));
-}
-
 /* Ours, but for what says who we are. */
 static void environment(const struct batch *b, struct party *p)
 {
-        const struct passwd *pw = p->user ? getpwnam(p->user) : NULL;
         for (size_t i = 0; i < b->env.n; i++) {
                 struct str e = str_of(b->env.v[i]);
                 if (!str_starts(e, STR("HOME=")) && !str_starts(e, STR("USER=")) &&
                     !str_starts(e, STR("LOGNAME=")))
                         args_add(&p->env, e);
         }
-        add_variable(&p->env, "HOME", pw && *pw->pw_dir ? pw->pw_dir : "/");
-        add_variable(&p->env, "USER", p->user);
-        add_variable(&p->env, "LOGNAME", p->user);
+        errand_environment(&p->env, p->user);
 }
 
 struct party *batch_party(struct batch *b, const char *owner, const char *user)

@@ -208,7 +208,9 @@ static void drover_close(struct runner *r, bool kill_all)
 static int drover_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
         struct far *f;
-        int r = far_open(c, &f, err);
+        if (c->errands)
+                return far_users_open(c, ret, err);
+        int r = far_open(c, NULL, &f, err);
         if (r < 0)
                 return r;
         f->base.kind = &runner_drover;
@@ -218,6 +220,7 @@ static int drover_open(const struct runner_config *c, struct runner **ret, struc
 
 const struct runner_kind runner_drover = {
         .name = "drover",
+        .for_users = true,
         .open = drover_open,
         .close = drover_close,
         .flush = drover_flush,

@@ -12,6 +12,8 @@
 
 #define FILES_MAX 20000
 #define DEPTH_MAX 32
+#define PROGRAM   "drover.program"
+#define INPUT     "drover.stdin"
 
 void far_files_deinit(struct far_files *files)
 {
@@ -85,6 +87,10 @@ static bool of_the_system(struct str path)
 static bool add_outside(struct far_task *t, const char *path, const char *name)
 {
         struct stat st;
+        if (t->far->user) { /* he looks for it himself */
+                *(strcmp(name, PROGRAM) != 0 ? &t->stdin : &t->program) = mem_dupz(path);
+                return false;
+        }
         if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, R_OK) < 0)
                 return false;
         return add_file(&t->files, path, name, &st) == 0;
@@ -120,7 +126,7 @@ static void number(struct far_task *t, const char *name, uint64_t value)
 }
 
 /* What the last agent sets itself is left to it. */
-static bool is_place_s(const struct run_spec *s, struct str word)
+static bool is_place_s(const struct far_user *u, const struct run_spec *s, struct str word)
 {
         static const char *const names[] = {
                 SHEPHERD_MARKER, "DROVER_QUEUE=", "DROVER_CPUS=", "PATH=/usr/local/bin:/usr/bin:/bin"};
@@ -131,12 +137,14 @@ static bool is_place_s(const struct run_spec *s, struct str word)
         str_cut(&value, '=', &name);
         if (str_eqz(value, s->sandbox))
                 return true;
-        const char *ours = str_eqz(name, "HOME")      ? getenv("HOME")
-                           : str_eqz(name, "USER")    ? getenv("USER")
-                           : str_eqz(name, "LOGNAME") ? getenv("LOGNAME")
-                                                      : NULL;
-        return (str_eqz(name, "HOME") || str_eqz(name, "USER") || str_eqz(name, "LOGNAME")) &&
-               (!ours || str_eqz(value, ours));
+        bool home = str_eqz(name, "HOME"), user = str_eqz(name, "USER") || str_eqz(name, "LOGNAME");
+        if (!home && !user)
+                return false;
+        const char *ours = u ? (home ? u->home : u->name)
+                             : getenv(home                    ? "HOME"
+                                      : str_eqz(name, "USER") ? "USER"
+                                                              : "LOGNAME");
+        return !ours || str_eqz(value, ours);
 }
 
 static void words(struct far_task *t, const struct run_spec *s)
@@ -147,7 +155,7 @@ static void words(struct far_task *t, const struct run_spec *s)
                 if (v != s->argv)
                         args_add(&args, str_of(*v));
         for (char *const *v = s->envp; v && *v; v++)
-                if (!is_place_s(s, str_of(*v)))
+                if (!is_place_s(t->far->user, s, str_of(*v)))
                         args_add(&env, str_of(*v));
         args_join_v2(&b, &args);
         if (b.n)
@@ -210,9 +218,9 @@ static void program(struct far_task *t, const struct run_spec *s, bool shared)
         if (!shared && beneath(path, s->sandbox)) {
                 buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
         } else if (!shared && str_starts(path, STR("/")) && !of_the_system(path) &&
-                   add_outside(t, s->path, "drover.program")) {
+                   add_outside(t, s->path, PROGRAM)) {
                 t->files.v[t->files.n - 1].mode |= 0111;
-                buf_addz(&name, "./drover.program");
+                buf_addz(&name, "./" PROGRAM);
         } else {
                 buf_str(&name, path);
         }
@@ -226,8 +234,8 @@ static void input(struct far_task *t, const struct run_spec *s, bool shared)
                 return;
         if (!shared && beneath(path, s->sandbox))
                 path = str_skip(path, strlen(s->sandbox) + 1);
-        else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, "drover.stdin"))
-                path = STR("drover.stdin");
+        else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, INPUT))
+                path = STR(INPUT);
         text(t, "In", path);
 }
 
@@ -290,12 +298,33 @@ void far_describe(struct far_task *t, const struct run_spec *s)
                          "the job may not be handed on to another server: its path is as long as is allowed");
                 return;
         }
-        int r = shared ? 0 : add_folder(&t->files, s->sandbox, "", 0);
+        t->exposed = shared;
+        int r = shared || t->far->user ? 0 : add_folder(&t->files, s->sandbox, "", 0);
         if (r < 0)
                 far_fail(t, "sandbox", -r,
                          r == -E2BIG ? "the job's folder has more files than are handed on" : NULL);
         else
                 far_words_of(t, s, shared);
+}
+
+static void set_text(struct far_task *t, const char *name, const char *value)
+{
+        for (size_t i = 0; i < t->word_count; i++)
+                if (!strcmp(t->words[i].name, name)) {
+                        free(t->words[i].value);
+                        t->words[i].value = mem_dupz(value);
+                }
+}
+
+void far_exposed(struct far_task *t, bool program, bool input)
+{
+        t->exposed = true;
+        if (program)
+                set_text(t, "Cmd", "./" PROGRAM);
+        if (input)
+                set_text(t, "In", INPUT);
+        if (t->files.n)
+                text(t, "TransferInput", STR("./"));
 }
 
 void far_words_deinit(struct far_task *t)

@@ -238,21 +238,30 @@ static int path_in(struct buf *out, const char *dir, const char *name)
         return *name && *name != '/' ? 0 : -EINVAL;
 }
 
+int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
+                    bool *ret_append)
+{
+        bool appending = false;
+        const char *stream = stream_of(t, name, &appending);
+        *ret_append = stream && appending;
+        if (!stream || *stream != '/')
+                return path_in(out, dir, stream ? stream : name);
+        buf_addz(out, stream);
+        return 0;
+}
+
 /* From its own file to where it belongs: the sandbox's stream, or the output's name. */
 static int put(const struct far_task *t, const char *from, const char *name, unsigned mode)
 {
         BUF_CLEANUP struct buf to = {0}, dir = {0};
-        bool appending = false;
-        const char *stream = stream_of(t, name, &appending);
-        if (stream && *stream == '/')
-                buf_addz(&to, stream);
-        else if (path_in(&to, t->sandbox, stream ? stream : name) < 0)
+        bool appending;
+        if (far_destination(t, t->sandbox, name, &to, &appending) < 0)
                 return -EINVAL;
         buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
         int r = fs_mkdirs(buf_z(&dir), 0755);
         if (r < 0)
                 return r;
-        if (stream && appending)
+        if (appending)
                 return append(from, buf_z(&to));
         if (mode)
                 chmod(from, (mode & 0777) | 0600);
@@ -274,11 +283,16 @@ static int put_shared(const struct far_task *t)
         return r;
 }
 
-static void cannot_keep(struct far_task *t, const char *name, int error)
+void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error)
 {
         BUF_CLEANUP struct buf b = {0};
-        buf_printf(&b, "cannot keep its output %s: %s", name, strerror(error));
+        buf_printf(&b, "cannot keep its output%s%s: %s", *name ? " " : "", name, why);
         far_fail(t, "output", error, buf_z(&b));
+}
+
+static void cannot_keep(struct far_task *t, const char *name, int error)
+{
+        far_cannot_keep(t, name, strerror(error), error);
 }
 
 static void temporary(const struct far_task *t, struct buf *out)
@@ -307,6 +321,11 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 far_fail(t, "output", EREMOTEIO, buf_z(&why));
                 return;
         }
+        if (t->far->user) { /* all at once, when all are here */
+                t->files.at++;
+                far_fetch(t);
+                return;
+        }
         temporary(t, &from);
         int r = put(t, buf_z(&from), file->name, file->mode);
         if (r < 0) {
@@ -317,9 +336,24 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         far_fetch(t);
 }
 
+static int new_file(struct far_task *t, size_t index)
+{
+        BUF_CLEANUP struct buf to = {0};
+        if (t->far->user)
+                return far_user_output(t, index);
+        fs_mkdirs(t->sandbox, 0755);
+        temporary(t, &to);
+        int fd = open(buf_z(&to), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        return fd < 0 ? -errno : fd;
+}
+
 void far_fetch(struct far_task *t)
 {
-        BUF_CLEANUP struct buf to = {0}, path = {0};
+        BUF_CLEANUP struct buf path = {0};
+        if (t->files.at == t->files.n && t->far->user) {
+                far_place(t);
+                return;
+        }
         if (t->files.at == t->files.n) {
                 struct run_event result = t->result;
                 int r = put_shared(t);
@@ -330,11 +364,11 @@ void far_fetch(struct far_task *t)
                 return;
         }
         struct far_file *file = &t->files.v[t->files.at];
-        fs_mkdirs(t->sandbox, 0755);
-        temporary(t, &to);
-        t->fd = open(buf_z(&to), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        t->fd = new_file(t, t->files.at);
         if (t->fd < 0) {
-                cannot_keep(t, file->name, errno);
+                int error = -t->fd;
+                t->fd = -1;
+                far_cannot_keep(t, file->name, strerror(error), error);
                 return;
         }
         buf_printf(&path, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);

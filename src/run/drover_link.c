@@ -141,22 +141,46 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
         if (uuid && you && strlen(uuid) < sizeof(f->server)) {
                 snprintf(f->server, sizeof(f->server), "%s", uuid);
                 snprintf(f->you, sizeof(f->you), "%s", you);
+                f->refused = false;
                 there(f, doc);
+        } else if (f->user && status / 100 == 4) {
+                far_refused(f, buf_z(&why));
         } else {
                 again(f, buf_z(&why));
         }
         json_decref(doc);
 }
 
+void far_hello(struct far *f)
+{
+        get(f, "/v1/server", on_hello);
+}
+
+void far_refused(struct far *f, const char *why)
+{
+        f->refused = true;
+        for (struct far_task *t = f->all, *next; t; t = next) {
+                next = t->next;
+                if (t->state == FAR_FRESH || t->state == FAR_READY)
+                        far_fail(t, "credential", EACCES, why);
+        }
+        far_tell_runner(f, RUN_AWAY);
+        again(f, why);
+}
+
 static void hello(void *arg)
 {
         struct far *f = arg;
+        if (f->user) {
+                far_token(f);
+                return;
+        }
         BUF_CLEANUP struct buf token = {0};
         if (f->token_file && fs_read(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
                 MEM_CLEANUP char *z = str_dupz(str_trim(buf_view(&token)));
                 http_client_bearer(f->client, z);
         }
-        get(f, "/v1/server", on_hello);
+        far_hello(f);
 }
 
 void far_link_open(struct far *f)

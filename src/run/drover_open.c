@@ -13,7 +13,7 @@
 
 /* ---- settings */
 
-static const char *setting(const struct runner_config *c, const char *name)
+const char *far_setting(const struct runner_config *c, const char *name)
 {
         for (size_t i = 0; i < c->setting_count; i++)
                 if (!strcmp(c->settings[i].name, name))
@@ -23,17 +23,19 @@ static const char *setting(const struct runner_config *c, const char *name)
 
 static int check_settings(const struct runner_config *c, struct err *err)
 {
-        static const char *const known[] = {"server", "token_file", "files", NULL};
+        static const char *const known[] = {"server", "token_file", "users_token_file", "files", NULL};
         for (size_t i = 0; i < c->setting_count; i++) {
                 size_t k = 0;
                 while (known[k] && strcmp(known[k], c->settings[i].name) != 0)
                         k++;
                 if (!known[k])
-                        return err_set(err, -EINVAL,
-                                       "drover has no setting '%s': it has server, token_file and files",
-                                       c->settings[i].name);
+                        return err_set(
+                                err, -EINVAL,
+                                "drover has no setting '%s': it has server, token_file, users_token_file and "
+                                "files",
+                                c->settings[i].name);
         }
-        const char *files = setting(c, "files");
+        const char *files = far_setting(c, "files");
         if (files && strcmp(files, "copied") != 0 && strcmp(files, "shared") != 0)
                 return err_set(err, -EINVAL, "files is copied or shared");
         return 0;
@@ -85,7 +87,7 @@ static int make_client(struct far *f, const char *server, struct err *err)
         MEM_CLEANUP char *bearer = str_dupz(str_trim(buf_view(&token)));
         c.address = buf_z(&address);
         c.tls = f->tls;
-        c.bearer = *bearer ? bearer : NULL;
+        c.bearer = *bearer && !f->user ? bearer : NULL; /* a user's own comes when he is there */
         f->client = http_client_new(f->loop, &c);
         return 0;
 }
@@ -96,10 +98,14 @@ static int open_folder(struct far *f, const struct runner_config *c, struct err 
 {
         BUF_CLEANUP struct buf path = {0};
         buf_printf(&path, "%s/hop.%s", c->dir, c->queue);
+        if (f->user)
+                buf_printf(&path, "/%s", f->user->name);
         int r = fs_mkdirs(buf_z(&path), 0700);
         f->dir = buf_take(&path);
         f->fd = r < 0 ? -1 : open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return f->fd < 0 ? err_set(err, -errno, "cannot use %s: %s", f->dir, strerror(errno)) : 0;
+        if (f->fd < 0)
+                return err_set(err, -errno, "cannot use %s: %s", f->dir, strerror(errno));
+        return f->user ? fs_write(f->fd, FAR_OWNER, str_of(f->user->owner), 0600, true, err) : 0;
 }
 
 /* What an end in the middle has left: half a file, the rest of a request that is gone. */
@@ -149,6 +155,10 @@ void far_close(struct far *f)
         map_free(f->known);
         idmap_free(f->requests);
         far_acts_deinit(f);
+        command_cancel(f->reading);
+        far_user_free(f->user);
+        if (f->token >= 0)
+                close(f->token);
         if (f->fd >= 0)
                 close(f->fd);
         free(f->queue);
@@ -159,21 +169,25 @@ void far_close(struct far *f)
         free(f);
 }
 
-int far_open(const struct runner_config *c, struct far **ret, struct err *err)
+int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err)
 {
-        const char *server = setting(c, "server"), *files = setting(c, "files");
+        const char *server = far_setting(c, "server"), *files = far_setting(c, "files");
         int r = check_settings(c, err);
-        if (r < 0)
+        if (r == 0 && !server)
+                r = err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
+        if (r < 0) {
+                far_user_free(user);
                 return r;
-        if (!server)
-                return err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
+        }
         struct far *f = mem_new(struct far);
+        f->user = user;
+        f->token = -1;
         f->loop = c->loop;
         f->events = c->events;
         f->arg = c->arg;
         f->queue = mem_dupz(c->queue);
         f->address = mem_dupz(server);
-        f->token_file = setting(c, "token_file") ? mem_dupz(setting(c, "token_file")) : NULL;
+        f->token_file = far_setting(c, "token_file") ? mem_dupz(far_setting(c, "token_file")) : NULL;
         f->domain = mem_dupz(c->filesystem_domain ? c->filesystem_domain : "");
         f->shared = files && !strcmp(files, "shared");
         f->fd = -1;

@@ -20,11 +20,11 @@
  *   drover_describe.c what a step is there: attributes, and files that it needs
  *   drover_send.c    files up
  *   drover_group.c   those that are alike become one request: its document
- *   drover_submit.c  the submission: its file, the call
- *   drover_carry.c   credentials, which follow the submission
- *   drover_link.c    is the far server there; its events, room and paths; leases
- *   drover_acts.c    what it is told: actions, signals, results that are here
- *   drover_job.c     what became of a job; files down
+ *   drover_users.c   with a map of users: each is there in his own name, with a struct far of his own
+ *   drover_party.c   and what is done by him: reading his token, opening up his files, putting outputs in
+ * place drover_submit.c  the submission: its file, the call drover_carry.c   credentials, which follow the
+ * submission drover_link.c    is the far server there; its events, room and paths; leases drover_acts.c what
+ * it is told: actions, signals, results that are here drover_job.c     what became of a job; files down
  *   drover_quote.c   when would it begin there
  */
 #pragma once
@@ -33,10 +33,12 @@
 #include "base/mem.h"
 #include "base/set.h"
 #include "ev/http_client.h"
+#include "run/errand.h"
 #include "run/runner.h"
 
 #define FAR_UUID        37
 #define FAR_CREDENTIALS "DroverCredentials"
+#define FAR_OWNER       "owner"      /* file: the user's, name@domain */
 #define FAR_NO_DOMAIN   "drover-hop" /* no place sees the files of a sandbox */
 
 enum far_state { FAR_FRESH, FAR_READY, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
@@ -99,6 +101,9 @@ struct far_task {
         struct far_files files; /* on their way up, or down */
         char *upload;           /* under way, its id */
         int fd;                 /* of the file under way; -1 */
+        char *program, *stdin;  /* with a map of users: files from outside that may go along */
+        struct command *errand; /* what its user does with its files */
+        bool exposed;           /* they can be read */
         bool again;             /* files were sent twice: the far server had lost them */
         bool given;             /* since the last flush: the agent has not written it down yet */
         bool forgotten;         /* likewise */
@@ -115,8 +120,20 @@ struct far_task {
         char *hops; /* JSON, or NULL */
 };
 
+struct far_user {
+        char *owner, *name, *home; /* name@domain, who is mapped to the local user; the user, his home */
+        unsigned uid;
+        char *token;  /* the file's path */
+        char *folder; /* of errands: its name */
+        struct args env;
+        struct errands *errands;
+};
+
 struct far {
         struct runner base;
+        struct far_user *user; /* with a map of users: in whose name; NULL: in our own */
+        struct command *reading;
+        int token; /* what it reads goes there; -1 */
         struct loop *loop;
         run_events_fn *events;
         void *arg;
@@ -136,7 +153,7 @@ struct far {
         size_t told_count, told_cap;
         bool up;      /* we are in touch */
         bool listed;  /* READY was told */
-        bool refused; /* it does not take us for anybody */
+        bool refused; /* it does not take this user for anybody */
         int64_t retry_ms;
         size_t unsettled;
         char server[FAR_UUID], you[256];
@@ -168,8 +185,9 @@ static inline uint64_t far_number(const struct far_task *t) /* of its request; 0
 void far_lease_ended(struct far *f); /* the agent's: everything is ended */
 
 /* drover_open.c */
-/* As open() of struct runner_kind, which is not set. */
-int far_open(const struct runner_config *c, struct far **ret, struct err *err);
+/* As open() of struct runner_kind, which is not set. user: NULL, or taken, also with an error. */
+int far_open(const struct runner_config *c, struct far_user *user, struct far **ret, struct err *err);
+const char *far_setting(const struct runner_config *c, const char *name); /* NULL: it is not set */
 void far_close(struct far *f); /* and frees; also one that is half open */
 
 /* drover_tasks.c */
@@ -180,14 +198,31 @@ void far_task_free(struct far_task *t);             /* its request does not know
 void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
 void far_tell(struct far *f, const struct far_task *t, bool known);
 void far_tell_runner(struct far *f, enum run_state state);
+void far_told(struct far *f); /* tells what is gathered, now */
 /* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
  * copied. */
 void far_over(struct far_task *t, const struct run_event *result, const char *text);
 void far_fail(struct far_task *t, const char *what, int error, const char *text);
 void far_work(struct far *f); /* lets tasks that wait for a turn go on */
 
+/* drover_party.c: with a map of users. Nothing that a user names is opened with our own rights, and what he
+ * has in his sandbox only through far_input */
+int far_user_new(const char *owner, const char *name, const char *token, struct errands *errands,
+                 struct far_user **ret, struct err *err);
+void far_user_free(struct far_user *u);
+void far_token(struct far *f);       /* reads it, then far_hello or far_refused */
+void far_expose(struct far_task *t); /* FRESH: lets us read its files; they are in t->files then */
+int far_input(struct far_task *t, const struct far_file *file); /* a descriptor or -errno */
+int far_user_output(const struct far_task *t, size_t index); /* a new file for what is fetched; or -errno */
+void far_place(struct far_task *t); /* FETCHING: all is here; puts it where it belongs, then it is OVER */
+
+/* drover_users.c */
+int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err);
+
 /* drover_describe.c */
 void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
+void far_exposed(struct far_task *t, bool program,
+                 bool input); /* with a map of users: what is sent is known */
 /* Its attributes, and the files that they name; shared: for a place that sees them. */
 void far_words_of(struct far_task *t, const struct run_spec *spec, bool shared);
 void far_words_deinit(struct far_task *t); /* with its files */
@@ -221,6 +256,9 @@ void far_quotes_drop(struct far *f);
 
 /* drover_link.c */
 void far_link_open(struct far *f);
+void far_hello(struct far *f);
+/* Nothing can be done there in this user's name, for now: what was not sent yet fails. */
+void far_refused(struct far *f, const char *why);
 void far_away(struct far *f, const char *why); /* a call had no answer */
 void far_settled(struct far_task *t);          /* its state was looked at, or does not matter */
 void far_flush(struct far *f);                 /* sends what there is to send, if we are in touch */
@@ -242,5 +280,10 @@ void far_acts_send(struct far *f);
 void far_acts_deinit(struct far *f);
 
 /* drover_job.c */
+/* Where an output belongs, appended: beneath `dir`, or for a stream wherever its job wants it. 0, or -EINVAL:
+ * its name would leave the folder. */
+int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
+                    bool *ret_append);
+void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error);
 void far_look(struct far_task *t);
 void far_fetch(struct far_task *t);

@@ -147,11 +147,13 @@ static void send_next(struct far_task *t)
 {
         for (; t->files.at < t->files.n; t->files.at++) {
                 struct far_file *file = &t->files.v[t->files.at];
-                t->fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                t->fd = far_input(t, file);
                 if (t->fd < 0) {
                         BUF_CLEANUP struct buf b = {0};
-                        buf_printf(&b, "cannot read its input %s: %s", file->path, strerror(errno));
-                        far_fail(t, "input", errno, buf_z(&b));
+                        int error = -t->fd;
+                        t->fd = -1;
+                        buf_printf(&b, "cannot read its input %s: %s", file->path, strerror(error));
+                        far_fail(t, "input", error, buf_z(&b));
                         return;
                 }
                 if (is_known(t, file)) {
@@ -171,5 +173,8 @@ static void send_next(struct far_task *t)
 
 void far_send_files(struct far_task *t)
 {
-        send_next(t);
+        if (t->far->user && !t->exposed)
+                far_expose(t);
+        else
+                send_next(t);
 }

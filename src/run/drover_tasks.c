@@ -13,9 +13,8 @@
 
 /* ---- telling */
 
-static void tell(void *arg)
+void far_told(struct far *f)
 {
-        struct far *f = arg;
         struct run_event *events = f->told;
         size_t count = f->told_count;
         if (count) {
@@ -26,7 +25,12 @@ static void tell(void *arg)
                         free((char *)(uintptr_t)events[i].text);
                 free(events);
         }
-        far_work(f);
+}
+
+static void tell(void *arg)
+{
+        far_told(arg);
+        far_work(arg);
 }
 
 void far_gather(struct far *f, struct run_event e)
@@ -64,13 +68,15 @@ void far_over(struct far_task *t, const struct run_event *result, const char *te
         far_settled(t);
         http_call_cancel(t->call);
         t->call = NULL;
+        command_cancel(t->errand);
+        t->errand = NULL;
         if (t->fd >= 0)
                 close(t->fd);
         t->fd = -1;
         t->state = FAR_OVER;
         t->result = *result;
         t->text = text ? mem_dupz(text) : NULL;
-        if (t->far->listed)
+        if (t->far->listed || t->far->refused)
                 far_tell(t->far, t, false);
         timer_start(t->far->later, 0);
 }
@@ -100,6 +106,7 @@ void far_task_free(struct far_task *t)
         struct far *f = t->far;
         far_settled(t);
         http_call_cancel(t->call);
+        command_cancel(t->errand);
         map_take(f->tasks, run_key(&t->id));
         *t->link = t->next;
         if (t->next)
@@ -116,10 +123,17 @@ void far_task_free(struct far_task *t)
         free(t->upload);
         free(t->text);
         free(t->hops);
+        free(t->program);
+        free(t->stdin);
         free(t);
 }
 
 /* ---- turns */
+
+static bool is_busy(const struct far_task *t)
+{
+        return t->call || t->errand;
+}
 
 /* Those without a call under way, whose files are to go up or come down: a few at a time. True: more FRESH
  * ones are on their way, or next. */
@@ -128,11 +142,11 @@ static bool work_tasks(struct far *f, int64_t now)
         size_t busy = 0, looked = 0;
         bool more = false;
         for (struct far_task *t = f->all; t; t = t->next)
-                busy += t->call && (t->state == FAR_FRESH || t->state == FAR_FETCHING);
+                busy += is_busy(t) && (t->state == FAR_FRESH || t->state == FAR_FETCHING);
         for (struct far_task *t = f->all, *next; t; t = next) {
                 next = t->next;
-                more |= t->call && t->state == FAR_FRESH;
-                if (t->call || t->given || now < t->not_before_ms)
+                more |= is_busy(t) && t->state == FAR_FRESH;
+                if (is_busy(t) || t->given || now < t->not_before_ms)
                         continue;
                 if (t->state == FAR_IN && t->dirty) {
                         far_look(t);
@@ -141,8 +155,8 @@ static bool work_tasks(struct far *f, int64_t now)
                 } else if (t->state == FAR_FRESH) {
                         looked += t->files.n > 0;
                         far_send_files(t);
-                        busy += t->call != NULL;
-                        more |= t->call != NULL;
+                        busy += is_busy(t);
+                        more |= is_busy(t);
                 } else if (t->state == FAR_FETCHING && busy < WORKING_MAX) {
                         busy++, far_fetch(t);
                 }

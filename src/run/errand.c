@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,21 @@ void errands_free(struct errands *e)
 void errand_folder(const struct errands *e, const char *name, struct buf *out)
 {
         buf_printf(out, "%s/%s", e->jobs_path, name);
+}
+
+static void add_variable(struct args *env, const char *name, const char *value)
+{
+        BUF_CLEANUP struct buf one = {0};
+        buf_printf(&one, "%s=%s", name, value);
+        args_add(env, buf_view(&one));
+}
+
+void errand_environment(struct args *env, const char *user)
+{
+        const struct passwd *pw = getpwnam(user);
+        add_variable(env, "HOME", pw && *pw->pw_dir ? pw->pw_dir : "/");
+        add_variable(env, "USER", user);
+        add_variable(env, "LOGNAME", user);
 }
 
 static void stream_name(const struct errand *r, const char *which, struct buf *out)
@@ -157,7 +173,7 @@ struct command *errand_run(struct errands *e, const struct errand_spec *s, comma
         args_add(&argv, STR("env"));
         for (size_t i = 0; i < s->argv->n; i++)
                 args_add(&argv, str_of(s->argv->v[i]));
-        int input = command_input(s->input);
+        int input = s->input_fd > 0 ? s->input_fd : command_input(s->input);
         const struct run_spec spec = {
                 .id = r->id,
                 .owner = s->owner,
@@ -175,7 +191,7 @@ struct command *errand_run(struct errands *e, const struct errand_spec *s, comma
         };
         runner_submit(e->local, &spec);
         e->local->kind->flush(e->local);
-        if (input >= 0)
+        if (input >= 0 && input != s->input_fd)
                 close(input);
         return &r->base;
 }

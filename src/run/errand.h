@@ -29,9 +29,13 @@ struct errand_spec {              /* borrowed during the call */
         const struct args *argv;  /* found by PATH of envp */
         char *const *envp;
         struct str input;
+        int input_fd; /* above 0: its standard input in place of `input`, borrowed: what is written there, too
+                       */
         int64_t timeout_ms;
 };
 /* As command_run; the status is -1 also when it may not be run as that user. Ended by command_cancel. */
 struct command *errand_run(struct errands *e, const struct errand_spec *s, command_done_fn *done, void *arg);
+/* HOME, USER and LOGNAME of that user, added. */
+void errand_environment(struct args *env, const char *user);
 /* The folder's path, appended. */
 void errand_folder(const struct errands *e, const char *name, struct buf *out);

@@ -42,7 +42,7 @@ def as_user(user, what, folder=None):
 class Site:
     """A server, folders of two users, and agents that root starts."""
 
-    def __init__(self, instance, settings=""):
+    def __init__(self, instance, settings="", *args):
         self.instance = instance
         self.bin = os.path.join(instance.base, "programs")
         os.chmod(os.path.dirname(instance.base), 0o711)
@@ -54,7 +54,7 @@ class Site:
         config = os.path.join(instance.base, "droverd.yaml")
         with open(config, "w", encoding="utf-8") as f:
             f.write(settings)
-        instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config)
+        instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config, *args)
         os.chmod(instance.dir, 0o755)
         self.state = os.path.join(instance.base, "node")
         for user in (ONE, TWO, LOW):

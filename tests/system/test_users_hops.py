@@ -1,0 +1,157 @@
+"""An agent with `users` in front of another server: each owner is there in his own name, by a token that only he can read."""
+import os
+
+import pytest
+
+import agents
+from drover import free_port, wait_until
+from hops import far, far_jobs
+from test_credentials import files_with
+from users import AGENT, ONE, TWO, Site, as_user, mode_of
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+
+# whom the other server knows them as
+THERE = {ONE.pw_name: "ann", TWO.pw_name: "ben"}
+FAR_MAP = (f"users:\n  ann@local: {ONE.pw_name}\n  ben@local: {TWO.pw_name}\n  grid@local: {ONE.pw_name}\n")
+TOKEN = ".config/east.token"
+
+
+class Hop:
+    """`near` hands jobs on to `there`; both run what they run as its user."""
+
+    def __init__(self, near, there, port):
+        self.near, self.there = near, there
+        self.tokens = {}
+        there.node = there.agent(FAR_MAP, more="kill_grace: 1s\nqueues:\n  - {name: here, cpus: 8}\n")
+        agents.offering(there.instance)
+        for user in (ONE, TWO):
+            self.tokens[user.pw_name] = there.instance.json("token", "user", "--name", THERE[user.pw_name])["token"]
+        path = os.path.join(near.instance.base, "grid.token")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(there.instance.json("token", "user", "--name", "grid")["token"])
+        os.chown(path, AGENT.pw_uid, AGENT.pw_gid)
+        os.chmod(path, 0o400)
+        self.more = (f"kill_grace: 1s\nqueues:\n  - name: east\n    runner: drover\n    drover:\n"
+                     f"      server: https://127.0.0.1:{port}\n      token_file: {path}\n"
+                     f"      users_token_file: {{}}\n")
+
+    def start(self):
+        self.near.node = self.near.agent(more=self.more.format(self.near.home(ONE).replace(ONE.pw_name, "%u") + "/" + TOKEN))
+        agents.offering(self.near.instance)
+
+    def give(self, user):
+        as_user(user, lambda: os.makedirs(".config", mode=0o700, exist_ok=True), self.near.home(user))
+        self.near.write(user, TOKEN, self.tokens[user.pw_name] + "\n")
+        os.chmod(os.path.join(self.near.home(user), TOKEN), 0o400)
+
+
+@pytest.fixture
+def hop(request, build, instance):
+    os.chmod(request.config.drover_tmp, 0o711)
+    port = free_port()
+    return Hop(Site(instance, "lease: 9s\n"), Site(far(request, build), "lease: 9s\n", "--api-listen", f"127.0.0.1:{port}"), port)
+
+
+def waits_for(go):
+    return f"while [ ! -e {go} ]; do sleep 0.05; done"
+
+
+def owners(there):
+    return sorted(there.api("GET", f"/v1/jobs/{number}.0")["ad"]["User"] for number in far_jobs(there))
+
+
+def test_each_is_there_in_his_own_name(hop):
+    near, there = hop.near, hop.there.instance
+    hop.start()
+    jobs = {}
+    for user in (ONE, TWO):
+        home = near.home(user)
+        hop.give(user)
+        near.write(user, "in", "x")
+        near.write(user, "tool", f"#!/bin/sh\nid -u; cat in; echo new >made; chmod 750 made; mkdir sub; echo $HOME; pwd >{home}/where; {waits_for(home + '/go')}\n")
+        os.chmod(os.path.join(home, "in"), 0o400)
+        os.chmod(os.path.join(home, "tool"), 0o700)
+        jobs[user] = near.submit(user, "", Cmd=os.path.join(home, "tool"), TransferInput="in", ShouldTransferFiles="YES",
+                                 WhenToTransferOutput="ON_EXIT", Out="deep.out")
+    for user in (ONE, TWO):
+        wait_until(lambda u=user: os.path.exists(os.path.join(near.home(u), "where")), 40)
+    assert owners(there) == ["ann@local", "ben@local"]
+    for user in (ONE, TWO):
+        sandbox = near.text(user, "where").strip()
+        assert sandbox.startswith(hop.there.state) and os.stat(sandbox).st_uid == user.pw_uid
+        near.write(user, "go")
+        near.instance.wait(jobs[user], seconds=60)
+        assert near.text(user, "deep.out") == f"{user.pw_uid}\nx{user.pw_dir}\n"
+        assert near.text(user, "made") == "new\n" and mode_of(os.path.join(near.home(user), "made")) == 0o750
+        for name in ("deep.out", "made", "err"):
+            assert near.owner(user, name) == (user.pw_uid, user.pw_gid), name
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(near.state, "jobs")) if n[0].isdigit()], 20)
+    wait_until(lambda: not far_jobs(there), 20)
+    for user in (ONE, TWO):
+        secret = hop.tokens[user.pw_name].rsplit(".", 1)[1]
+        for folder in (near.instance.base, there.base):
+            assert files_with(folder, secret, [os.path.join(near.home(user), TOKEN)]) == []
+        assert mode_of(os.path.join(near.home(user), TOKEN)) == 0o400
+
+
+def test_who_has_no_token_waits_for_nobody(hop):
+    """His jobs are held, with the reason; the others' go on, and his too when he has one."""
+    near = hop.near
+    hop.start()
+    hop.give(ONE)
+    lost = near.submit(TWO, "id -u")
+    reason = near.instance.wait_state(f"{lost}.0", "held", seconds=30)["hold_reason"]
+    assert TWO.pw_name in reason and TOKEN in reason and "No such file" in reason, reason
+    near.run(ONE, "id -u")
+    assert near.text(ONE, "out") == f"{ONE.pw_uid}\n"
+    as_user(TWO, lambda: os.makedirs(".config", mode=0o700), near.home(TWO))
+    near.write(TWO, TOKEN, "drover-user-token.v1." + "0" * 64 + ".1.2\n")
+    as_user(TWO, lambda: near.instance.api("POST", "/v1/actions", {"action": "release", "ids": [f"{lost}.0"]}))
+    wait_until(lambda: near.instance.job(f"{lost}.0")["state"] != "held", 20)
+    reason = near.instance.wait_state(f"{lost}.0", "held", seconds=30)["hold_reason"]
+    assert "token" in reason, reason
+    os.unlink(os.path.join(near.home(TWO), TOKEN))
+    hop.give(TWO)
+    as_user(TWO, lambda: near.instance.api("POST", "/v1/actions", {"action": "release", "ids": [f"{lost}.0"]}))
+    near.instance.wait(lost, seconds=60)
+    assert near.text(TWO, "out") == f"{TWO.pw_uid}\n"
+
+
+def test_its_agent_killed(hop):
+    """What was handed on for each is found again, in his name; nothing runs twice."""
+    near = hop.near
+    hop.start()
+    jobs = {}
+    for user in (ONE, TWO):
+        hop.give(user)
+        home = near.home(user)
+        jobs[user] = near.submit(user, f"echo start >>{home}/starts; {waits_for(home + '/go')}; exit 3", jobs=3)
+    for user in (ONE, TWO):
+        near.instance.wait_state(f"{jobs[user]}.2", "running", seconds=40)
+    near.node.kill()
+    hop.start()
+    for user in (ONE, TWO):
+        near.write(user, "go")
+        near.instance.wait(jobs[user], code=1, seconds=60)
+        assert {row["exit_code"] for row in near.instance.history(jobs[user])} == {3}
+        assert near.text(user, "starts") == "start\n" * 3
+
+
+def test_stopped_and_removed(hop):
+    near = hop.near
+    hop.start()
+    hop.give(ONE)
+    request = near.submit(ONE, f"echo $$ >{near.home(ONE)}/pid; exec sleep 600")
+    name = f"{request}.0"
+    near.instance.wait_state(name, "running", seconds=40)
+    near.instance.cli("suspend", name)
+    there = hop.there.instance
+    wait_until(lambda: far_jobs(there, "suspended"), 20)
+    near.instance.cli("resume", name)
+    wait_until(lambda: far_jobs(there, "running"), 20)
+    near.instance.cli("rm", name)
+    wait_until(lambda: not far_jobs(there), 20)
+    near.instance.wait(request, code=None, seconds=40)
+    pid = near.text(ONE, "pid").strip()
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20)
