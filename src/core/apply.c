@@ -398,26 +398,91 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
 }
 
 /* Events about members that wait: some have a record, the others are in sets. */
+/* Of these members those that have a record. */
+static void with_record(const struct request *r, const struct set *members, struct set *to)
+{
+        void *value;
+
+        if (!r->jobs)
+                return;
+        if (idmap_count(r->jobs) < set_count(members)) {
+                for (size_t at = 0; idmap_next(r->jobs, &at, NULL, &value);)
+                        if (set_has(members, ((struct job *)value)->member))
+                                set_add(to, ((struct job *)value)->member);
+                return;
+        }
+        SET_FOREACH (members, m)
+                if (request_job(r, (uint32_t)m))
+                        set_add(to, (uint32_t)m);
+}
+
+static bool any_of(const struct set *members, const struct set *in)
+{
+        struct set both = {0};
+        bool any;
+
+        if (set_count(in) == 0)
+                return false;
+        set_copy(&both, members);
+        set_keep_all(&both, in);
+        any = set_count(&both) > 0;
+        set_deinit(&both);
+        return any;
+}
+
+/* The state of one of these members from which it may not go there, or -1. Those without a record are looked
+ * at as sets: there may be a million of them. */
+static int wrong_state(const struct request *r, const struct set *bare, const struct set *records,
+                       enum job_state to)
+{
+        const struct request_rare *rare = request_rare(r);
+        struct set idle = {0};
+        bool any_idle;
+
+        SET_FOREACH (records, m) {
+                enum job_state from = request_job(r, (uint32_t)m)->state;
+
+                if (!sm_may(&job_states, from, to) || job_state_has_attempt(from))
+                        return (int)from;
+        }
+        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(bare, &rare->completed))
+                return JOB_COMPLETED;
+        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(bare, &rare->removed))
+                return JOB_REMOVED;
+        if (!sm_may(&job_states, JOB_HELD, to) && any_of(bare, &rare->held))
+                return JOB_HELD;
+        if (sm_may(&job_states, JOB_IDLE, to))
+                return -1;
+        set_copy(&idle, bare);
+        set_remove_all(&idle, &rare->completed);
+        set_remove_all(&idle, &rare->removed);
+        set_remove_all(&idle, &rare->held);
+        any_idle = set_count(&idle) > 0;
+        set_deinit(&idle);
+        return any_idle ? JOB_IDLE : -1;
+}
+
 static int apply_waiting(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
                             : e->type == EVENT_RELEASED ? JOB_IDLE
                                                         : JOB_REMOVED;
         struct request_rare *rare = request_rare_make(r);
-        struct set bare = {0};
+        struct set bare = {0}, records = {0};
+        int wrong;
 
-        SET_FOREACH (&e->members, m) {
-                enum job_state from = request_state(r, (uint32_t)m);
+        with_record(r, &e->members, &records);
+        set_copy(&bare, &e->members);
+        set_remove_all(&bare, &records);
+        wrong = wrong_state(r, &bare, &records, to);
+        if (wrong >= 0) {
+                set_deinit(&bare);
+                set_deinit(&records);
+                return damaged(err, e, job_state_name((enum job_state)wrong));
+        }
+        SET_FOREACH (&records, m) {
                 struct job *j = request_job(r, (uint32_t)m);
 
-                if (!sm_may(&job_states, from, to) || job_state_has_attempt(from)) {
-                        set_deinit(&bare);
-                        return damaged(err, e, job_state_name(from));
-                }
-                if (!j) {
-                        set_add(&bare, (uint32_t)m);
-                        continue;
-                }
                 log_job(j, e, NULL);
                 move(c, j, to, e->at_ms);
                 if (to == JOB_HELD)
@@ -450,18 +515,19 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
         }
         if (to == JOB_REMOVED) {
                 claim_members_ended(c, r, set_count(&e->members));
+                c->unfiled += set_count(&bare);
                 set_add_all(&rare->unfiled, &bare);
-                SET_FOREACH (&e->members, m) {
+                SET_FOREACH (&records, m) {
                         struct job *j = request_job(r, (uint32_t)m);
-                        if (j) {
-                                history_file(c, r, j->member, to, e->at_ms, j, 0);
-                                drop_or_leave(c, r, j, e);
-                        }
+
+                        history_file(c, r, j->member, to, e->at_ms, j, 0);
+                        drop_or_leave(c, r, j, e);
                 }
                 give_room_made(c, r);
                 finished_maybe(c, r, e->at_ms);
         }
         set_deinit(&bare);
+        set_deinit(&records);
         return 0;
 }
 
@@ -536,7 +602,9 @@ static void apply_filed(struct core *c, struct request *r, const struct event *e
                 else
                         history_file(c, r, (uint32_t)m, JOB_REMOVED, e->at_ms, NULL, 0);
         }
+        c->unfiled -= set_count(&request_rare(r)->unfiled);
         set_remove_all(&request_rare_make(r)->unfiled, &e->members);
+        c->unfiled += set_count(&request_rare(r)->unfiled);
         finished_maybe(c, r, e->at_ms);
 }
 

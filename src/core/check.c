@@ -128,7 +128,7 @@ static const char *check_queue(const struct queue *q)
 static const char *check_classes(const struct core *c)
 {
         void *value;
-        uint64_t idle = 0, all = 0;
+        uint64_t idle = 0, all = 0, unfiled = 0;
 
         for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
                 const struct class *k = value;
@@ -138,8 +138,13 @@ static const char *check_classes(const struct core *c)
                         FAIL("a class with %llu idle jobs is %sin the index", (unsigned long long)k->idle,
                              k->idle ? "not " : "");
         }
-        for (const struct request *r = c->first; r; r = r->next)
+        for (const struct request *r = c->first; r; r = r->next) {
                 all += r->idle;
+                unfiled += set_count(&request_rare(r)->unfiled);
+        }
+        if (unfiled != c->unfiled)
+                FAIL("%llu jobs are to be filed, and %llu are counted", (unsigned long long)unfiled,
+                     (unsigned long long)c->unfiled);
         if (!c->config.shadow && idle != all)
                 FAIL("classes count %llu idle jobs, requests %llu", (unsigned long long)idle,
                      (unsigned long long)all);

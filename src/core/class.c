@@ -359,5 +359,6 @@ bool core_rekey_slice(struct core *c)
 void core_rekey(struct core *c)
 {
         c->rekey_next = c->first;
+        eta_rekeyed(c);
         core_rekey_slice(c);
 }

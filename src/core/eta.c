@@ -103,6 +103,14 @@ static void play_begin(struct core *c)
         e->told = 0;
 }
 
+void eta_rekeyed(struct core *c)
+{
+        if (!c->eta)
+                return;
+        eta_play_free(c->eta->play);
+        c->eta->play = NULL;
+}
+
 static void tell(struct eta *e, const struct eta_turn *t)
 {
         struct bucket *b = t->bucket;
@@ -124,6 +132,8 @@ static bool play_some(struct core *c)
         struct eta *e = c->eta;
         const struct eta_turns *t = &e->play->turns;
 
+        if (core_rekey_slice(c))
+                return true;
         if (!e->played) {
                 e->played = !eta_play_some(e->play, SLICE);
                 return true;

@@ -48,7 +48,8 @@ struct queue;
 struct bucket;
 struct class;
 struct eta_play;
-void eta_free(struct eta *e); /* NULL is fine */
+void eta_free(struct eta *e);     /* NULL is fine */
+void eta_rekeyed(struct core *c); /* all jobs come into other buckets: it begins anew */
 void eta_started(struct core *c, const struct job *j);
 struct buf;
 struct unpack;

@@ -392,6 +392,7 @@ static int get_request(struct reader *rd, struct err *err)
         set_unpack(&rare->removed, u);
         set_unpack(&rare->failed, u);
         set_unpack(&rare->unfiled, u);
+        c->unfiled += set_count(&rare->unfiled);
         get_groups(rd, rare);
         request_rare_trim(r);
         e = load_record(c, r, err);

@@ -315,8 +315,9 @@ struct core {
         bool changed_sorted, dirty_sorted;
         uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
 
-        size_t deferred; /* classes that start at a time */
-        size_t left;     /* members that have ended and are still shown, see leave.c */
+        uint64_t unfiled; /* members, of all requests */
+        size_t deferred;  /* classes that start at a time */
+        size_t left;      /* members that have ended and are still shown, see leave.c */
         int64_t leave_due_ms;
         uint64_t leave_request, leave_member; /* where the slice goes on; 0: not under way */
         symbol *significant;                  /* job attributes that agents' expressions look at */

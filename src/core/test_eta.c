@@ -210,6 +210,60 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
+/* While the queue is played forward jobs go and come, and classes are made anew; who asked before gets an
+ * answer as good as if he had asked when it was over. */
+static void test_slices(void **state)
+{
+        struct core *c = *state;
+        uint32_t look = 0;
+        unsigned slices = 0;
+        struct core_eta e;
+
+        offer(c, "n1", "[Cpus=0; TotalCpus=10; Memory=100000; Disk=100]");
+        for (unsigned i = 0; i < 200; i++) {
+                char memory[16];
+                const char *const pairs[] = {"ExpectedRunTime", "60", "RequestMemory", memory, NULL};
+
+                snprintf(memory, sizeof(memory), "%u", 100 + i);
+                submit(c, NULL, 1 + i % 7, pairs);
+        }
+        offer(c, "n1", "[Cpus=10; TotalCpus=10; Memory=100000; Disk=100]");
+        pass_time(c, 6000);
+        pass_time(c, 6000); /* what the first one found is stale */
+        for (; core_eta_some(c, &look); slices++) {
+                struct core_command cmd = {.action = slices % 2 ? CORE_ACT_REMOVE : CORE_ACT_HOLD,
+                                           .request = 190 - 3 * slices};
+                uint64_t n;
+
+                assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
+                submit(c, NULL, 3, wide);
+                if (slices == 1)
+                        core_rekey(c);
+                assert_null(core_check(c));
+        }
+        assert_in_range(slices, 2, 30);
+        for (uint64_t id = 0; (id = core_request_next(c, id)) && id <= 200;) {
+                assert_int_equal(core_eta(c, id, 0, &e), 0);
+                if (request_idle_has(request_find(c, id), 0))
+                        assert_true(e.start_ms && e.end_ms >= e.start_ms + 60000);
+        }
+        for (uint64_t id = 1; id <= 200; id++) {
+                struct core_command cmd = {.action = CORE_ACT_REMOVE, .request = id};
+                uint64_t n;
+
+                if (id == 100) { /* somebody looks, and nothing is left of what he looks at */
+                        pass_time(c, 30000);
+                        pass_time(c, 6000);
+                        look = 0;
+                        assert_true(core_eta_some(c, &look));
+                }
+                core_act(c, &cmd, &n, NULL);
+        }
+        assert_null(core_check(c));
+        eta_renew(c);
+        assert_null(core_check(c));
+}
+
 /* Nor does a job begin before the batch system behind a place says; it says so until it says something else.
  */
 static void test_quote_of_a_batch_system(void **state)
@@ -280,6 +334,7 @@ int main(void)
                 TEST(test_quote),
                 TEST(test_quote_waits_its_turn),
                 TEST(test_quote_of_a_batch_system),
+                TEST(test_slices),
                 TEST(test_sets),
         };
 

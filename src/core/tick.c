@@ -7,16 +7,16 @@
 #include "core/reserve.h"
 #include "core/state.h"
 
-#define FILE_SLICE     2000u /* history rows in one call */
-#define PERIODIC_SLICE 500u  /* evaluations in one call */
-#define INDEX_SLICE    500u  /* classes or queues in one call */
+#define FILE_SLICE     500u /* history rows in one call */
+#define PERIODIC_SLICE 500u /* evaluations in one call */
+#define INDEX_SLICE    500u /* classes or queues in one call */
 
 /* Removed members without a record get their rows in slices. True: there is more. */
 bool history_file_slice(struct core *c)
 {
         uint64_t budget = FILE_SLICE;
 
-        for (struct request *r = c->first; r; r = r->next) {
+        for (struct request *r = c->unfiled ? c->first : NULL; r; r = r->next) {
                 struct event e = {.type = EVENT_FILED, .request = r->id};
                 const struct set *unfiled = &request_rare(r)->unfiled;
                 uint64_t first, end;
