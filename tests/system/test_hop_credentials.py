@@ -10,18 +10,36 @@ from hops import far, far_jobs, hop_queue, runs
 from test_credentials import SECRET, add, files_with
 
 
+pytest_plugins = ["batch_systems"]
+LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
+
+
+def pytest_generate_tests(metafunc):
+    """Behind the last hop are processes, or Slurm: one test there, but for the long form."""
+    if "three" in metafunc.fixturenames:
+        slurm = LONG or metafunc.function is test_they_go_along_are_renewed_and_go
+        metafunc.parametrize("three", ["process", "slurm"] if slurm else ["process"], indirect=True)
+
+
 @pytest.fixture
 def three(request, build, instance):
-    """drover -> drover -> drover -> processes."""
+    """drover -> drover -> drover -> processes, or Slurm."""
+    cluster = request.getfixturevalue("alpha") if request.param == "slurm" else None
     one, two, end = instance, far(request, build), far(request, build)
     for server in (one, two):
         server.server()
-    runs(end)
+    if cluster:
+        end.server()
+        agents.start(end, agents.batch_queues(cluster), name="r1")
+        agents.offering(end)
+    else:
+        runs(end)
     for server, to, queue in ((two, end, "west"), (one, two, "east")):
         server.config = "kill_grace: 1s\nqueues:\n" + hop_queue(queue, to)
         server.agent = agents.start(server, server.config)
         agents.offering(server)
     one.row = [one, two, end]
+    one.folders = [server.base for server in one.row] + ([os.path.dirname(cluster.dir)] if cluster else [])
     return one
 
 
@@ -59,8 +77,8 @@ def test_they_go_along_are_renewed_and_go(three):
                            f"cat $BEARER_TOKEN_FILE; echo >{one.work}/renewed; while [ ! -e {one.work}/go ]; do sleep 0.1; done",
                            credentials="grid"))
     wait_until(lambda: one.exists("there"), 40)
-    for server in three.row:
-        assert files_with(server.base, SECRET, [f"{one.work}/", *boxes(end)]) == []
+    for folder in three.folders:
+        assert files_with(folder, SECRET, [f"{one.work}/", *boxes(end)]) == []
     assert len(carried(two)) == len(carried(end)) == 1 and carried(one) == []
     assert SECRET.encode() not in told_by_processes(three.row)
     two.agent.kill()
@@ -76,8 +94,8 @@ def test_they_go_along_are_renewed_and_go(three):
     assert (first, second) == (SECRET + "one", SECRET + "two")
     wait_until(lambda: not carried(two) and not carried(end) and not far_jobs(two) and not far_jobs(end), 20)
     two.agent.stop()
-    for server in three.row:
-        assert files_with(server.base, SECRET, [f"{one.work}/"]) == []
+    for folder in three.folders:
+        assert files_with(folder, SECRET, [f"{one.work}/"]) == []
 
 
 def test_only_what_came_along_is_given(three):
