@@ -1,13 +1,18 @@
 """Stores that ask who comes: https with tokens and certificates (nginx), S3, SFTP (OpenSSH), FTPS (vsftpd)."""
+import base64
+import contextlib
 import datetime
 import hashlib
 import hmac
 import http.server
+import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import threading
+import time
 import urllib.parse
 
 from drover import free_port
@@ -245,11 +250,53 @@ Subsystem sftp internal-sftp
         self.url = f"sftp://{user}@127.0.0.1:{port}{self.data}/"
 
 
-class Xrootd(Server):
-    """XRootD for who has a proxy of self.authority in the name of ann: self.url + name over root://, with the proxy's own
-    handshake, and self.https + name are the file self.data/name."""
+class Issuer:
+    """Signs WLCG's tokens (JSON Web Tokens, RS256). Who checks them knows its key already, from a cache of libscitokens."""
+
+    NAME = "https://issuer.example"
 
     def __init__(self, folder):
+        os.makedirs(os.path.join(folder, "scitokens"))
+        self.key = os.path.join(folder, "key.pem")
+        openssl("genrsa", "-out", self.key, "2048")
+        modulus = subprocess.run(["openssl", "rsa", "-in", self.key, "-noout", "-modulus"], check=True, capture_output=True, text=True)
+        key = {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "k1", "e": "AQAB",
+               "n": self._base64(bytes.fromhex(modulus.stdout.strip().split("=")[1]))}
+        known = {"jwks": {"keys": [key]}, "expires": int(time.time()) + 86400, "next_update": int(time.time()) + 80000}
+        with contextlib.closing(sqlite3.connect(os.path.join(folder, "scitokens", "scitokens_cpp.sqllite"))) as db:
+            db.execute("create table keycache (issuer text unique primary key not null, keys text not null)")
+            db.execute("insert into keycache values (?, ?)", (self.NAME, json.dumps(known)))
+            db.commit()
+
+    @staticmethod
+    def _base64(data):
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    def token(self, **claims):
+        now = int(time.time())
+        claims = {"iss": self.NAME, "sub": "ann", "aud": "https://wlcg.cern.ch/jwt/v1/any", "wlcg.ver": "1.0", "jti": "1",
+                  "scope": "storage.read:/store storage.modify:/store", "iat": now, "nbf": now - 5, "exp": now + 600, **claims}
+        text = ".".join(self._base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "typ": "JWT", "kid": "k1"}, claims))
+        signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.key], input=text.encode(), check=True, capture_output=True)
+        return f"{text}.{self._base64(signed.stdout)}"
+
+
+GSI = """sec.protocol gsi -certdir:{authorities} -cert:{cert} -key:{key} -crl:0 -gridmap:{folder}/gridmap -gmapopt:2 -dlgpxy:0
+sec.protbind * only gsi
+acc.authdb {folder}/authdb
+"""
+ZTN = """sec.protocol ztn
+sec.protbind * only ztn
+xrootd.tls capable all
+ofs.authlib libXrdAccSciTokens.so config={folder}/scitokens
+"""
+
+
+class Xrootd(Server):
+    """XRootD for who has a proxy of self.authority in the name of ann: self.url + name over root://, with the proxy's own
+    handshake, and self.https + name are the file self.data/name. With tokens: for who has one of self.issuer."""
+
+    def __init__(self, folder, tokens=False):
         os.makedirs(os.path.join(folder, "root", "store"))
         self.authority = Authority(os.path.join(folder, "authority"), "rsa")
         self.data, port, https = os.path.join(folder, "root", "store"), free_port(), free_port()
@@ -259,28 +306,27 @@ class Xrootd(Server):
         known_as = subprocess.run(["openssl", "x509", "-in", self.authority.file, "-noout", "-hash"], check=True,
                                   capture_output=True, text=True).stdout.strip()
         shutil.copy(self.authority.file, os.path.join(self.authorities, known_as + ".0"))
-        for name, text in (("gridmap", '"/CN=ann" ann\n'), ("authdb", "u ann /store a\n"), ("config", f"""all.export /store
+        self.issuer = Issuer(os.path.join(folder, "issuer")) if tokens else None
+        for name, text in (("scitokens", "[Global]\naudience = https://wlcg.cern.ch/jwt/v1/any\n[Issuer one]\n"
+                            f"issuer = {Issuer.NAME}\nbase_path = /\ndefault_user = xrootd\n"), ("gridmap", '"/CN=ann" ann\n'), ("authdb", "u ann /store a\n"), ("config", f"""all.export /store
 oss.localroot {folder}/root
 all.adminpath {folder}/adm
 all.pidpath {folder}/run
 xrd.port {port}
 xrd.network nodnr norpipa
 xrootd.seclib libXrdSec.so
-sec.protocol gsi -certdir:{self.authorities} -cert:{cert} -key:{key} -crl:0 -gridmap:{folder}/gridmap -gmapopt:2 -dlgpxy:0
-sec.protbind * only gsi
 xrd.tls {cert} {key}
 xrd.tlsca certdir {self.authorities}
 xrd.protocol XrdHttp:{https} libXrdHttp-5.so
 http.gridmap {folder}/gridmap
 ofs.authorize 1
-acc.authdb {folder}/authdb
-""")):
+""" + (ZTN if tokens else GSI).format(authorities=self.authorities, cert=cert, key=key, folder=folder))):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)
         argv = ["xrootd", "-I", "v4", "-n", "x", "-c", os.path.join(folder, "config"), "-l", os.path.join(folder, "xrd.log")]
-        prefix = []
+        prefix = ["env", f"XDG_CACHE_HOME={folder}/issuer"]
         if os.geteuid() == 0:  # it refuses to be root
             subprocess.run(["chown", "-R", "xrootd", folder], check=True)
-            prefix = ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
+            prefix += ["setpriv", "--reuid", "xrootd", "--regid", "xrootd", "--clear-groups"]
         super().__init__(folder, argv, "127.0.0.1", https, prefix)
         self.url, self.https = f"root://localhost:{port}//store/", f"https://localhost:{https}/store/"

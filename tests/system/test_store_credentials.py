@@ -214,6 +214,41 @@ queue
         store.stop()
 
 
+def test_xrootd_with_a_token(place):
+    """One of WLCG's, which goes over TLS only: its file is what XRootD asks of such a file, and the owner's."""
+    helper = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "dist", "movers", "xrootd"))
+    store = Xrootd(os.path.join(place.base, "xrootd"), tokens=True)
+    try:
+        os.chmod(os.path.dirname(place.base), 0o711)
+        os.chmod(place.base, 0o711)
+        store.wait()
+        place.agent.stop()
+        place.env.update(X509_CERT_DIR=store.authorities, BEARER_TOKEN="the-agents")
+        agents.start(place, QUICK + f"ca_file: {store.authority.file}\nprobe: 0\nmovers:\n  root: {helper}\n")
+        token = store.issuer.token()
+        give(place, "wlcg", token, store.url)
+        with open(os.path.join(store.data, "f"), "wb") as f:
+            f.write(b"by ztn\n" * 100000)
+        copies = f"""executable = /bin/sh
+arguments = "-c 'tr y Y <f >g'"
+credentials = wlcg
+transfer_input_files = {store.url}f
+transfer_output_files = g
+transfer_output_remaps = "g={store.url}out/g"
+queue
+"""
+        place.run(copies)
+        with open(os.path.join(store.data, "out", "g"), "rb") as f:
+            assert f.read() == b"bY ztn\n" * 100000
+        assert os.listdir(os.path.join(store.data, "out")) == ["g"]
+        assert "Auth failed" in held(place, place.submit(cat(store.url + "f")))["hold_reason"]
+        give(place, "wlcg", store.issuer.token(scope="storage.read:/store"), store.url)
+        assert "permission denied" in held(place, place.submit(copies))["hold_reason"].lower()
+        assert files_with(place.base, token.rsplit(".", 1)[1]) == []
+    finally:
+        store.stop()
+
+
 def test_s3(place):
     keys = {"ANN:KEY": "s3cr3t/of+ann"}
     s3 = S3(keys)
