@@ -20,6 +20,8 @@ static void where_is(const struct attempt *at, struct run_where *ret)
                 snprintf(ret->native, sizeof(ret->native), "%lld", (long long)at->pid);
         if (!ret->word)
                 ret->word = "";
+        if (!ret->said)
+                ret->said = "";
 }
 
 static Drover__Whereabout *describe(const struct attempt *at, const struct run_where *w, struct arena *room)
@@ -32,6 +34,7 @@ static Drover__Whereabout *describe(const struct attempt *at, const struct run_w
         m->runner = at->q->config->runner;
         m->native = arena_dup(room, w->native, strlen(w->native));
         m->word = (char *)w->word;
+        m->said = arena_dup(room, w->said, strlen(w->said));
         m->hops.len = w->hops.n;
         m->hops.data = (uint8_t *)arena_dup(room, w->hops.n ? w->hops.p : "", w->hops.n);
         return m;
@@ -39,8 +42,8 @@ static Drover__Whereabout *describe(const struct attempt *at, const struct run_w
 
 static uint64_t hash(const struct run_where *w)
 {
-        return map_hash(w->native, strlen(w->native)) * 31 + map_hash(w->word, strlen(w->word)) * 7 +
-               map_hash(w->hops.n ? w->hops.p : "", w->hops.n) + 1;
+        return map_hash(w->said, strlen(w->said)) * 13 + map_hash(w->native, strlen(w->native)) * 31 +
+               map_hash(w->word, strlen(w->word)) * 7 + map_hash(w->hops.n ? w->hops.p : "", w->hops.n) + 1;
 }
 
 void whereabouts_tell(struct agent *a)
@@ -62,7 +65,7 @@ void whereabouts_tell(struct agent *a)
                         if (now - at->assigned_ms < AFTER_MS)
                                 continue;
                         where_is(at, &w);
-                        if (hash(&w) == at->told_where || (!*w.native && !w.hops.n))
+                        if (hash(&w) == at->told_where || (!*w.native && !*w.said && !w.hops.n))
                                 continue;
                         at->told_where = hash(&w);
                         list[m.n_attempts++] = describe(at, &w, &room);

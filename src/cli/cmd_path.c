@@ -35,23 +35,26 @@ static void add_hop(struct table *t, struct view hop, unsigned number, int64_t n
         table_view(t, view_get(hop, "native"));
 }
 
-static void print_errors(struct view hops)
+static void print_words(struct view hops)
 {
+        static const char *const words[][2] = {{"said", "it waits there: "}, {"error", ""}};
         struct buf out BUF_CLEANUP = {0};
         struct view hop;
         unsigned number = 0;
         size_t at = 0;
 
         while (view_next(hops, &at, &hop)) {
-                struct buf text BUF_CLEANUP = {0};
-
                 number++;
-                if (!view_there(view_get(hop, "error")))
-                        continue;
-                view_text(view_get(hop, "error"), &text);
-                buf_printf(&out, "hop %u: ", number);
-                human_safe(&out, buf_view(&text));
-                buf_char(&out, '\n');
+                for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+                        struct buf text BUF_CLEANUP = {0};
+
+                        if (!view_there(view_get(hop, words[i][0])))
+                                continue;
+                        view_text(view_get(hop, words[i][0]), &text);
+                        buf_printf(&out, "hop %u: %s", number, words[i][1]);
+                        human_safe(&out, buf_view(&text));
+                        buf_char(&out, '\n');
+                }
         }
         cli_print(&out);
 }
@@ -79,7 +82,7 @@ static void print_ad(struct view root, struct buf *out)
         static const char *const names[][2] = {
                 {"Server", "server"}, {"Domain", "domain"}, {"Job", "job"},     {"Owner", "owner"},
                 {"State", "state"},   {"Agent", "agent"},   {"Queue", "queue"}, {"Runner", "runner"},
-                {"Native", "native"}, {"Word", "word"},     {"Error", "error"}};
+                {"Native", "native"}, {"Word", "word"},     {"Said", "said"},   {"Error", "error"}};
         struct view hop;
         unsigned depth = 0;
         size_t at = 0;
@@ -130,6 +133,6 @@ int cmd_path(struct cli *cli, const struct options *o)
         while (view_next(view_get(answer.root, "hops"), &at, &hop))
                 add_hop(&t, hop, ++number, cli->now_ms);
         cli_print_table(cli, &t);
-        print_errors(view_get(answer.root, "hops"));
+        print_words(view_get(answer.root, "hops"));
         return CLI_OK;
 }

@@ -231,11 +231,21 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
         BUF_CLEANUP struct buf native = {0};
         if (!t)
                 return -ENOENT;
-        *ret = (struct run_where){.word = t->state == TASK_OVER  ? "over"
+        const struct jam *jam = t->state == TASK_FRESH || t->state == TASK_NAMED
+                                        ? batch_jam(b, t->party,
+                                                    t->head ? t->head
+                                                    : t->s  ? t->s->head
+                                                            : NULL)
+                                        : NULL;
+        *ret = (struct run_where){.said = t->begun               ? NULL
+                                          : batch_jam_words(jam) ? batch_jam_words(jam)
+                                                                 : t->said,
+                                  .word = t->state == TASK_OVER  ? "over"
                                           : t->stopped           ? "suspended"
                                           : t->held              ? "held"
                                           : t->begun             ? "running"
                                           : t->s && t->s->native ? "waiting"
+                                          : batch_jam_words(jam) ? "refused for now"
                                                                  : "submitting"};
         if (t->s && t->s->native) {
                 batch_native_key(b, t, &native);
@@ -247,6 +257,8 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         *ret = self(r)->capacity;
+        if (batch_jammed(self(r))) /* no more than may wait */
+                ret->idle_cpus_milli = ret->idle_gpus = 0;
 }
 
 void batch_flush(struct runner *r)

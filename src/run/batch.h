@@ -135,6 +135,11 @@ struct batch_system {
         bool (*submitted)(struct str out, struct buf *ret_native);
         /* The system has refused it for good. Otherwise nobody knows whether it has it. */
         bool (*refused)(int exit_code, struct str errors);
+        /* It has not taken it, for there are too many in it; later it may. Asked before `refused`. NULL:
+         * never. */
+        bool (*full)(struct str errors);
+        /* In lines of a head that say whose limits it is under, beside the user's. NULL: none. */
+        const char *const *limited_by;
         bool (*refused_array)(struct str errors); /* the array, not the task. NULL: never */
         void (*native_of)(const char *native, unsigned index, struct buf *out); /* of an array's member */
         void (*status)(struct batch_call *c, const char *user);

@@ -142,6 +142,7 @@ void batch_close(struct runner *r, bool kill_all)
         requests_free(b->requests);
         batch_journal_close(b);
         batch_when_close(b);
+        batch_jams_free(b);
         batch_tasks_free(b);
         batch_parties_free(b);
         batch_kept_close(b);

@@ -75,6 +75,16 @@ static bool was_put_back(struct batch *b, const struct task *t)
                (t->phase == BATCH_RUNNING || t->told_to_end || b->asked_ms - t->begun_ms >= STALE_MS);
 }
 
+/* Why, in the system's words, if it says. */
+static void waits_for(struct task *t, const struct batch_line *line)
+{
+        bool says = line->phase == BATCH_WAITING && line->reason.n && !str_ieqz(line->reason, "None");
+        if (says && t->said && str_eqz(line->reason, t->said))
+                return;
+        free(t->said);
+        t->said = says ? str_dupz(str_head(line->reason, SAID_MAX)) : NULL;
+}
+
 /* A number that we know under another name is somebody else's: the system has begun to count again. */
 static void take_line(struct batch *b, const struct batch_line *line)
 {
@@ -96,6 +106,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 return;
         }
         t->gone_ms = 0;
+        waits_for(t, line);
         if (line->phase == BATCH_WAITING && was_put_back(b, t)) {
                 batch_put_back(b, t, line->reason);
                 return;

@@ -34,6 +34,7 @@ struct submission {
         uint64_t others;         /* the status query that meant its other members */
         unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
         uint64_t seen;           /* the status query that named one of them last */
+        struct jam *jam;         /* it is sent again, or for the first time, in a jam */
         struct submission *next; /* those to be sent */
 };
 
@@ -58,6 +59,7 @@ struct task {
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */
+        char *said;                /* why it waits there, as the system says; NULL: it does not */
         struct task *next, **link; /* all tasks, in the order of submit */
 };
 
@@ -84,6 +86,7 @@ struct batch {
         struct submission *to_send, **to_send_last;
         struct command *commands[7]; /* under way */
         struct sending sends[2];
+        struct jam *jams;
         struct question *questions, **questions_last; /* quotes that are open; the first one is asked */
         unsigned question_count;
         struct timer *tick, *gather, *later;
@@ -176,6 +179,22 @@ void batch_order(struct batch *b, struct task *t, int signal); /* to its program
 
 /* batch_when.c */
 void batch_when_close(struct batch *b);
+
+/* batch_jam.c: limits of the system */
+struct jam *batch_jam(const struct batch *b, const struct party *p,
+                      const char *head);   /* NULL: none was met */
+bool batch_jam_waits(const struct jam *j); /* nothing is sent now. NULL: no */
+const char *batch_jam_words(
+        const struct jam *j); /* the system's; NULL: there is none any more. NULL is fine */
+unsigned batch_jam_room(const struct jam *j, unsigned array_max); /* of the next submission; 0: none now */
+unsigned batch_jam_size(const struct jam *j); /* the system may take arrays of so many. NULL: any */
+void batch_jam_open(struct submission *s, struct jam *j); /* it will be sent. NULL is fine */
+void batch_jam_close(struct submission *s);               /* it will not, or its answer is not known */
+/* The system has not taken it. It is open again. */
+void batch_jam_full(struct batch *b, struct submission *s, struct str errors);
+void batch_jam_taken(struct batch *b, struct submission *s);
+bool batch_jammed(const struct batch *b); /* something waits */
+void batch_jams_free(struct batch *b);
 
 /* batch_end.c */
 void batch_see_begin(struct batch *b, struct task *t); /* looks whether it has begun */

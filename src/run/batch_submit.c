@@ -17,6 +17,7 @@
 #define SCRIPT_MAX   (4u << 20)
 
 struct group {
+        struct jam *jam;
         struct task **v;
         size_t n, cap;
 };
@@ -106,6 +107,7 @@ static void make(struct batch *b, struct group *g)
         struct submission *s = batch_submission_new(b, g->v[0]->party, buf_z(&name));
         s->head = mem_dupz(g->v[0]->head);
         s->count = s->left = (unsigned)g->n;
+        batch_jam_open(s, g->jam);
         batch_journal_submission(b, s);
         for (size_t i = 0; i < g->n; i++) {
                 struct task *t = g->v[i];
@@ -118,13 +120,15 @@ static void make(struct batch *b, struct group *g)
                 batch_journal_task(b, t);
         }
         int r = write_files(b, s, g, &err);
-        if (r < 0)
+        if (r < 0) {
+                batch_jam_close(s);
                 for (size_t i = 0; i < g->n; i++)
                         batch_over(b, g->v[i],
                                    &(struct run_event){.state = RUN_FAILED, .what = "sandbox", .error = -r},
                                    err.text);
-        else
+        } else {
                 to_send(b, s);
+        }
         g->n = 0;
 }
 
@@ -145,16 +149,21 @@ static void name_fresh(struct batch *b)
                 BUF_CLEANUP struct buf alike = {0};
                 buf_printf(&alike, "%s\n%s", t->party->user ? t->party->user : "", t->head);
                 struct group *g = map_get(groups, buf_view(&alike));
-                if (!g)
+                if (!g) {
                         map_put(groups, buf_view(&alike), g = mem_new(struct group));
+                        g->jam = batch_jam(b, t->party, t->head);
+                }
+                unsigned room = batch_jam_room(g->jam, b->array_max);
+                if (!room)
+                        continue;
                 MEM_GROW(g->v, g->cap, g->n + 1);
                 g->v[g->n++] = t;
-                if (g->n == b->array_max)
+                if (g->n >= room)
                         make(b, g);
         }
         for (size_t at = 0; map_next(groups, &at, &key, &value);) {
                 struct group *g = value;
-                if (g->n)
+                if (g->n && batch_jam_room(g->jam, b->array_max))
                         make(b, g);
                 group_free(g);
         }
@@ -173,29 +182,66 @@ static void each_named(struct batch *b, const struct submission *s,
         }
 }
 
+static void end_unsent(struct batch *b, struct task *t, const char *text)
+{
+        (void)text;
+        batch_over(
+                b, t,
+                &(struct run_event){.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
+                NULL);
+}
+
+static void end_if_killed(struct batch *b, struct task *t, const char *text)
+{
+        if (t->killing)
+                end_unsent(b, t, text);
+}
+
 static void refuse(struct batch *b, struct task *t, const char *text)
 {
         batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "batch", .error = EINVAL}, text);
 }
 
-/* One by one, from now on: each gets a submission of its own. The head is the submission's. */
-static void part(struct batch *b, struct task *t, const char *head)
+/* What is left of it goes on in submissions of at most `size`. They are on disk before its files go. */
+static void split(struct batch *b, struct submission *s, unsigned size)
 {
-        struct submission *s = t->s;
-        t->s = NULL;
-        t->state = TASK_FRESH;
-        t->head = mem_dupz(head);
-        b->fresh++;
-        s->left--; /* not the last: it is held while it is sent */
+        struct group g = {.jam = s->jam};
+        each_named(b, s, end_if_killed, NULL);
+        for (struct task *t = b->all; t; t = t->next) {
+                if (t->s != s || t->state != TASK_NAMED)
+                        continue;
+                s->left--; /* not the last: who calls holds it */
+                t->s = NULL;
+                t->head = mem_dupz(s->head);
+                b->fresh++;
+                MEM_GROW(g.v, g.cap, g.n + 1);
+                g.v[g.n++] = t;
+                if (g.n == size)
+                        make(b, &g);
+        }
+        if (g.n)
+                make(b, &g);
+        free(g.v);
+        batch_jam_close(s);
+        (void)batch_journal_flush(b, true);
+}
+
+/* It will be sent again; an array in parts. */
+static void full(struct batch *b, struct submission *s, struct str errors)
+{
+        batch_jam_full(b, s, errors);
+        if (s->count > 1)
+                split(b, s, batch_jam_size(s->jam));
+        else
+                to_send(b, s);
 }
 
 static void refused(struct batch *b, struct submission *s, struct str errors)
 {
         BUF_CLEANUP struct buf text = {0};
         if (b->system->refused_array && s->count > 1 && s->head && b->system->refused_array(errors)) {
-                MEM_CLEANUP char *head = mem_dupz(s->head);
                 b->array_max = 1;
-                each_named(b, s, part, head);
+                split(b, s, 1);
                 return;
         }
         buf_printf(&text, "%s refuses it: ", b->system->name);
@@ -214,11 +260,16 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         if (!str_trim(errors).n)
                 errors = out; /* some complain there */
         if (status == 0 && b->system->submitted(out, &native)) {
+                batch_jam_taken(b, s);
                 batch_native_known(b, s, buf_view(&native));
                 batch_journal_native(b, s);
+        } else if (status > 0 && b->system->full && b->system->full(errors)) {
+                full(b, s, str_trim(errors));
         } else if (status > 0 && b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
+                batch_jam_close(s);
                 refused(b, s, str_trim(errors));
         } else {
+                batch_jam_close(s);
                 log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d error=%s",
                          s->name, status,
                          LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
@@ -274,13 +325,18 @@ static bool wanted(const struct batch *b, const struct submission *s)
         return false;
 }
 
-static void end_unsent(struct batch *b, struct task *t, const char *text)
+/* The first that need not wait for room there, if somebody wants it. NULL: none. */
+static struct submission *next_to_send(struct batch *b)
 {
-        (void)text;
-        batch_over(
-                b, t,
-                &(struct run_event){.state = RUN_ENDED, .why = RUN_KILLED, .signaled = true, .exit_code = 15},
-                NULL);
+        for (struct submission **at = &b->to_send, *s; (s = *at); at = &s->next) {
+                if (batch_jam_waits(s->jam) && wanted(b, s))
+                        continue;
+                *at = s->next;
+                if (b->to_send_last == &s->next)
+                        b->to_send_last = at;
+                return s;
+        }
+        return NULL;
 }
 
 void batch_submit_gathered(void *arg)
@@ -295,19 +351,14 @@ void batch_submit_gathered(void *arg)
         if (b->to_send && batch_journal_flush(b, true) < 0)
                 return;
         for (int slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
-                while (!b->commands[slot] && b->to_send) {
-                        struct submission *s = b->to_send;
-                        b->to_send = s->next;
-                        if (!b->to_send)
-                                b->to_send_last = &b->to_send;
-                        if (wanted(b, s)) {
-                                send(b, s, slot);
-                        } else {
+                for (struct submission *s; !b->commands[slot] && (s = next_to_send(b));)
+                        if (!wanted(b, s) || s->count > batch_jam_size(s->jam)) {
                                 s->left++;
-                                each_named(b, s, end_unsent, NULL);
+                                split(b, s, batch_jam_size(s->jam));
                                 batch_submission_unref(b, s);
+                        } else {
+                                send(b, s, slot);
                         }
-                }
 }
 
 void batch_send_again(struct batch *b, struct submission *s)

@@ -138,6 +138,7 @@ void batch_submission_unref(struct batch *b, struct submission *s)
                 buf_printf(&name, "%s.list.%u", s->name, i);
                 unlinkat(b->fd, buf_z(&name), 0);
         }
+        batch_jam_close(s);
         map_take(b->submissions, str_of(s->name));
         s->party->submissions--;
         s->party->left_ms = clock_boot_ms();
@@ -185,6 +186,7 @@ void batch_task_free(struct batch *b, struct task *t)
         free(t->box);
         free(t->head);
         free(t->text);
+        free(t->said);
         free(t);
 }
 
@@ -197,6 +199,7 @@ void batch_tasks_free(struct batch *b)
                 free(t->box);
                 free(t->head);
                 free(t->text);
+                free(t->said);
                 free(t);
         }
         for (size_t at = 0; map_next(b->submissions, &at, &key, &value);) {

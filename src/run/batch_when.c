@@ -58,7 +58,9 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
         if (status == 0 && b->system->when_said(out, errors, &at)) {
                 answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
-                if (status > 0 && b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
+                bool full = b->system->full && b->system->full(errors);
+                if (status > 0 && !full &&
+                    b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
                 batch_clean(&text, str_trim(errors));
                 answer(b, q->id, 0, error, text.n ? buf_z(&text) : NULL);

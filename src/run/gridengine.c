@@ -130,6 +130,13 @@ static bool grid_refused(int exit_code, struct str errors)
         return !batch_contains(errors, unsure) && batch_contains(errors, said);
 }
 
+/* max_u_jobs, max_jobs of the whole cell */
+static bool grid_full(struct str errors)
+{
+        static const char *const said[] = {"jobs are allowed per", "maximum number of jobs", NULL};
+        return batch_contains(errors, said);
+}
+
 static bool grid_refused_array(struct str errors)
 {
         static const char *const said[] = {"tasks", "array", NULL};
@@ -446,6 +453,7 @@ const struct batch_system batch_gridengine = {
         .submit = grid_submit,
         .submitted = grid_submitted,
         .refused = grid_refused,
+        .full = grid_full,
         .refused_array = grid_refused_array,
         .native_of = grid_native_of,
         .status = grid_status,

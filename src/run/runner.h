@@ -155,7 +155,9 @@ struct run_capacity {
 struct run_where {
         char native[64];  /* what it is called there, as the system writes it; "": nothing yet */
         const char *word; /* the system's or the runner's own for its state; static, or NULL */
-        struct str hops;  /* of another server: its own path, JSON; borrowed until the next call */
+        const char
+                *said; /* why it waits there, in the system's words, or NULL; borrowed until the next call */
+        struct str hops; /* of another server: its own path, JSON; borrowed until the next call */
 };
 
 struct runner;

@@ -110,17 +110,11 @@ static bool slurm_submitted(struct str out, struct buf *ret_native)
 
 bool slurm_unsure(struct str errors)
 {
-        static const char *const words[] = {"Unable to contact",
-                                            "timed out",
-                                            "Zero Bytes",
-                                            "not responding",
-                                            "Connection refused",
-                                            "communication",
-                                            "Resource temporarily",
-                                            "Protocol authentication",
-                                            "in standby mode",
-                                            "Job violates accounting/QOS policy (job submit limit",
-                                            NULL};
+        static const char *const words[] = {"Unable to contact",    "timed out",
+                                            "Zero Bytes",           "not responding",
+                                            "Connection refused",   "communication",
+                                            "Resource temporarily", "Protocol authentication",
+                                            "in standby mode",      NULL};
         return batch_contains(errors, words);
 }
 
@@ -130,6 +124,17 @@ static bool slurm_refused(int exit_code, struct str errors)
         (void)exit_code;
         return !slurm_unsure(errors) && batch_contains(errors, said);
 }
+
+/* sbatch says which limit it is, in a line before; old ones do not. Of those limits only that on submitted
+ * jobs passes by itself: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, ... */
+bool slurm_full(struct str errors)
+{
+        static const char *const which[] = {"error: QOS", "error: Assoc", NULL};
+        return str_search(errors, STR("Job violates accounting/QOS policy")) >= 0 &&
+               (str_search(errors, STR("SubmitJob")) >= 0 || !batch_contains(errors, which));
+}
+
+const char *const slurm_limited_by[] = {"--account=", "--qos=", "--partition=", NULL};
 
 bool slurm_refused_array(struct str errors)
 {
@@ -384,6 +389,8 @@ const struct batch_system batch_slurm = {
         .submit = slurm_submit,
         .submitted = slurm_submitted,
         .refused = slurm_refused,
+        .full = slurm_full,
+        .limited_by = slurm_limited_by,
         .refused_array = slurm_refused_array,
         .native_of = slurm_native_of,
         .status = slurm_status,

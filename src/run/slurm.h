@@ -21,6 +21,9 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
 void slurm_naming(const char *name, const char *log, unsigned count, struct buf *out);
 /* It is not the controller's last word: something went wrong on the way to it, or is so only for now. */
 bool slurm_unsure(struct str errors);
+/* There are too many jobs of a user, an account, a QoS. */
+bool slurm_full(struct str errors);
+extern const char *const slurm_limited_by[];
 bool slurm_refused_array(struct str errors);
 void slurm_native_of(const char *native, unsigned index, struct buf *out);
 void slurm_status_read(struct str out, batch_take_fn *take, void *arg);

@@ -75,6 +75,15 @@ static void slurm_answers(void **state)
                 batch_slurm.refused(1, STR("sbatch: error: Batch job submission failed: Socket timed out on "
                                            "send/recv operation\n")));
         assert_true(batch_slurm.refused_array(STR("error: Invalid job array specification")));
+#define POLICY                                                                                               \
+        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, " \
+        "user's size and/or time limits)\n"
+        assert_true(batch_slurm.full(STR("sbatch: error: QOSMaxSubmitJobPerUserLimit\n" POLICY)));
+        assert_true(batch_slurm.full(STR("sbatch: error: AssocGrpSubmitJobsLimit\n" POLICY)));
+        assert_true(batch_slurm.full(STR(POLICY))); /* an old one, which does not say */
+        assert_false(batch_slurm.full(STR("sbatch: error: QOSMaxWallDurationPerJobLimit\n" POLICY)));
+        assert_true(batch_slurm.refused(1, STR("sbatch: error: QOSMaxWallDurationPerJobLimit\n" POLICY)));
+        assert_false(batch_slurm.full(STR("sbatch: error: Batch job submission failed: Invalid qos\n")));
         assert_false(batch_slurm.past_away(STR("Slurm accounting storage is disabled\n")));
         assert_true(batch_slurm.past_away(
                 STR("sacct: error: Problem talking to the database: Connection refused\n")));
@@ -242,6 +251,8 @@ static void grid_answers(void **state)
         assert_false(batch_gridengine.refused(
                 1, STR("Unable to run job: job rejected: only 5 jobs are allowed per user "
                        "(current job count: 5)\n")));
+        assert_true(batch_gridengine.full(STR("Unable to run job: job rejected: only 5 jobs are allowed per "
+                                              "user (current job count: 5)\n")));
 }
 
 static void grid_hosts(void **state)

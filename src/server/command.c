@@ -211,6 +211,7 @@ static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
                                                                   .runner = command_text(c, w->runner),
                                                                   .native = command_text(c, w->native),
                                                                   .word = command_text(c, w->word),
+                                                                  .said = command_text(c, w->said),
                                                                   .hops = bytes(c, w->hops)};
         }
 }

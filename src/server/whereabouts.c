@@ -13,8 +13,8 @@ struct entry {
         struct entry *next, *prev; /* by version, oldest first */
         uint64_t request, version;
         uint32_t member, fence;
-        char *runner, *native, *word, *hops; /* hops: without the brackets; NULL: none */
-        char *last;                          /* the state at the last hop, if there are some */
+        char *runner, *native, *word, *said, *hops; /* hops: without the brackets; NULL: none */
+        char *last;                                 /* the state at the last hop, if there are some */
 };
 struct whereabouts {
         struct map *entries;
@@ -58,9 +58,10 @@ static void clear(struct entry *e)
         free(e->runner);
         free(e->native);
         free(e->word);
+        free(e->said);
         free(e->hops);
         free(e->last);
-        e->runner = e->native = e->word = e->hops = e->last = NULL;
+        e->runner = e->native = e->word = e->said = e->hops = e->last = NULL;
 }
 
 static void drop(struct whereabouts *w, struct entry *e)
@@ -143,6 +144,7 @@ void whereabouts_take(struct server *s, struct str agent, const struct whereabou
         e->runner = str_dupz(str_head(what->runner, 64));
         e->native = str_dupz(str_head(what->native, 64));
         e->word = str_dupz(str_head(what->word, 64));
+        e->said = str_dupz(str_head(what->said, 256));
         take_hops(e, what->hops);
 }
 
@@ -243,10 +245,21 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
                 json_kstrz(j, "native", e->native);
                 if (*e->word)
                         json_kstrz(j, "word", e->word);
+                if (*e->said)
+                        json_kstrz(j, "said", e->said);
         }
         if (job->state == JOB_HELD && job->hold_reason.n)
                 json_kstr(j, "error", job->hold_reason);
         json_close(j, '}');
+}
+
+const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member)
+{
+        const struct entry *e = find(s->whereabouts, request, member);
+        struct core_job job;
+        bool there = e && e->said && *e->said && core_job_get(s->core, request, member, &job) == 0 &&
+                     job.agent && job.fence == e->fence;
+        return there ? e->said : NULL;
 }
 
 bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member)

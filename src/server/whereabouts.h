@@ -18,7 +18,7 @@ void whereabouts_free(struct whereabouts *w); /* NULL is fine */
 struct whereabout { /* borrowed */
         uint64_t request;
         uint32_t member, fence;
-        struct str runner, native, word;
+        struct str runner, native, word, said;
         struct str hops; /* a JSON list, as an agent wrote it; empty: none */
 };
 /* What an agent says; of an attempt that it does not have it is ignored. */
@@ -28,6 +28,8 @@ void whereabouts_event(struct server *s, const struct event *e); /* from world.c
 /* The members of the object: job, summary, hops: docs/openapi.json, Path. False: there is no such job in the
  * core. */
 bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member);
+/* Why it waits where it is, in the system's words; NULL: nobody said. Borrowed. */
+const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member);
 /* Jobs that came from other servers, changed after number `after`, oldest change first: calls fn, which
  * returns false to stop. Returns the newest number. */
 uint64_t whereabouts_changed(struct server *s, uint64_t after,

@@ -12,6 +12,7 @@ from exec_runner import Processes
 from gridengine import GridEngine
 from pool import Pool
 from slurm import Munge, Rest, slurm_clusters
+from slurm_accounting import accounted_cluster
 from torque import Torque
 
 SLOTS = 40 if os.environ.get("DROVER_CHECK_LONG") else 8  # enough for a thousand jobs
@@ -45,6 +46,20 @@ def rest(rest_of_alpha, alpha):
     """The first cluster by slurmrestd, over TCP."""
     assert alpha is rest_of_alpha.cluster
     return rest_of_alpha
+
+
+@pytest.fixture(scope="module")
+def accounted(request):
+    with accounted_cluster(request.config.drover_tmp, name="books") as one:
+        yield one
+
+
+@pytest.fixture
+def books(accounted):
+    """A Slurm cluster that keeps accounts."""
+    yield accounted
+    accounted.cancel_all()
+    wait_until(lambda: not accounted.jobs(), 60)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ LONG = os.environ.get("DROVER_CHECK_LONG")
 
 
 SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes"}
+if LONG:
+    SYSTEMS["accounts"] = "books"  # Slurm's, in a database
 
 
 # What is the script's own, or the table's, and so the same by requests as by commands: there in the long form only.

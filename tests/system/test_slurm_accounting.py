@@ -6,28 +6,17 @@ import pytest
 
 import agents
 from drover import sh, wait_until
-from slurm_accounting import accounted_cluster
 
-
-@pytest.fixture(scope="module")
-def accounted(request):
-    with accounted_cluster(request.config.drover_tmp, name="books") as one:
-        yield one
-
-
-@pytest.fixture
-def books(accounted):
-    yield accounted
-    accounted.cancel_all()
-    wait_until(lambda: not accounted.jobs(), 60)
+pytest_plugins = ["batch_systems"]
 
 
 @pytest.fixture
 def one(instance, books):
-    """A server and an agent with a queue of the cluster; `sacct` is counted."""
+    """A server and an agent with a queue of the cluster; calls of its tools are counted."""
     tools = os.path.join(instance.base, "tools")
-    instance.write(os.path.join(tools, "sacct"), f'#!/bin/sh\necho "$*" >>{tools}/calls\nexec {shutil.which("sacct")} "$@"\n', 0o755)
-    instance.asked = lambda: len(instance.read(f"{tools}/calls").splitlines()) if instance.exists(f"{tools}/calls") else 0
+    for tool in ("sacct", "sbatch", "squeue"):
+        instance.write(f"{tools}/{tool}", f'#!/bin/sh\necho "$*" >>{tools}/{tool}.calls\nexec {shutil.which(tool)} "$@"\n', 0o755)
+    instance.calls = lambda tool: len(instance.read(f"{tools}/{tool}.calls").splitlines()) if instance.exists(f"{tools}/{tool}.calls") else 0
     instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
     instance.server()
     instance.agent = agents.start(instance, agents.batch_queues(books))
@@ -78,7 +67,7 @@ def test_the_accounting_is_asked_for_what_is_gone_and_waited_for(one, books):
     os.unlink(f"{one.base}/n1/jobs/{wordless}.0.1/.drover_step.0.done")
     try:
         one.agent = agents.start(one, agents.batch_queues(books))
-        wait_until(lambda: one.asked() > 12, 60)  # once a second; without an accounting all would be over by now
+        wait_until(lambda: one.calls("sacct") > 12, 60)  # once a second; without an accounting all would be over by now
         jobs = [one.job(f"{r}.0") for r in numbers]
         assert not [j for j in jobs if j["state"] in ("held", "idle", "completed") or j["starts"] > 1], jobs
         assert "what is over cannot be asked about" in one.agent.output()
@@ -139,3 +128,59 @@ def test_who_may_run_what(one, books):
     quality = one.submit(sh("true", **by_account(SlurmQOS="low")))
     assert "Invalid account" in held(one, f"{account}.0")
     assert "Invalid qos" in held(one, f"{quality}.0")
+
+
+def test_too_many_are_sent_again(one, books):
+    """A QoS has three jobs at most: the others wait, with Slurm's words, until there is room. Slurm is not asked all the time,
+    and another QoS is not in their way."""
+    flag = os.path.join(one.work, "flag")
+    books.limit("normal", MaxSubmitJobsPerUser=3)
+    try:
+        request = one.submit(sh(f"echo $DROVER_JOB >>{one.work}/ran; {until(flag)}", queue="queue 9"))
+        wait_until(lambda: len(books.jobs("running")) == 3, 40)
+        one.run(sh("true", **by_account(SlurmQOS="high")))
+
+        def refused():
+            """the six others are refused for now, and the path says why"""
+            hops = [one.json("path", f"{request}.{n}")["hops"][0] for n in range(9)]
+            return [n for n in range(9) if hops[n].get("word") == "refused for now" and "SubmitJobPerUserLimit" in hops[n]["said"]]
+
+        left = wait_until(lambda: len(refused()) == 6 and refused(), 30)
+        assert "SubmitJobPerUserLimit" in one.cli("why", f"{request}.{left[0]}")
+        assert "hop 1: it waits there: sbatch: error: QOSMaxSubmitJobPerUserLimit" in one.cli("path", f"{request}.{left[0]}")
+        sent, asked = one.calls("sbatch"), one.calls("squeue")
+        wait_until(lambda: one.calls("squeue") > asked + 5, 30)
+        assert one.calls("sbatch") <= sent + 5
+        one.cli("rm", f"{request}.{left[0]}")
+        wait_until(lambda: len(one.history(request)) == 1, 10)  # at once
+        one.agent.kill()
+        one.agent = agents.start(one, agents.batch_queues(books))
+        one.write("flag", "")
+        wait_until(lambda: len(one.history(request)) == 9, 100)
+    finally:
+        books.limit("normal", MaxSubmitJobsPerUser=-1)
+    ran = one.read("ran").split()
+    assert len(ran) == len(set(ran)) == 8
+    assert all(j["starts"] == 1 for j in one.history(request) if j["member"] != left[0])
+
+
+def test_why_a_job_waits_there(one, books):
+    books.limit("high", GrpJobs=1)
+    try:
+        flag = os.path.join(one.work, "flag")
+        request = one.submit(sh(until(flag), queue="queue 2", **by_account(SlurmQOS="high")))
+        wait_until(lambda: any("It waits there: QOSGrpJobsLimit." in one.cli("why", f"{request}.{n}") for n in range(2)), 40)
+        one.write("flag", "")
+        one.wait(request, seconds=60)
+    finally:
+        books.limit("high", GrpJobs=-1)
+
+
+def test_what_never_fits_is_held(one, books):
+    """A limit that does not pass by itself is a refusal."""
+    books.limit("high", MaxTRESPerJob="cpu=2", Flags="DenyOnLimit")
+    try:
+        request = one.submit(sh("true", request_cpus="3", **by_account(SlurmQOS="high")))
+        assert "QOSMaxCpuPerJobLimit" in held(one, f"{request}.0")
+    finally:
+        books.limit("high", MaxTRESPerJob="cpu=-1", Flags=-1)

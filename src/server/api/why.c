@@ -10,6 +10,7 @@
 #include "server/api/place.h"
 #include "server/api/route.h"
 #include "server/ids.h"
+#include "server/whereabouts.h"
 
 #define SLICE_QUEUES 100u
 
@@ -357,6 +358,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         json_key(&j, "text");
         json_open(&j, '[');
         explain(&j, s->core, job, w, turn_full(s->turn));
+        if (job_state_has_attempt(job->state) && whereabouts_said(s, job->request, job->member))
+                say(&j, "It waits there: %s.", whereabouts_said(s, job->request, job->member));
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
                 core_changes_tell(w->changes, on_change, &hints);
