@@ -22,7 +22,7 @@
 
 static const char usage[] =
         "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n\n"
-        "Copies between a URL (http, https, ftp, ftps, sftp, file) and a file, as the agent has it done,\n"
+        "Copies between a URL (http, https, s3, ftp, ftps, sftp, file) and a file, as the agent has it done,\n"
         "and prints what came of it as JSON. See drover-mover(8).\n\n"
         "  --exec SCHEME=PROGRAM   a program for a further scheme; again for more\n"
         "  --ca FILE               authorities that https servers may have, in PEM; the system's\n"
@@ -219,6 +219,7 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
         } else if (fd < 0 && t.op != MOVE_PROBE) {
                 fprintf(stderr, "drover-mover: cannot open %s: %s\n", temp.n ? buf_z(&temp) : file,
                         strerror(errno));
+                r = 1;
         } else {
                 transfer_run(&o->config, &t, fd, &a);
                 if (a.status != MOVE_FAILED && t.op == MOVE_GET && rename(buf_z(&temp), file) < 0) {
