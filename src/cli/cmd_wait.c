@@ -234,6 +234,22 @@ static int ask(struct waiting *s, struct buf *last)
         return s->now.failed || s->now.removed ? CLI_FAILED : CLI_OK;
 }
 
+/* Who waits for one request is told where its outputs are, if these have not come back by themselves. */
+static void tell_of_outputs(struct waiting *s)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0};
+        struct view file;
+        size_t at = 0;
+
+        if (strpbrk(s->w->ids, ",."))
+                return;
+        buf_printf(&path, "/v1/requests/%s/files?limit=1", s->w->ids);
+        if (api_call(s->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) == 0 &&
+            view_next(view_get(answer.root, "files"), &at, &file))
+                cli_note("the server keeps its outputs: drover get %s", s->w->ids);
+}
+
 static void print_end(struct waiting *s, int code, struct buf *last)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -255,6 +271,8 @@ static void print_end(struct waiting *s, int code, struct buf *last)
         }
         buf_char(&out, '\n');
         cli_print(&out);
+        if (!s->cli->json && (code == CLI_OK || code == CLI_FAILED))
+                tell_of_outputs(s);
 }
 
 int wait_for_jobs(struct cli *cli, const struct wait *w)

@@ -287,6 +287,10 @@ static int failure(struct remote *r, CURLcode rc, const struct sink *sink, struc
         case CURLE_SSL_CONNECT_ERROR:
                 return err_set(err, API_NO_SERVER, "no Drover server answers at %s: %s", r->address,
                                r->p_curl_easy_strerror(rc));
+        case CURLE_GOT_NOTHING:
+                return err_set(err, API_LOST,
+                               "%s: %s: is that the address of --api-listen, and not the one for agents?",
+                               r->address, r->p_curl_easy_strerror(rc));
         case CURLE_WRITE_ERROR: return err_set(err, API_BROKEN, "the server's answer is too big");
         case CURLE_URL_MALFORMAT: return err_set(err, API_BROKEN, "%s is no address", r->address);
         default: return err_set(err, API_LOST, "%s: %s", r->address, r->p_curl_easy_strerror(rc));

@@ -146,3 +146,11 @@ def test_a_million_jobs_are_accepted_as_one(shared):
     assert shared.job(f"{request}.999999")["state"] == "held"
     shared.cli("rm", str(request))
     assert shared.api("GET", f"/v1/requests/{request}")["removed"] == 1000000
+
+
+def test_who_waits_is_told_of_outputs_at_the_server(shared):
+    kept = shared.cli("submit", "--wait", "-", stdin=sh("echo x", output="kept.out", should_transfer_files="YES"))
+    number = kept.out.split()[1].rstrip(":")
+    assert f"the server keeps its outputs: drover get {number}" in kept.err and not shared.exists("kept.out")
+    back = shared.cli("submit", "--wait", "-", stdin=sh("echo x", output="back.out"))
+    assert "drover get" not in back.err and shared.read("back.out") == "x\n"
