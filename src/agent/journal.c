@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)
+#define AGAIN_MS      1000 /* between tries, when it cannot be written */
 
 /* KIND_DEVICES: a key as in KIND_GONE, and what the attempt holds. KIND_QUEUE: the name and, behind a NUL,
  * the runner of the queue of the groups that follow */
@@ -26,7 +28,8 @@ struct journal {
         int fd;
         struct buf out;
         uint64_t bytes, live_bytes; /* of the file; after it was written anew */
-        bool failed;
+        bool failed;                /* what is in the file is of before */
+        int64_t again_ms;
         bool durable;              /* jobs of batch systems outlive this machine: it is flushed to disk */
         const struct queue *queue; /* of the last KIND_QUEUE that was written */
 };
@@ -200,28 +203,50 @@ static int write_anew(struct agent *a, struct err *err)
         j->fd = fd;
         j->bytes = j->live_bytes = all.n;
         buf_reset(&j->out);
+        j->failed = false;
         return 0;
+}
+
+static void has_failed(struct journal *j, int r)
+{
+        if (!j->failed)
+                log_error("msg=\"cannot write the journal: no more work is taken, and a restart would lose "
+                          "what "
+                          "has changed\" error=\"%s\"",
+                          strerror(-r));
+        j->failed = true;
+        j->again_ms = clock_boot_ms() + AGAIN_MS;
+        buf_reset(&j->out);
+}
+
+bool journal_has_failed(const struct agent *a)
+{
+        return a->journal && a->journal->failed;
 }
 
 void journal_flush(struct agent *a)
 {
         struct journal *j = a->journal;
+        if (j->failed) {
+                int r = clock_boot_ms() < j->again_ms ? -EAGAIN : write_anew(a, NULL);
+                if (r == 0)
+                        log_info("msg=\"the journal is written again\"");
+                else if (r != -EAGAIN)
+                        has_failed(j, r);
+                buf_reset(&j->out);
+                return;
+        }
         if (j->out.n == 0)
                 return;
         int r = fs_write_all(j->fd, j->out.p, j->out.n);
         if (r == 0 && j->durable && fdatasync(j->fd) < 0)
                 r = -errno;
-        if (r < 0 && !j->failed)
-                log_error(
-                        "msg=\"cannot write the journal; a restart would lose what is running\" error=\"%s\"",
-                        strerror(-r));
-        j->failed = r < 0;
         j->bytes += j->out.n;
         buf_reset(&j->out);
-        struct err err;
-        if (j->failed || j->bytes > REWRITE_BYTES + j->live_bytes * 4)
-                if (write_anew(a, &err) == 0)
-                        j->failed = false;
+        if (r < 0 && (r = write_anew(a, NULL)) < 0)
+                has_failed(j, r);
+        else if (j->bytes > REWRITE_BYTES + j->live_bytes * 4)
+                write_anew(a, NULL);
 }
 
 /* ---- reading */
@@ -351,7 +376,13 @@ int journal_open(struct agent *a, struct err *err)
                 log_info("msg=\"found attempts of an earlier life\" held=%zu done=%zu",
                          map_count(a->attempts) - queues_count(a, ATTEMPT_DONE),
                          queues_count(a, ATTEMPT_DONE));
-        return write_anew(a, err);
+        bool is_there = r == 0;
+        r = write_anew(a, err);
+        if (r < 0 && is_there) { /* what runs goes on, and is told of */
+                has_failed(a->journal, r);
+                r = 0;
+        }
+        return r;
 }
 
 void journal_close(struct agent *a)

@@ -276,7 +276,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
         ret->ad.devices = buf_z(&o->devices);
-        if (!q->backend->ready || may.closed || q->config->closed)
+        if (!q->backend->ready || may.closed || q->config->closed || journal_has_failed(a))
                 return;
         if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);

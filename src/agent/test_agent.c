@@ -396,6 +396,33 @@ static void a_stage_of_an_earlier_life_is_no_step(void **s)
         assert_int_equal(r->steps[0]->exit_code, 19);
 }
 
+/* Its journal cannot be written, as on a full disk. */
+static void it_starts_where_nothing_can_be_written(void **s)
+{
+        (void)s;
+        rig_assign(&(struct job){.request = 66,
+                                 .script = "echo x > $DROVER_SCRATCH/../../../iwd/full; while [ ! -e "
+                                           "$DROVER_SCRATCH/../../../iwd/room ]; do sleep 0.02; done; "
+                                           "exit 20"});
+        rig_wait_for("full");
+        kill(rig.agent, SIGKILL);
+        waitpid(rig.agent, NULL, 0);
+        rig_forget();
+        rig.file_max = 10;
+        rig_start_agent();
+        rig.file_max = 0;
+        Drover__Inventory *i = rig_hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory;
+        assert_int_equal(i->n_running, 1);
+        assert_int_equal(i->running[0]->request, 66);
+        rig_place("room", "");
+        assert_int_equal(rig_result(66)->steps[0]->exit_code, 20);
+        kill(rig.agent, SIGKILL);
+        waitpid(rig.agent, NULL, 0);
+        rig_forget();
+        rig_start_agent();
+        rig_hear(DROVER__TO_SERVER__KIND_INVENTORY);
+}
+
 static pid_t shepherd_pid(void)
 {
         BUF_CLEANUP struct buf b = {0}, path = {0};
@@ -469,6 +496,7 @@ int main(void)
                 cmocka_unit_test(keeps_results_until_acknowledged),
                 cmocka_unit_test(a_killed_agent_loses_nothing),
                 cmocka_unit_test(a_stage_of_an_earlier_life_is_no_step),
+                cmocka_unit_test(it_starts_where_nothing_can_be_written),
                 cmocka_unit_test(a_dead_shepherd_means_lost),
                 cmocka_unit_test(the_lease_ends_without_the_server),
         };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +196,10 @@ void rig_start_agent(void)
                 buf_printf(&log, "%s/log", rig.top);
                 int fd = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(fd, 2);
+                if (rig.file_max) {
+                        signal(SIGXFSZ, SIG_IGN);
+                        setrlimit(RLIMIT_FSIZE, &(struct rlimit){rig.file_max, rig.file_max});
+                }
                 execl(getenv("AGENT"), "drover-agent", "--server", rig.address, "--dir", rig.state, "--name",
                       "n1", "--token", rig.token, "--shepherd", getenv("SHEPHERD"), "--kill-grace", "200ms",
                       "--cpus", "4", "--memory", "4G", "--filesystem-domain", "here", "--log-level", "debug",

@@ -26,6 +26,8 @@ struct rig {
         struct session *session; /* with the agent; NULL when there is none */
         pid_t agent;             /* 0 before rig_start_agent */
         uint64_t renew_ms, lease_ms;
+        uint64_t file_max; /* bytes of a file that the next agent may write, as if its disk were full; 0: no
+                              limit */
         bool answer_renewals, answer_inventory; /* false: the server keeps silent */
 };
 extern struct rig rig;

@@ -198,6 +198,19 @@ none:
         unlinkat(b->fd, BATCH_LEASE_END, 0);
 }
 
+/* A full disk has no room for another file, but what is there can be written over: it is of about the same
+ * length, and no longer than what a disk writes at once. */
+static int write_over(int dirfd, const char *name, struct str text)
+{
+        int fd = openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+        int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
+        if (r == 0 && ftruncate(fd, (off_t)text.n) < 0)
+                r = -errno;
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
 /* Scripts count from when the serial changes; so clocks of other machines do not matter. */
 void batch_lease(struct runner *r, int64_t until_boot_ms)
 {
@@ -209,7 +222,10 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
                 return;
         int64_t term = batch_script_lease(clock_wall_ms(), ++b->lease_serial, left, b->watch_s, &text);
         lease_end(b, term); /* first: it is true whatever follows */
-        if (fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err) < 0)
+        int result = fs_write(b->fd, "lease", buf_view(&text), 0644, false, &err);
+        if ((result == -ENOSPC || result == -EDQUOT) && write_over(b->fd, "lease", buf_view(&text)) == 0)
+                result = 0;
+        if (result < 0)
                 log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
                           LOG_TEXT(str_of(err.text)));
 }

@@ -16,12 +16,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/batch_private.h"
 
 #define JOURNAL_MAX   (1u << 30)
 #define REWRITE_BYTES (8u << 20)
+#define AGAIN_MS      1000 /* between tries, when it cannot be written */
 
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
@@ -104,25 +106,35 @@ static int write_anew(struct batch *b, struct err *err)
         return 0;
 }
 
+static int has_failed(struct batch *b, int r)
+{
+        if (!b->journal_failed)
+                log_error(
+                        "msg=\"cannot write the journal of a batch queue; nothing is submitted until it can "
+                        "be\" dir=%s error=\"%s\"",
+                        b->dir, strerror(-r));
+        b->journal_failed = true;
+        b->journal_again_ms = clock_boot_ms() + AGAIN_MS;
+        buf_reset(&b->journal_out);
+        return r;
+}
+
 int batch_journal_flush(struct batch *b, bool sync)
 {
-        if (b->journal_failed)
-                return write_anew(b, NULL);
+        int r = 0;
+        if (b->journal_failed) {
+                r = clock_boot_ms() < b->journal_again_ms ? -EAGAIN : write_anew(b, NULL);
+                return r < 0 && r != -EAGAIN ? has_failed(b, r) : r;
+        }
         if (b->journal_out.n == 0)
                 return 0;
-        int r = fs_write_all(b->journal, b->journal_out.p, b->journal_out.n);
+        r = fs_write_all(b->journal, b->journal_out.p, b->journal_out.n);
         if (r == 0 && sync && fdatasync(b->journal) < 0)
                 r = -errno;
         b->journal_bytes += b->journal_out.n;
         buf_reset(&b->journal_out);
-        if (r < 0) {
-                log_error("msg=\"cannot write the journal of a batch queue; nothing is submitted until it "
-                          "can be\" "
-                          "dir=%s error=\"%s\"",
-                          b->dir, strerror(-r));
-                b->journal_failed = true;
-                return write_anew(b, NULL);
-        }
+        if (r < 0)
+                return (r = write_anew(b, NULL)) < 0 ? has_failed(b, r) : 0;
         if (b->journal_bytes > REWRITE_BYTES + 4 * b->journal_live)
                 (void)write_anew(b, NULL); /* the old one is whole */
         return 0;
@@ -198,7 +210,13 @@ int batch_journal_open(struct batch *b, struct err *err)
         struct str rest = buf_view(&text), line;
         while (rest.n && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
                 read_line(b, line);
-        return write_anew(b, err);
+        bool is_there = r == 0;
+        r = write_anew(b, err);
+        if (r < 0 && is_there) { /* what runs goes on, and is told of */
+                has_failed(b, r);
+                r = 0;
+        }
+        return r;
 }
 
 void batch_journal_close(struct batch *b)

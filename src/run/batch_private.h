@@ -105,6 +105,7 @@ struct batch {
         int journal;
         struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
         uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
+        int64_t journal_again_ms;             /* boot clock; when it is tried again */
         bool journal_failed;                  /* an append; nothing is told to it before it is written anew */
 };
 enum { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN };
