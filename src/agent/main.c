@@ -52,6 +52,8 @@ static void on_lease(void *arg)
 static void on_tick(void *arg)
 {
         struct agent *a = arg;
+        if (timer_running(a->lease_timer)) /* its timer has stood still while the machine was asleep */
+                on_lease(a);
         limits_sample(a);
         checkpoint_tick(a);
         queue_use_tick(a);

@@ -23,6 +23,8 @@
 
 #include "agent/shepherd/shepherd.h"
 
+#define WAIT_MAX_MS 1000
+
 static int64_t clock_ms(clockid_t id)
 {
         struct timespec t;
@@ -144,7 +146,8 @@ static void run(struct shepherd *s)
                         {.fd = s->listener, .events = POLLIN},
                         {.fd = s->agent, .events = (short)(POLLIN | (s->dirty_first ? POLLOUT : 0))},
                 };
-                if (poll(fds, 3, timeout > 60000 ? 60000 : (int)timeout) < 0 && errno != EINTR)
+                /* a wait does not count the time that the machine sleeps, a lease does */
+                if (poll(fds, 3, timeout > WAIT_MAX_MS ? WAIT_MAX_MS : (int)timeout) < 0 && errno != EINTR)
                         break;
                 if (fds[0].revents)
                         on_signal(s);

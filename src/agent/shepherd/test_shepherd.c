@@ -357,6 +357,19 @@ static void limits(void **state)
         struct shepherd_lease l = {{sizeof(l), SHEPHERD_LEASE}, (uint64_t)clock_boot_ms() + 50};
         say(&l, sizeof(l));
         assert_int_equal(ended(32).why, SHEPHERD_LEASE_ENDED);
+        /* also for one that has been told to end, and has long to do so */
+        l.until_boot_ms = 0;
+        say(&l, sizeof(l));
+        start(&(struct ask){
+                .request = 33,
+                .argv = {"/bin/sh", "-c", "trap '' TERM; echo $$ > slow; while :; do sleep 0.1; done"}});
+        pid_in("slow");
+        struct shepherd_kill k = {
+                {sizeof(k), SHEPHERD_KILL}, {.request = 33, .fence = 1}, .grace_ms = 3600000};
+        say(&k, sizeof(k));
+        l.until_boot_ms = (uint64_t)clock_boot_ms() + 50;
+        say(&l, sizeof(l));
+        assert_int_equal(ended(33).why, SHEPHERD_KILLED);
         l.until_boot_ms = 0;
         say(&l, sizeof(l));
 }

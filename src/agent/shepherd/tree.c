@@ -22,6 +22,7 @@
 
 #define ENDING_MAX_MS 5000
 #define AGAIN_MS      2
+#define AGAIN_MAX_MS  10
 #define STOP_AGAIN_MS 250 /* a container that starts, or makes processes, while it is stopped */
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
@@ -280,13 +281,14 @@ int64_t tree_timers(struct shepherd *s, int64_t now)
                         if (c->again_at < first)
                                 first = c->again_at;
                 }
-                if (ended && !c->kill_at)
+                bool waits = !c->kill_at || c->kill_at > now + AGAIN_MAX_MS; /* for a long grace */
+                if (ended && waits)
                         tree_kill(s, c, SHEPHERD_LEASE_ENDED, 0);
                 if (c->walltime_at && now >= c->walltime_at && !c->kill_at)
                         tree_kill(s, c, SHEPHERD_WALLTIME, 0);
                 if (c->kill_at && now >= c->kill_at) {
                         kill_now(s, c);
-                        c->kill_at = now + 10;
+                        c->kill_at = now + AGAIN_MAX_MS;
                 }
                 if (c->kill_at && c->kill_at < first)
                         first = c->kill_at;
