@@ -236,6 +236,32 @@ static void orders_are_obeyed_once(void **state)
 }
 
 /* Its turn came when the lease was over. The times are the file system's, which may be of another machine. */
+/* A number is used again: what has it now began at another time. Of one that is free a group may be left. */
+static void numbers_are_not_taken_for_their_owners(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/true", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        BUF_CLEANUP struct buf script = {0}, path = {0}, test = {0};
+        batch_script(&s, "", &(struct batch_guard){lease, NULL, 5}, &script);
+        struct str text = buf_view(&script);
+        text = str_skip(text, (size_t)str_search(text, STR("same='")));
+        buf_str(&test, str_head(text, (size_t)str_search(text, STR("}'\n")) + 3));
+        buf_addz(&test, "eval \"$same\"\n"
+                        "set -e\n"
+                        "born $$\n"
+                        "[ \"$born\" -gt 0 ]\n"
+                        "is $$ \"$born\"\n"
+                        "! is $$ $((born + 1))\n"
+                        "is $$ ''\n"
+                        "is 999999999 \"$born\"\n");
+        buf_printf(&path, "%s/same", top);
+        assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&test), 0700, false, NULL), 0);
+        buf_reset(&test);
+        buf_printf(&test, "/bin/sh %s", buf_z(&path));
+        assert_int_equal(system(buf_z(&test)), 0);
+}
+
 static void does_not_begin_when_the_lease_is_over(void **state)
 {
         (void)state;
@@ -333,6 +359,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
                 cmocka_unit_test_setup_teardown(orders_are_obeyed_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(numbers_are_not_taken_for_their_owners, setup, teardown),
                 cmocka_unit_test_setup_teardown(does_not_begin_when_the_lease_is_over, setup, teardown),
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
