@@ -60,14 +60,20 @@ static struct submission *submission(struct batch *b, const char *name, unsigned
         return s;
 }
 
-static struct task *task(struct batch *b, struct submission *s, uint64_t request, unsigned index)
+static struct task *task_in(struct batch *b, struct submission *s, uint64_t request, unsigned index,
+                            const char *box)
 {
-        struct task *t = batch_task_new(b, s->party, (struct run_id){request, index, 1, 0, 0}, "/box");
+        struct task *t = batch_task_new(b, s->party, (struct run_id){request, index, 1, 0, 0}, box);
         t->s = s;
         t->index = index;
         t->state = TASK_NAMED;
         batch_journal_task(b, t);
         return t;
+}
+
+static struct task *task(struct batch *b, struct submission *s, uint64_t request, unsigned index)
+{
+        return task_in(b, s, request, index, "/box");
 }
 
 static struct task *find(struct batch *b, uint64_t request, unsigned index)
@@ -214,14 +220,17 @@ static void it_is_no_longer_than_what_it_holds(void **state)
         struct batch b;
         struct stat st;
         begin(&b);
+        char box[2048];
+        memset(box, 'x', sizeof(box) - 1);
+        box[sizeof(box) - 1] = 0;
         task(&b, submission(&b, "drover-0", 1), 1, 0);
-        for (unsigned i = 0; i < 100000; i++) {
+        for (unsigned i = 0; i < 6000; i++) {
                 char name[32];
                 snprintf(name, sizeof(name), "drover-%x", i + 1);
-                struct task *t = task(&b, submission(&b, name, 1), 7, i);
+                struct task *t = task_in(&b, submission(&b, name, 1), 7, i, box);
                 batch_journal_gone(&b, t);
                 batch_task_free(&b, t);
-                if (i % 1000 == 0) {
+                if (i % 100 == 0) {
                         batch_journal_may_go(&b);
                         assert_int_equal(batch_journal_flush(&b, false), 0);
                 }
