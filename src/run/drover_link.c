@@ -188,6 +188,8 @@ void far_link_open(struct far *f)
         f->retry_ms = RETRY_FIRST_MS;
         f->hello = timer_new(f->loop, hello, f);
         f->tick = timer_new(f->loop, tick, f);
+        f->lease_given_ms = far_lease_ms(f);
+        timer_start(f->tick, TICK_MS);
         timer_start(f->hello, 0);
 }
 

@@ -334,6 +334,7 @@ bool far_restore(struct far *f, struct str text, const char *uuid)
                 struct far_request *r = far_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
                 char *dump = json_dumps(submit, JSON_COMPACT);
                 r->submission = mem_dupz(dump);
+                r->renewed_ms = clock_boot_ms(); /* not later */
                 free(dump);
                 read_gone(r, &gone);
                 if (!tasks) /* as version 0.1.0 wrote it */

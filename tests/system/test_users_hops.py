@@ -155,3 +155,20 @@ def test_stopped_and_removed(hop):
     near.instance.wait(request, code=None, seconds=40)
     pid = near.text(ONE, "pid").strip()
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20)
+
+
+def test_a_token_that_is_gone(hop):
+    """What nobody can look at any more ends there by its lease; and here, when it is removed."""
+    near, there = hop.near, hop.there.instance
+    hop.start()
+    hop.give(ONE)
+    request = near.submit(ONE, f"echo $$ >{near.home(ONE)}/pid; exec sleep 600")
+    near.instance.wait_state(f"{request}.0", "running", seconds=40)
+    near.node.kill()
+    os.unlink(os.path.join(near.home(ONE), TOKEN))
+    hop.start()
+    near.instance.cli("rm", f"{request}.0")
+    near.instance.wait(request, code=None, seconds=60)
+    wait_until(lambda: not far_jobs(there), 30)
+    pid = near.text(ONE, "pid").strip()
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20)
