@@ -343,15 +343,6 @@ int64_t eta_tick(struct core *c)
 
 /* ---- for a quote */
 
-struct eta_play *eta_quote_new(struct core *c, struct bucket *b)
-{
-        struct eta_play *x = eta_play_new(c, b);
-
-        while (eta_play_some(x, SLICE))
-                ;
-        return x;
-}
-
 int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms)
 {

@@ -57,9 +57,8 @@ struct unpack;
 void eta_pack(const struct core *c, struct buf *out);
 void eta_unpack(struct core *c, struct unpack *in);
 int64_t eta_tick(struct core *c); /* milliseconds until it wants to be called again */
-/* For a quote: the queue played forward until it is the turn of this bucket, which need not be in it. */
-struct eta_play *eta_quote_new(struct core *c, struct bucket *b);
-/* When q would then have room for a job of the bucket that takes so many processors for so long. 0: never. */
+/* For a quote, of the queue played forward until it is the turn of this bucket: when q would then have room
+ * for a job of the bucket that takes so many processors for so long. 0: never. */
 int64_t eta_quote_at(struct eta_play *x, const struct bucket *b, const struct queue *q, int64_t cpus,
                      int64_t run_ms);
 /* How many of its jobs limits allow at once, of those that it draws there; UINT64_MAX: any number. */

@@ -4,25 +4,36 @@
 #include "core/eta_play.h"
 #include "core/gang.h"
 
+#define PLAY_SLICE   10000u
+#define QUEUES_SLICE 50u
+#define QUOTE_ID     (1ull << 62) /* no request has it */
+
 struct seat {
         int64_t start_ms;
         uint64_t slots;
         char *company; /* owned */
 };
-struct quoting {
-        struct core *core;
-        struct request *request;
+/* Of the part that is asked about, over the places that would take it. */
+struct asked {
         const struct part *part;
-        struct eta_play *play;
         uint32_t number;
-        void (*fn)(void *arg, const struct core_quote_place *p);
-        void *arg;
-        /* of the part, over the places that would take it */
         uint64_t slots, room;   /* room: that limits allow, at the place where they allow most */
         struct core_quote best; /* where it would end first, alone */
         int64_t start_ms, job_ms;
         struct seat *seats;
         size_t seat_count, seat_cap;
+};
+struct core_quoting {
+        struct core *core;
+        struct request *request; /* no other part of the core knows of it */
+        struct eta_play *play;   /* for all parts: until it is the turn of its first jobs */
+        struct core_walk *walk;  /* NULL: the next part begins */
+        size_t next;
+        struct asked part;
+        struct core_quote sum;
+        bool known;
+        void (*fn)(void *arg, const struct core_quote_place *p);
+        void *arg;
 };
 
 static struct queue *find_queue(struct core *c, const struct core_why *w)
@@ -48,17 +59,17 @@ static uint64_t bytes_moved(struct core *c, const struct part *p, const struct q
 }
 
 /* For jobs that start together: who could take how many of them, and from when on. */
-static void note_seat(struct quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
+static void note_seat(struct core_quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
 {
-        const struct bucket *b = request_bucket(x->core, x->request, x->part->first);
+        const struct bucket *b = request_bucket(x->core, x->request, x->part.part->first);
         struct buf name = {.max = 1024};
 
-        if (gang_size(x->part) == 0 || !b || !gang_company(x->core, b->class, q, &name)) {
+        if (gang_size(x->part.part) == 0 || !b || !gang_company(x->core, b->class, q, &name)) {
                 buf_deinit(&name);
                 return;
         }
-        MEM_GROW(x->seats, x->seat_cap, x->seat_count + 1);
-        x->seats[x->seat_count++] =
+        MEM_GROW(x->part.seats, x->part.seat_cap, x->part.seat_count + 1);
+        x->part.seats[x->part.seat_count++] =
                 (struct seat){.start_ms = start_ms, .slots = slots, .company = mem_dupz(buf_z(&name))};
         buf_deinit(&name);
 }
@@ -71,20 +82,20 @@ static int by_start(const void *a, const void *b)
 }
 
 /* When one node or group, or all, can take a whole set; 0: never. */
-static int64_t set_start(struct quoting *x, uint64_t *ret_slots)
+static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
 {
         struct map *sums = map_new();
         int64_t start_ms = 0;
 
-        if (x->seat_count > 1)
-                qsort(x->seats, x->seat_count, sizeof(*x->seats), by_start);
+        if (x->part.seat_count > 1)
+                qsort(x->part.seats, x->part.seat_count, sizeof(*x->part.seats), by_start);
         *ret_slots = 0;
-        for (size_t i = 0; i < x->seat_count; i++) {
-                const struct seat *s = &x->seats[i];
+        for (size_t i = 0; i < x->part.seat_count; i++) {
+                const struct seat *s = &x->part.seats[i];
                 uint64_t sum = (uint64_t)(uintptr_t)map_get(sums, str_of(s->company)) + s->slots;
 
                 map_put(sums, str_of(s->company), (void *)(uintptr_t)sum);
-                if (sum >= gang_size(x->part) && !start_ms)
+                if (sum >= gang_size(x->part.part) && !start_ms)
                         start_ms = s->start_ms;
                 *ret_slots = sum > *ret_slots ? sum : *ret_slots;
         }
@@ -92,11 +103,11 @@ static int64_t set_start(struct quoting *x, uint64_t *ret_slots)
         return start_ms;
 }
 
-static void quote_place(struct quoting *x, const struct queue *q, const struct core_cost *cost,
+static void quote_place(struct core_quoting *x, const struct queue *q, const struct core_cost *cost,
                         struct core_quote *ret)
 {
         struct core *c = x->core;
-        const struct part *p = x->part;
+        const struct part *p = x->part.part;
         int64_t job_ms = cost_held_ms(cost);
         uint64_t together = p->template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
         const struct bucket *b = request_bucket(c, x->request, p->first);
@@ -108,25 +119,25 @@ static void quote_place(struct quoting *x, const struct queue *q, const struct c
         slots = slots < room ? slots : room;
         if (slots == 0 || at == 0)
                 return;
-        x->room = room > x->room ? room : x->room;
+        x->part.room = room > x->part.room ? room : x->part.room;
         ret->start_ms = at + cost->fetch_ms + cost->image_ms;
         ret->end_ms = at + job_ms * (int64_t)((p->count + slots - 1) / slots);
         ret->bytes_moved = bytes_moved(c, p, q, cost);
         ret->price = cost->price * p->count;
-        x->slots += slots;
+        x->part.slots += slots;
         note_seat(x, q, ret->start_ms, slots);
-        if (!x->best.end_ms || ret->end_ms < x->best.end_ms)
-                x->best = *ret;
-        if (!x->start_ms || ret->start_ms < x->start_ms) {
-                x->start_ms = ret->start_ms;
-                x->job_ms = job_ms;
+        if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
+                x->part.best = *ret;
+        if (!x->part.start_ms || ret->start_ms < x->part.start_ms) {
+                x->part.start_ms = ret->start_ms;
+                x->part.job_ms = job_ms;
         }
 }
 
 static void on_place(void *arg, const struct core_why *w)
 {
-        struct quoting *x = arg;
-        struct core_quote_place place = {x->number, *w, {.jobs = x->part->count}};
+        struct core_quoting *x = arg;
+        struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
         const struct queue *q = find_queue(x->core, w);
 
         if (q && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
@@ -140,73 +151,150 @@ static void on_place(void *arg, const struct core_why *w)
 }
 
 /* All places together: they share the jobs. */
-static void add_part(struct quoting *x, struct core_quote *ret)
+static void add_part(struct core_quoting *x)
 {
-        uint64_t n = x->part->count;
+        struct core_quote *ret = &x->sum;
+        uint64_t n = x->part.part->count;
         int64_t end;
 
-        x->slots = x->slots < x->room ? x->slots : x->room;
-        if (gang_size(x->part)) {
-                x->start_ms = set_start(x, &x->slots);
-                if (!x->start_ms)
-                        x->best.end_ms = x->slots = 0;
-                else if (x->best.end_ms < x->start_ms + x->job_ms)
-                        x->best.end_ms = x->start_ms + x->job_ms;
+        x->part.slots = x->part.slots < x->part.room ? x->part.slots : x->part.room;
+        if (gang_size(x->part.part)) {
+                x->part.start_ms = set_start(x, &x->part.slots);
+                if (!x->part.start_ms)
+                        x->part.best.end_ms = x->part.slots = 0;
+                else if (x->part.best.end_ms < x->part.start_ms + x->part.job_ms)
+                        x->part.best.end_ms = x->part.start_ms + x->part.job_ms;
         }
-        end = x->slots ? x->start_ms + x->job_ms * (int64_t)((n + x->slots - 1) / x->slots) : 0;
+        end = x->part.slots
+                      ? x->part.start_ms + x->part.job_ms * (int64_t)((n + x->part.slots - 1) / x->part.slots)
+                      : 0;
 
-        if (end > x->best.end_ms || n == 1)
-                end = x->best.end_ms;
+        if (end > x->part.best.end_ms || n == 1)
+                end = x->part.best.end_ms;
         ret->jobs += n;
-        ret->bytes_moved += x->best.bytes_moved;
-        ret->price += x->best.price;
-        if (x->start_ms && (!ret->start_ms || x->start_ms < ret->start_ms))
-                ret->start_ms = x->start_ms;
+        ret->bytes_moved += x->part.best.bytes_moved;
+        ret->price += x->part.best.price;
+        if (x->part.start_ms && (!ret->start_ms || x->part.start_ms < ret->start_ms))
+                ret->start_ms = x->part.start_ms;
         ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+}
+
+static void part_end(struct core_quoting *x)
+{
+        for (size_t k = 0; k < x->part.seat_count; k++)
+                free(x->part.seats[k].company);
+        free(x->part.seats);
+        x->part = (struct asked){0};
+        core_walk_free(x->walk);
+        x->walk = NULL;
+}
+
+/* False: there is none that has not been asked about. */
+static bool part_begin(struct core_quoting *x)
+{
+        struct request *r = x->request;
+
+        while (x->next < r->part_count && r->parts[x->next].count == 0)
+                x->next++;
+        if (x->next == r->part_count)
+                return false;
+        x->part = (struct asked){.part = &r->parts[x->next], .number = (uint32_t)x->next};
+        x->next++;
+        x->walk = core_walk_new(x->core);
+        if (!x->play)
+                x->play = eta_play_new(x->core, request_bucket(x->core, r, x->part.part->first));
+        return true;
+}
+
+/* Its classes are found, and what it reads; then nobody but the quote knows of it. */
+static int load(struct core *c, const struct submission *s, struct request *r, struct err *err)
+{
+        struct submission plain = *s;
+        int e;
+
+        plain.lease_ms = 0; /* nobody is to end it */
+        c->submitting = s;
+        e = request_load(c, r, &plain, err);
+        if (!e) {
+                request_split(c, r);
+                e = label_refuse(c, r, err);
+                if (!e)
+                        e = gang_refuse(c, r, err);
+        }
+        c->submitting = NULL;
+        request_hide(c, r);
+        return e;
+}
+
+int core_quote_new(struct core *c, const struct submission *s, struct core_quoting **ret, struct err *err)
+{
+        struct core_quoting *x;
+        bool existing;
+        uint64_t id;
+        int r = core_submit(c, s, true, &id, &existing, err);
+
+        if (r)
+                return r;
+        x = mem_new(struct core_quoting);
+        x->core = c;
+        x->known = true;
+        x->request = request_new(c, QUOTE_ID, c->now_ms, (uint32_t)submission_members(s));
+        if (load(c, s, x->request, err) != 0) {
+                core_quote_free(x);
+                return CORE_INVALID;
+        }
+        *ret = x;
+        return 0;
+}
+
+bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct core_quote_place *p),
+                     void *arg)
+{
+        if (!x->walk && !part_begin(x))
+                return false;
+        if (eta_play_some(x->play, PLAY_SLICE))
+                return true;
+        x->fn = fn;
+        x->arg = arg;
+        why_some(x->core, x->walk, QUEUES_SLICE, x->request, x->part.part->first, on_place, x);
+        if (!core_walk_is_over(x->walk))
+                return true;
+        add_part(x);
+        x->known &= x->part.best.end_ms != 0;
+        part_end(x);
+        return true;
+}
+
+void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
+{
+        *ret = x->sum;
+        if (!x->known) /* a part that has no place has no end */
+                ret->start_ms = ret->end_ms = 0;
+}
+
+void core_quote_free(struct core_quoting *x)
+{
+        if (!x)
+                return;
+        part_end(x);
+        eta_play_free(x->play);
+        request_free(x->core, x->request);
+        free(x);
 }
 
 int core_quote(struct core *c, const struct submission *s,
                void (*fn)(void *arg, const struct core_quote_place *p), void *arg, struct core_quote *ret,
                struct err *err)
 {
-        struct quoting x = {.core = c, .fn = fn, .arg = arg};
-        bool existing, known = true;
-        uint64_t id;
-        int r = core_submit(c, s, true, &id, &existing, err);
+        struct core_quoting *x;
+        int r = core_quote_new(c, s, &x, err);
 
         *ret = (struct core_quote){0};
         if (r)
                 return r;
-        x.request = request_new(c, c->last_id + 1, c->now_ms, (uint32_t)submission_members(s));
-        c->submitting = s;
-        r = request_load(c, x.request, s, err);
-        if (!r) {
-                request_split(c, x.request);
-                r = label_refuse(c, x.request, err);
-                if (!r)
-                        r = gang_refuse(c, x.request, err);
-        }
-        c->submitting = NULL;
-        for (size_t i = 0; i < x.request->part_count && !r; i++) {
-                struct quoting part = x;
-
-                part.part = &x.request->parts[i];
-                part.number = (uint32_t)i;
-                if (part.part->count == 0)
-                        continue;
-                if (!x.play) /* for all parts: when it is the turn of its first jobs */
-                        x.play = eta_quote_new(c, request_bucket(c, x.request, part.part->first));
-                part.play = x.play;
-                core_why(c, x.request->id, part.part->first, on_place, &part);
-                add_part(&part, ret);
-                known &= part.best.end_ms != 0;
-                for (size_t k = 0; k < part.seat_count; k++)
-                        free(part.seats[k].company);
-                free(part.seats);
-        }
-        eta_play_free(x.play);
-        request_free(c, x.request);
-        if (!known) /* a part that has no place has no end */
-                ret->start_ms = ret->end_ms = 0;
-        return r ? CORE_INVALID : 0;
+        while (core_quote_some(x, fn, arg))
+                ;
+        core_quote_sum(x, ret);
+        core_quote_free(x);
+        return 0;
 }

@@ -18,7 +18,17 @@ struct core_quote_place {
         struct core_why why; /* with FITS and BUSY the cost of one job */
         struct core_quote quote;
 };
-/* Calls fn for each place and part. 0; CORE_INVALID with err: it would not be accepted. */
+/* One that is made in slices, between which the world may go on: each place is seen as it is when it is
+ * asked, and what is queued before the request as it was when it was looked at. The submission is not looked
+ * at any more when core_quote_new returns. 0; CORE_INVALID with err: it would not be accepted. */
+struct core_quoting;
+int core_quote_new(struct core *c, const struct submission *s, struct core_quoting **ret, struct err *err);
+/* Some milliseconds of it; calls fn for each place and part that was asked. True: there is more. */
+bool core_quote_some(struct core_quoting *q, void (*fn)(void *arg, const struct core_quote_place *p),
+                     void *arg);
+void core_quote_sum(const struct core_quoting *q, struct core_quote *ret); /* when there is no more */
+void core_quote_free(struct core_quoting *q);                              /* NULL is fine; before the core */
+/* All of it at once. */
 int core_quote(struct core *c, const struct submission *s,
                void (*fn)(void *arg, const struct core_quote_place *p), void *arg, struct core_quote *ret,
                struct err *err);

@@ -199,6 +199,33 @@ static void job_free(struct job *j)
         free(j);
 }
 
+/* No-op when it is hidden. */
+static void unlink_request(struct core *c, struct request *r)
+{
+        if (request_find(c, r->id) != r)
+                return;
+        uuid_take(c, r);
+        idmap_take(c->requests, r->id);
+        eta_play_request_gone(c, r);
+        if (c->rekey_next == r)
+                c->rekey_next = r->next;
+        if (r->next)
+                r->next->prev = r->prev;
+        else
+                c->last = r->prev;
+        if (r->prev)
+                r->prev->next = r->next;
+        else
+                c->first = r->next;
+        r->next = r->prev = NULL;
+}
+
+void request_hide(struct core *c, struct request *r)
+{
+        claim_members_ended(c, r, r->queued_count);
+        unlink_request(c, r);
+}
+
 void request_free(struct core *c, struct request *r)
 {
         void *value;
@@ -221,20 +248,8 @@ void request_free(struct core *c, struct request *r)
         free(r->parts);
         better_forget(r);
         c->left -= set_count(&request_rare(r)->left);
-        uuid_take(c, r);
+        unlink_request(c, r);
         request_rare_free(r);
-        idmap_take(c->requests, r->id);
-        eta_play_request_gone(c, r);
-        if (c->rekey_next == r)
-                c->rekey_next = r->next;
-        if (r->next)
-                r->next->prev = r->prev;
-        else
-                c->last = r->prev;
-        if (r->prev)
-                r->prev->next = r->next;
-        else
-                c->first = r->next;
         owner_unref(c, r->owner);
         free(r);
 }

@@ -385,6 +385,8 @@ struct request *request_by_uuid(const struct core *c, const unsigned char uuid[1
 struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
 void request_free(struct core *c, struct request *r);
+/* Nobody finds it any more, and it counts for nothing; request_free is left to be called. */
+void request_hide(struct core *c, struct request *r);
 static inline const char *request_owner(const struct request *r) /* NULL in a shadow */
 {
         return r->owner ? r->owner->name : NULL;
@@ -472,6 +474,9 @@ void lease_began(struct core *c, const struct job *j); /* an attempt is there th
 struct ad *queue_whole_ad(struct core *c,
                           const struct queue *q); /* as if it had nothing to do; the caller frees */
 struct queue *walk_next(struct core_walk *w);     /* NULL at its end */
+/* core_why_some, of a request that need not be found. */
+void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct request *r, uint32_t member,
+              core_why_fn *fn, void *arg);
 bool queue_would_take(struct core *c, const struct ad *job,
                       const struct ad *place); /* both sides agree, and there is room */
 

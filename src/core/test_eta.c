@@ -210,6 +210,46 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
+/* A quote says the same in slices, while others submit; nobody sees what is quoted, not even its owner's
+ * limit. */
+static void test_quote_in_slices(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .lease_ms = 1000};
+        struct submission_part *p = submission_add_part(&s);
+        struct core_quote whole, sum;
+        struct core_quoting *q;
+        unsigned slices = 0;
+
+        core_limit_set(c, STR("queued/*"), 1200);
+        submission_add_attribute(p, STR("ExpectedRunTime"), STR("60"), false);
+        p->steps = 1000;
+        for (unsigned i = 0; i < 250; i++) {
+                char name[8];
+
+                snprintf(name, sizeof(name), "n%u", i);
+                offer(c, name, "[Cpus=0; TotalCpus=2; Memory=100; Disk=100]");
+        }
+        offer(c, "n7", AD);
+        assert_int_equal(core_quote(c, &s, on_place, c, &whole, NULL), 0);
+        assert_int_equal(core_quote_new(c, &s, &q, NULL), 0);
+        for (; core_quote_some(q, on_place, c); slices++) {
+                assert_true(test_submit(c, "ann@lab", 1, wide));
+                assert_true(core_request_next(c, 0) && core_request_last(c) < 100);
+                core_tick(c);
+                assert_null(core_check(c));
+        }
+        assert_in_range(slices, 3, 90);
+        core_quote_sum(q, &sum);
+        core_quote_free(q);
+        assert_int_equal(sum.jobs, 1000);
+        assert_int_equal(sum.start_ms, whole.start_ms);
+        assert_int_equal(sum.end_ms, whole.end_ms);
+        assert_null(core_check(c));
+        submission_deinit(&s);
+        buf_reset(&bare_assigned);
+}
+
 /* While the queue is played forward jobs go and come, and classes are made anew; who asked before gets an
  * answer as good as if he had asked when it was over. */
 static void test_slices(void **state)
@@ -335,6 +375,7 @@ int main(void)
                 TEST(test_quote_waits_its_turn),
                 TEST(test_quote_of_a_batch_system),
                 TEST(test_slices),
+                TEST(test_quote_in_slices),
                 TEST(test_sets),
         };
 

@@ -215,16 +215,13 @@ bool core_walk_is_over(const struct core_walk *w)
         return !more;
 }
 
-int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t request, uint32_t member,
-                  core_why_fn *fn, void *arg)
+void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct request *r, uint32_t member,
+              core_why_fn *fn, void *arg)
 {
-        struct request *r = request_find(c, request);
         struct asking x = {.request = r, .member = member};
         struct queue *q;
         struct ad *job;
 
-        if (!r || member >= r->count)
-                return CORE_UNKNOWN;
         label_of(c, r, request_part(r, member, NULL), member, &x.labels, NULL);
         x.ad = job = member_ad(c, r, member, request_job(r, member));
         for (; queues > 0 && (q = walk_next(w)); queues--) {
@@ -238,6 +235,16 @@ int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t
                 eval_reset(&c->eval);
         }
         ad_free(job);
+}
+
+int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t request, uint32_t member,
+                  core_why_fn *fn, void *arg)
+{
+        const struct request *r = request_find(c, request);
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        why_some(c, w, queues, r, member, fn, arg);
         return 0;
 }
 

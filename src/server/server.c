@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "core/quote.h"
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/daemon.h"
@@ -214,6 +215,7 @@ void server_close(struct server *s)
         agents_drop_all(s->agents);
         objects_free(s->objects);
         access_free(s->access);
+        core_quote_free(s->quoting);
         core_free(s->core);
         loop_free(s->loop);
 }

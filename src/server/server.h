@@ -37,6 +37,7 @@ struct snapshots;
 struct turn;
 struct userlog;
 struct waits;
+struct core_quoting;
 struct scripts;
 struct whereabouts;
 
@@ -57,6 +58,7 @@ struct server {
         struct turn *turn;
         struct agents *agents;
         struct waits *waits;
+        struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
         struct whereabouts *whereabouts;
         struct scripts *scripts;
         struct userlog *userlog;

@@ -186,12 +186,13 @@ static void add_interest(struct waits *w, struct waiter *x, uint64_t request)
         watched->first = i;
 }
 
-void waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t timeout_ms, call_fn *woken)
+bool waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t timeout_ms, call_fn *woken)
 {
         struct waiter *x = park(s, c, timeout_ms, woken);
 
         for (size_t i = 0; x && ids && i < ids->count; i++)
                 add_interest(s->waits, x, ids->items[i].request);
+        return x != NULL;
 }
 
 void waits_park_durable(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken)

@@ -157,7 +157,7 @@ static void on_place(void *arg, const struct core_quote_place *p)
 static void bench_times(unsigned queues, unsigned requests)
 {
         struct submission s = {.at_ms = 0};
-        struct core_quote q;
+        struct core_quoting *q;
         uint32_t look = 0;
 
         start();
@@ -182,8 +182,13 @@ static void bench_times(unsigned queues, unsigned requests)
         tell("tick", requests);
         describe(&s, 200, 100);
         begin();
-        must(core_quote(field.core, &s, on_place, NULL, &q, NULL) == 0, "a quote");
+        must(core_quote_new(field.core, &s, &q, NULL) == 0, "a quote");
         end();
+        for (bool more = true; more; end()) {
+                begin();
+                more = core_quote_some(q, on_place, NULL);
+        }
+        core_quote_free(q);
         tell("quote", requests);
         submission_deinit(&s);
         core_free(field.core);

@@ -11,6 +11,9 @@
 #include "server/origin.h"
 #include "server/submit_json.h"
 #include "server/userlog.h"
+#include "server/waits.h"
+
+#define QUOTE_WAIT_MS 60000
 
 struct submit {
         json_t *doc;
@@ -19,7 +22,9 @@ struct submit {
         struct buf *items;    /* of each part that came as an upload */
         bool dry_run, existing;
         struct buf warning;
-        bool quote; /* say what it would take, and keep nothing */
+        bool quote;    /* say what it would take, and keep nothing */
+        bool quotes;   /* server.quoting is its own */
+        struct json j; /* of the reply */
         uint64_t id, jobs;
 };
 
@@ -96,33 +101,77 @@ static void write_time(struct json *j, const char *key, int64_t ms)
                 json_null(j);
 }
 
+/* For waits.h: no request has it. */
+#define QUOTES (1ull << 62)
+
+static void quote(struct server *s, struct call *c);
+
+static void quote_reply(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct json *j = &x->j;
+        struct core_quote q;
+
+        core_quote_sum(s->quoting, &q);
+        json_close(j, ']');
+        json_kint(j, "jobs", (int64_t)q.jobs);
+        write_time(j, "start_ms", q.start_ms);
+        write_time(j, "end_ms", q.end_ms);
+        json_kint(j, "bytes_moved", (int64_t)q.bytes_moved);
+        json_key(j, "price");
+        json_double(j, q.price);
+        place_write_error(j, s->core);
+        json_close(j, '}');
+        call_reply(c);
+}
+
+static void quote_end(struct server *s)
+{
+        core_quote_free(s->quoting);
+        s->quoting = NULL;
+        waits_changed(s, QUOTES);
+}
+
+static bool quote_begin(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+
+        x->s.owner = str_of(c->who);
+        x->s.at_ms = clock_wall_ms();
+        if (core_quote_new(s->core, &x->s, &s->quoting, &err) != 0) {
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return false;
+        }
+        x->quotes = true;
+        x->j.out = &c->out;
+        json_open(&x->j, '{');
+        json_key(&x->j, "places");
+        json_open(&x->j, '[');
+        return true;
+}
+
+/* One at a time: each plays the whole queue forward for itself. */
 static void quote(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
-        struct json j = {.out = &c->out};
-        struct core_quote q;
-        struct err err = {0};
 
-        json_open(&j, '{');
-        json_key(&j, "places");
-        json_open(&j, '[');
-        x->s.owner = str_of(c->who);
-        x->s.at_ms = clock_wall_ms();
-        if (core_quote(s->core, &x->s, on_place, &j, &q, &err) != 0) {
-                buf_reset(&c->out);
-                call_fail_err(c, 400, "bad_attribute", &err);
+        if (s->quoting && !x->quotes) {
+                struct id any = {.request = QUOTES};
+                const struct ids ids = {&any, 1, 1};
+
+                waits_park(s, c, &ids, QUOTE_WAIT_MS, quote);
                 return;
         }
-        json_close(&j, ']');
-        json_kint(&j, "jobs", (int64_t)q.jobs);
-        write_time(&j, "start_ms", q.start_ms);
-        write_time(&j, "end_ms", q.end_ms);
-        json_kint(&j, "bytes_moved", (int64_t)q.bytes_moved);
-        json_key(&j, "price");
-        json_double(&j, q.price);
-        place_write_error(&j, s->core);
-        json_close(&j, '}');
-        call_reply(c);
+        if (!x->quotes && !quote_begin(s, c))
+                return;
+        if (core_quote_some(s->quoting, on_place, &x->j)) {
+                if (!waits_park(s, c, NULL, 0, quote)) /* what came in between has its turn */
+                        quote_end(s);
+                return;
+        }
+        quote_reply(s, c);
+        quote_end(s);
 }
 
 static void submit(struct server *s, struct call *c)
