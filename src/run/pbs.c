@@ -83,7 +83,7 @@ static int pbs_resources(const struct batch_settings *s, const struct run_spec *
         static const char *const queue[] = {"PbsQueue", "BatchQueue", NULL},
                                  *const account[] = {"PbsAccount", "BatchProject", NULL},
                                  *const resources[] = {"PbsResources", NULL};
-        buf_addz(out, "#PBS -S /bin/sh\n#PBS -r n\n#PBS -j oe\n");
+        buf_addz(out, "#PBS -S /bin/sh\n#PBS -j oe\n");
         add_resources(s, spec, out);
         int r = add_word(s, spec, "-q", "queue", queue, out, err);
         if (r == 0)
@@ -91,10 +91,11 @@ static int pbs_resources(const struct batch_settings *s, const struct run_spec *
         return r < 0 ? r : add_word(s, spec, "-l", "resources", resources, out, err);
 }
 
-/* What the script itself prints: PBS puts an array's into files of its own naming, which nobody needs. */
+/* What the script itself prints: PBS puts an array's into files of its own naming, which nobody needs. PBS
+ * Pro takes no array that may not be run again; a script that has begun once refuses. */
 static void pbs_naming(const char *name, const char *log, unsigned count, struct buf *out)
 {
-        buf_printf(out, "#PBS -N %s\n", name);
+        buf_printf(out, "#PBS -N %s\n#PBS -r %c\n", name, count > 1 ? 'y' : 'n');
         if (count > 1)
                 buf_addz(out, "#PBS -o /dev/null\n");
         else
@@ -137,15 +138,24 @@ static bool pbs_submitted(struct str out, struct buf *ret_native)
 
 static bool pbs_refused(int exit_code, struct str errors)
 {
-        static const char *const unsure[] = {"annot connect", "Connection refused",
-                                             "ommunication",  "No default server",
-                                             "timed out",     "timeout",
-                                             "pbs_iff",       "Unauthorized",
-                                             "xceed",         "limit on number",
-                                             "busy",          "Unable to contact",
-                                             "Please try",    NULL};
+        static const char *const unsure[] = {"annot connect",     "Connection refused", "ommunication",
+                                             "No default server", "timed out",          "timeout",
+                                             "pbs_iff",           "Unauthorized",       "busy",
+                                             "Unable to contact", "Please try",         NULL};
         return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
 }
+
+/* Limits on what is queued, and on an array's size, which is found out. Those on what a job asks for do not
+ * pass: "Job exceeds queue resource limits", "Job violates queue and/or server resource limits". */
+static bool pbs_full(struct str errors)
+{
+        static const char *const said[] = {"would exceed",      "aximum number of jobs",
+                                           "limit on number",   "exceeds the queue limit",
+                                           "Array job exceeds", NULL};
+        return batch_contains(errors, said);
+}
+
+static const char *const limited_by[] = {" -q ", " -A ", NULL};
 
 static bool pbs_refused_array(struct str errors)
 {
@@ -165,13 +175,16 @@ static void pbs_status(struct batch_call *c, const char *user)
 }
 
 struct job { /* of qstat -f */
-        struct str id, name, owner, state, exit_status, comment;
+        struct str id, name, owner, state, substate, exit_status, comment;
 };
 
-/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system. */
-static enum batch_phase ended_phase(struct str exit_status)
+/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system. What is
+ * deleted before it begins has no status: PBS Pro has substate 91, terminated, for it. */
+static enum batch_phase ended_phase(struct str exit_status, struct str substate)
 {
         int64_t status = 0;
+        if (str_eqz(substate, "91"))
+                return BATCH_CANCELLED;
         str_to_i64(exit_status, &status);
         return status > 256 ? BATCH_CANCELLED : status < 0 ? BATCH_LOST : BATCH_OVER;
 }
@@ -193,7 +206,7 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                 line.name = dash > 0 ? str_head(line.name, (size_t)dash) : line.name;
         }
         if (strchr("CFX", state))
-                line.phase = ended_phase(j->exit_status);
+                line.phase = ended_phase(j->exit_status, j->substate);
         else if (strchr("QHWTMB", state))
                 line.phase = BATCH_WAITING;
         else if (strchr("RESU", state))
@@ -223,6 +236,8 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
                         j.owner = value;
                 else if (str_eqz(name, "job_state"))
                         j.state = value;
+                else if (str_eqz(name, "substate"))
+                        j.substate = value;
                 else if (str_ieqz(name, "exit_status"))
                         j.exit_status = value;
                 else if (str_eqz(name, "comment"))
@@ -359,6 +374,8 @@ const struct batch_system batch_pbs = {
         .submit = pbs_submit,
         .submitted = pbs_submitted,
         .refused = pbs_refused,
+        .full = pbs_full,
+        .limited_by = limited_by,
         .refused_array = pbs_refused_array,
         .native_of = pbs_native_of,
         .status = pbs_status,

@@ -453,10 +453,15 @@ static void pbs_lines(void **state)
                 "Job Id: 4809[].head\n    Job_Name = d1a2b\n    job_state = B\n\n"
                 "Job Id: 4810\n    Job_Name = x\n    job_state = H\n    comment = Not Running: no nodes\n\n"
                 "Job Id: 4811.h\n    Job_Name = x\n    job_state = F\n    Exit_status = -3\n\n"
-                "Job Id: 4812.h\n    Job_Name = x\n    job_state = F\n    Exit_status = 1\n\nJob Id:\n",
+                "Job Id: 4812.h\n    Job_Name = x\n    job_state = F\n    Exit_status = 1\n\n"
+                "Job Id: 4813[2].h\n    Job_Name = d1\n    Job_Owner = me@h\n    job_state = X\n    substate "
+                "= 92\n"
+                "    Exit_status = 0\n    array_id = 4813[].h\n    array_index = 2\n\n"
+                "Job Id: 4813[3].h\n    Job_Name = d1\n    job_state = X\n    substate = 91\n\n"
+                "Job Id: 4813[4].h\n    Job_Name = d1\n    job_state = Q\n    substate = 10\n\nJob Id:\n",
                 "4807 d1a2b0123456789 1 () me\n4808[3] d1a2b0123456790 3 ()\n4810 x 0 (Not Running: no "
                 "nodes)\n"
-                "4811 x 6 ()\n4812 x 2 ()\n");
+                "4811 x 6 ()\n4812 x 2 ()\n4813[2] d1 2 () me\n4813[3] d1 3 ()\n4813[4] d1 0 ()\n");
         assert_true(str_eqz(batch_whole(&batch_pbs, STR("4808[3]")), "4808"));
 }
 
@@ -475,7 +480,16 @@ static void pbs_answers(void **state)
         assert_true(batch_pbs.refused(188, STR("qsub: Job violates queue and/or server resource limits\n")));
         assert_false(batch_pbs.refused(
                 111, STR("qsub: cannot connect to server head (errno=111) Connection refused\n")));
-        assert_false(batch_pbs.refused(1, STR("qsub: would exceed queue generic's per-user limit\n")));
+        assert_true(batch_pbs.full(STR("qsub: would exceed queue generic's per-user limit\n")));
+        assert_true(batch_pbs.full(STR("qsub: Array job exceeds server or queue size limit\n")));
+        assert_true(batch_pbs.full(
+                STR("qsub: submit error (Maximum number of jobs already in queue for user MSG=total "
+                    "number of current user's jobs exceeds the queue limit: user me@h, queue q)\n")));
+        assert_false(batch_pbs.full(STR("qsub: Job exceeds queue resource limits\n")));
+        assert_true(batch_pbs.refused(
+                188, STR("qsub: submit error (Job exceeds queue resource limits MSG=cannot satisfy "
+                         "queue max walltime requirement)\n")));
+        assert_true(batch_pbs.refused_array(STR("qsub: cannot submit non-rerunable Array Job\n")));
 }
 
 static void pbs_nodes(void **state)
@@ -527,6 +541,12 @@ static void pbs_asks_for_resources(void **state)
         assert_string_equal(c.argv.v[1], "-J");
         assert_string_equal(c.argv.v[2], "1-3");
         args_deinit(&c.argv);
+        buf_reset(&b); /* an array may be run again: PBS Pro takes no other */
+        batch_pbs.naming("d1", "/l", 3, &b);
+        assert_string_equal(buf_z(&b), "#PBS -N d1\n#PBS -r y\n#PBS -o /dev/null\n");
+        buf_reset(&b);
+        batch_pbs.naming("d1", "/l", 1, &b);
+        assert_string_equal(buf_z(&b), "#PBS -N d1\n#PBS -r n\n#PBS -o /l.0.log\n");
         assert_int_equal(batch_pbs.check(&(struct batch_settings){NULL, 0}, &err), 0);
         torque[0].value = "tork";
         assert_int_equal(batch_pbs.check(&(struct batch_settings){torque, 1}, &err), -EINVAL);
