@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/heap.h"
+#include "base/hex.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/pack.h"
@@ -38,22 +39,11 @@ struct cache {
         size_t changed_count, changed_cap;
 };
 
-static void hex(const unsigned char sha256[32], char room[65])
-{
-        for (int i = 0; i < 32; i++)
-                snprintf(room + 2 * i, 3, "%02x", sha256[i]);
-}
-
 static bool unhex(const char *name, unsigned char ret[32])
 {
         if (strlen(name) != 64 || strspn(name, "0123456789abcdef") != 64)
                 return false;
-        for (int i = 0; i < 32; i++) {
-                unsigned v;
-                sscanf(name + 2 * i, "%2x", &v);
-                ret[i] = (unsigned char)v;
-        }
-        return true;
+        return hex_read(str_of(name), ret, 32) == 0;
 }
 
 /* ---- numbers */
@@ -173,7 +163,7 @@ void cache_drop(struct cache *c, struct cached *e)
 {
         char name[65];
         assert(e->use.pins == 0);
-        hex(e->sha256, name);
+        hex_print(name, e->sha256, 32);
         unlinkat(c->dir, name, 0);
         entry_free(c, e);
 }
@@ -225,14 +215,14 @@ void cache_unpin(struct cache *c, struct cached *e)
 void cache_path(const struct cache *c, const struct cached *e, struct buf *out)
 {
         char name[65];
-        hex(e->sha256, name);
+        hex_print(name, e->sha256, 32);
         buf_printf(out, "%s/%s", c->path, name);
 }
 
 int cache_open_contents(const struct cache *c, const struct cached *e)
 {
         char name[65];
-        hex(e->sha256, name);
+        hex_print(name, e->sha256, 32);
         int fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }
@@ -254,7 +244,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
 {
         struct cached *e = cache_find(c, sha256);
         char name[65];
-        hex(sha256, name);
+        hex_print(name, sha256, 32);
         if (e && !e->checked && e->use.bytes != size) { /* it was not what its name says */
                 cache_drop(c, e);
                 e = NULL;
@@ -356,7 +346,7 @@ static struct cached *unpack_entry(struct cache *c, struct unpack *u)
         struct stat st;
         if (sum.n != 32 || u->bad)
                 return NULL;
-        hex((const unsigned char *)sum.p, name);
+        hex_print(name, (const unsigned char *)sum.p, 32);
         if (fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
             (uint64_t)st.st_size != size || map_get(c->contents, sum))
                 return NULL;

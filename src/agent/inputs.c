@@ -20,6 +20,7 @@
 #include "agent/movers.h"
 #include "agent/shipped.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
 
 struct waiter {
@@ -79,20 +80,14 @@ int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str elemen
 static void shipped_key(const unsigned char sha256[32], char room[72])
 {
         memcpy(room, "sha256:", 7);
-        for (int i = 0; i < 32; i++)
-                snprintf(room + 7 + 2 * i, 3, "%02x", sha256[i]);
+        hex_print(room + 7, sha256, 32);
 }
 
 /* The checksum that a URL asks for: #sha256=HEX */
 static bool asked_sum(struct str url, unsigned char ret[32])
 {
         ptrdiff_t at = str_search(url, STR("#sha256="));
-        char room[65];
-        size_t n;
-        if (at < 0 || url.n - (size_t)at != 8 + 64)
-                return false;
-        snprintf(room, sizeof(room), STR_FMT, STR_ARG(str_skip(url, (size_t)at + 8)));
-        return OPENSSL_hexstr2buf_ex(ret, 32, &n, room, 0) == 1;
+        return at >= 0 && hex_read(str_skip(url, (size_t)at + 8), ret, 32) == 0;
 }
 
 /* ---- pins and waiters */

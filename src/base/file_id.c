@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "base/url.h"
 
 static const struct {
@@ -69,19 +70,11 @@ static bool add_authority(struct buf *out, struct str scheme, struct str authori
         return true;
 }
 
-static int hex(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c = lower(c);
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void add_unescaped(struct buf *out, struct str s)
 {
         for (size_t i = 0; i < s.n; i++) {
-                int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-                int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+                int high = s.p[i] == '%' && i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
+                int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
 
                 if (low < 0) { /* a percent sign that begins nothing is one */
                         buf_str(out, s.p[i] == '%' ? STR("%25") : str_make(s.p + i, 1));
@@ -220,8 +213,8 @@ static void add_rest(struct buf *out, struct str rest, bool from_path, bool to_p
 {
         for (size_t i = 0; i < rest.n; i++) {
                 char c = rest.p[i];
-                int high = c == '%' && i + 2 < rest.n ? hex(rest.p[i + 1]) : -1;
-                int low = high >= 0 ? hex(rest.p[i + 2]) : -1;
+                int high = c == '%' && i + 2 < rest.n ? hex_digit(rest.p[i + 1]) : -1;
+                int low = high >= 0 ? hex_digit(rest.p[i + 2]) : -1;
 
                 if (from_path && !to_path && (c == '#' || c == '?' || c == '%' || c == ' ')) {
                         buf_printf(out, "%%%02X", (unsigned)c);

@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/hex.h"
+
 static __typeof__(EVP_Digest) *digest;
 static __typeof__(EVP_sha256) *sha256;
 
@@ -32,7 +34,6 @@ int sha256_hex(struct str text, char ret[SHA256_HEX], struct err *err)
                 return r;
         if (!digest(text.p, text.n, sum, &size, sha256(), NULL) || size != (SHA256_HEX - 1) / 2)
                 return err_set(err, -ENOSYS, "libcrypto made no SHA-256");
-        for (unsigned i = 0; i < size; i++)
-                snprintf(ret + 2 * (size_t)i, 3, "%02x", sum[i]);
+        hex_print(ret, sum, size);
         return 0;
 }

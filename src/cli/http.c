@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/mem.h"
 
 struct http {
@@ -277,14 +278,11 @@ static int chunk_size(struct str line, uint64_t *ret)
         size_t i = 0;
 
         for (; i < line.n && i < 15; i++) {
-                int c = line.p[i] | 32;
+                int d = hex_digit(line.p[i]);
 
-                if (c >= '0' && c <= '9')
-                        v = v * 16 + (uint64_t)(c - '0');
-                else if (c >= 'a' && c <= 'f')
-                        v = v * 16 + (uint64_t)(c - 'a' + 10);
-                else
+                if (d < 0)
                         break;
+                v = v * 16 + (uint64_t)d;
         }
         *ret = v;
         return i > 0 && (i == line.n || line.p[i] == ';' || line.p[i] == ' ') ? 0 : -EINVAL;

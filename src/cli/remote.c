@@ -17,6 +17,7 @@
 #include <openssl/x509_vfy.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/mem.h"
 
 #define CURL_CALLS(X)                                                                                        \
@@ -89,41 +90,17 @@ static int load(struct remote *r, struct err *err)
         return 0;
 }
 
-static int hex_byte(const char *p)
-{
-        int v = 0;
-
-        for (int i = 0; i < 2; i++) {
-                int c = p[i] | 32;
-
-                if (c >= '0' && c <= '9')
-                        v = v * 16 + (c - '0');
-                else if (c >= 'a' && c <= 'f')
-                        v = v * 16 + (c - 'a' + 10);
-                else
-                        return -1;
-        }
-        return v;
-}
-
 /* drover-user-token.v1.<fingerprint>.<id>.<secret> */
 static int read_token(struct remote *r, struct str token, struct err *err)
 {
         struct str rest = token, kind = STR_NONE, version = STR_NONE, fingerprint = STR_NONE;
-        int v;
 
         str_cut(&rest, '.', &kind);
         str_cut(&rest, '.', &version);
         str_cut(&rest, '.', &fingerprint);
-        if (!str_eqz(kind, "drover-user-token") || !str_eqz(version, "v1") || fingerprint.n != 64 ||
-            str_find(token, '\n') >= 0)
+        if (!str_eqz(kind, "drover-user-token") || !str_eqz(version, "v1") || str_find(token, '\n') >= 0 ||
+            hex_read(fingerprint, r->fingerprint, 32) != 0)
                 return err_set(err, API_BROKEN, "the token is not one of `drover token user`");
-        for (size_t i = 0; i < 32; i++) {
-                v = hex_byte(fingerprint.p + 2 * i);
-                if (v < 0)
-                        return err_set(err, API_BROKEN, "the token is not one of `drover token user`");
-                r->fingerprint[i] = (unsigned char)v;
-        }
         return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/hex.h"
+
 /* What a byte means between values. Most bytes of an answer are looked at here, so a table. */
 enum { PLAIN, BLANK, QUOTE, OPEN, SHUT, MARK };
 static const unsigned char meaning[256] = {
@@ -239,21 +241,9 @@ bool view_is(struct view v, const char *text)
 
 static int hex4(const char *p, const char *end)
 {
-        int v = 0;
+        unsigned char b[2];
 
-        if (end - p < 4)
-                return -1;
-        for (int i = 0; i < 4; i++) {
-                int c = p[i] | 32;
-
-                if (c >= '0' && c <= '9')
-                        v = v * 16 + (c - '0');
-                else if (c >= 'a' && c <= 'f')
-                        v = v * 16 + (c - 'a' + 10);
-                else
-                        return -1;
-        }
-        return v;
+        return end - p >= 4 && hex_read(str_make(p, 4), b, 2) == 0 ? b[0] << 8 | b[1] : -1;
 }
 
 static void add_utf8(struct buf *out, uint32_t c)

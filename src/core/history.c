@@ -1,6 +1,7 @@
 /* What is left of a job when it has ended: its own attributes, its log and its outputs, as one ad. */
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "base/pack.h"
 #include "classad/print.h"
 #include "core/state.h"
@@ -47,6 +48,7 @@ static void print_outputs(struct buf *out, const struct job *j)
         for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
                 struct str name = unpack_str(&u), hash;
                 uint64_t size, mode;
+                char text[65];
 
                 if (u.bad || u.end - u.p < 32)
                         break;
@@ -59,11 +61,9 @@ static void print_outputs(struct buf *out, const struct job *j)
                 buf_addz(out, comma ? ", [ Name = " : "[ Name = ");
                 comma = true;
                 print_string(out, name);
-                buf_printf(out, "; Size = %llu; Mode = %llu; Sha256 = \"", (unsigned long long)size,
-                           (unsigned long long)mode);
-                for (int i = 0; i < 32; i++)
-                        buf_printf(out, "%02x", (unsigned char)hash.p[i]);
-                buf_addz(out, "\" ]");
+                hex_print(text, hash.p, 32);
+                buf_printf(out, "; Size = %llu; Mode = %llu; Sha256 = \"%s\" ]", (unsigned long long)size,
+                           (unsigned long long)mode, text);
         }
         buf_addz(out, " }");
 }

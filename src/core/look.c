@@ -1,4 +1,5 @@
 /* Looking at what is there; nothing changes here. */
+#include "base/hex.h"
 #include "base/mem.h"
 #include "core/state.h"
 
@@ -136,9 +137,10 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
 void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
                     int64_t submitted_ms)
 {
-        for (int i = 0; i < 16; i++)
-                buf_printf(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
-        buf_printf(out, "#%llu.%u#%lld", (unsigned long long)request, member,
+        char text[HEX_UUID];
+
+        hex_print_uuid(text, uuid);
+        buf_printf(out, "%s#%llu.%u#%lld", text, (unsigned long long)request, member,
                    (long long)(submitted_ms / 1000));
 }
 

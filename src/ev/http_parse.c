@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "base/hex.h"
+
 #define CHUNK_LINE_MAX 256u /* a size with its extensions */
 #define TRAILER_MAX    4096u
 
@@ -29,14 +31,6 @@ static bool is_token(struct str s)
                         return false;
         }
         return s.n > 0;
-}
-
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 int http_decode(struct arena *a, struct str text, bool plus, struct str *ret)

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -149,8 +150,7 @@ static void print_answer(const struct move_task *t, const struct move_answer *a)
                 json_kint(&j, "size", (int64_t)a->size);
         if (a->status == MOVE_DONE && t->op == MOVE_GET) {
                 char hex[65];
-                for (int i = 0; i < 32; i++)
-                        snprintf(hex + 2 * i, 3, "%02x", a->sha256[i]);
+                hex_print(hex, a->sha256, 32);
                 json_kstrz(&j, "sha256", hex);
                 json_kstrz(&j, "etag", a->facts.etag);
                 json_kint(&j, "modified", a->facts.modified_s);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 #include "run/drover_private.h"
 
@@ -204,9 +205,7 @@ static void name_it(struct far_task *const *tasks, size_t count, char uuid[FAR_U
         EVP_Digest(b.p, b.n, h, NULL, EVP_sha256(), NULL);
         h[6] = (unsigned char)((h[6] & 0x0f) | 0x80);
         h[8] = (unsigned char)((h[8] & 0x3f) | 0x80);
-        for (size_t i = 0, at = 0; i < 16; i++)
-                at += (size_t)snprintf(uuid + at, FAR_UUID - at,
-                                       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", h[i]);
+        hex_print_uuid(uuid, h);
 }
 
 struct gathered {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "run/drover_private.h"
 
 #define PIECE     (1u << 20)
@@ -137,8 +138,7 @@ static bool is_known(struct far_task *t, struct far_file *file)
         if (n < 0 || n > SMALL)
                 return false;
         EVP_Digest(bytes.p, (size_t)n, h, NULL, EVP_sha256(), NULL);
-        for (size_t i = 0; i < 32; i++)
-                snprintf(file->sha256 + 2 * i, 3, "%02x", h[i]);
+        hex_print(file->sha256, h, 32);
         file->size = (uint64_t)n;
         return map_get(t->far->known, str_of(file->sha256)) != NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/pack.h"
@@ -163,12 +164,6 @@ const char *objects_find_upload(struct server *s, const char *who, const char *u
         return w ? w->hash : NULL;
 }
 
-static void print_hash(char room[SPOOL_HASH_TEXT], const unsigned char hash[32])
-{
-        for (int i = 0; i < 32; i++)
-                snprintf(room + i * 2, 3, "%02x", hash[i]);
-}
-
 int objects_check_submit(struct server *s, const struct call *c, const struct submission *sub,
                          struct err *err)
 {
@@ -180,7 +175,7 @@ int objects_check_submit(struct server *s, const struct call *c, const struct su
                 char hash[SPOOL_HASH_TEXT];
                 struct owned *w;
 
-                print_hash(hash, sub->spooled[i].sha256);
+                hex_print(hash, sub->spooled[i].sha256, 32);
                 w = map_get(s->objects->owned, key2(&key, str_of(hash), str_of(c->who)));
                 if (!w || w->at_ms + OWNED_MS < clock_wall_ms())
                         return err_set(err, -EACCES,
@@ -247,7 +242,7 @@ static struct transfer *transfer_new(struct command *c, Drover__ToAgent__KindCas
         memcpy(t->command->sha256, c->sha256, sizeof(c->sha256));
         t->command->flag = c->flag;
         t->command->text[0] = arena_str(&t->command->arena, c->text[0]);
-        print_hash(t->hash, c->sha256);
+        hex_print(t->hash, c->sha256, 32);
         t->reply = message_new(c->session, kind);
         return t;
 }
@@ -407,9 +402,7 @@ static void upload_id(char room[UUID_TEXT], const struct command *c)
 
         for (size_t i = 0; i < 16; i++)
                 b[i] = c->sha256[i] ^ (unsigned char)(mix[i / 8] >> (i % 8 * 8));
-        snprintf(room, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-                 b[14], b[15]);
+        hex_print_uuid(room, b);
 }
 
 void objects_write(struct server *s, struct command *c, struct agent *a)
@@ -463,7 +456,7 @@ void objects_take_outputs(struct server *s, struct core_result *r, struct buf *r
                 u.p += 32;
                 size = unpack_u64(&u);
                 mode = unpack_u64(&u);
-                print_hash(hash, sha);
+                hex_print(hash, sha, 32);
                 stored_key(&key, r->request, r->member, r->fence, hash);
                 if (u.bad || (!map_take(o->stored, buf_view(&key)) && !map_get(taken, str_of(hash)))) {
                         if (!outputs_has(o->outputs, str_of(hash)) || u.bad)
@@ -592,7 +585,7 @@ void objects_tick(struct server *s)
                 for (size_t i = 0; i < count; i++) {
                         char hash[SPOOL_HASH_TEXT];
 
-                        print_hash(hash, files[i].sha256);
+                        hex_print(hash, files[i].sha256, 32);
                         map_put(x->wanted, str_of(hash), x);
                 }
         }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/hex.h"
 #include "base/uuid.h"
 #include "server/origin.h"
 
@@ -22,14 +23,6 @@ static bool is_ours(struct str name)
                 if (str_ieqz(name, ours[i]))
                         return true;
         return false;
-}
-
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 32;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* n bytes from hexadecimal digits; dashes are stepped over. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "server/api/counts.h"
 #include "server/api/route.h"
 #include "server/api/row.h"
@@ -68,12 +69,9 @@ static void make(struct server *s, struct row_maker *m, const struct core_reques
 
 static void write_uuid(struct json *j, const unsigned char u[16])
 {
-        char text[40];
-        size_t n = 0;
+        char text[HEX_UUID];
 
-        for (int i = 0; i < 16; i++)
-                n += (size_t)snprintf(text + n, sizeof(text) - n,
-                                      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", u[i]);
+        hex_print_uuid(text, u);
         json_kstrz(j, "uuid", text);
 }
 
