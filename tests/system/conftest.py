@@ -1,4 +1,5 @@
 """Fixtures of the system tests; drover.py has what they give."""
+import contextlib
 import os
 import shutil
 import sys
@@ -46,11 +47,9 @@ def build(request):
     return os.path.abspath(request.config.getoption("--build"))
 
 
-@pytest.fixture
-def instance(request, build):
-    """An instance that is not started. Whatever it started is stopped at the end, and nothing may be left."""
-    folder = tempfile.mkdtemp(prefix="i-", dir=request.config.drover_tmp)
-    one = Instance(build, folder)
+@contextlib.contextmanager
+def made(request, prefix):
+    one = Instance(request.config.getoption("--build"), tempfile.mkdtemp(prefix=prefix, dir=request.config.drover_tmp))
     try:
         yield one
     finally:
@@ -58,6 +57,13 @@ def instance(request, build):
             one.stop()
         finally:
             one.destroy()
+
+
+@pytest.fixture
+def instance(request):
+    """An instance that is not started. Whatever it started is stopped at the end, and nothing may be left."""
+    with made(request, "i-") as one:
+        yield one
 
 
 @pytest.fixture
@@ -76,13 +82,6 @@ def long():
 @pytest.fixture(scope="module")
 def shared(request):
     """A running instance that the tests of a file share; none of them may stop it."""
-    folder = tempfile.mkdtemp(prefix="s-", dir=request.config.drover_tmp)
-    one = Instance(request.config.getoption("--build"), folder)
-    try:
+    with made(request, "s-") as one:
         one.up()
         yield one
-    finally:
-        try:
-            one.stop()
-        finally:
-            one.destroy()

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from drover import free_port
-from stores import DAV_MODULE, Server
+from stores import Server, Web
 
 
 def openssl(*args):
@@ -61,52 +61,26 @@ class Authority:
         return texts(cert, key, by[0])
 
 
-class Guarded(Server):
+class Guarded(Web):
     """WebDAV over TLS. Beneath self.url only who shows one of the tokens may read and write, beneath self.certified only
     who has a certificate of the authority; self.moved redirects there, and self.elsewhere to another host's name."""
 
     def __init__(self, folder, authority, tokens=("good",)):
-        os.makedirs(folder)
-        self.data, port, self.log = os.path.join(folder, "data"), free_port(), os.path.join(folder, "access.log")
-        os.mkdir(self.data)
+        port = free_port()
         cert, key = authority.issue("store")
-        temporary = "".join(f"{kind}_temp_path {folder}/tmp_{kind};\n"
-                            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        module = f"load_module {DAV_MODULE};" if os.path.exists(DAV_MODULE) else ""
-        dav = f"alias {self.data}/; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0;"
         shown = "".join(f'"Bearer {t}" 1;' for t in tokens)
-        with open(os.path.join(folder, "nginx.conf"), "w", encoding="utf-8") as f:
-            f.write(f"""{module} {"user root;" if os.geteuid() == 0 else ""}
-daemon off; master_process off; pid {folder}/pid; error_log stderr warn;
-events {{ worker_connections 256; }}
-http {{
-  log_format who '$request_method $uri $status $host $http_authorization';
-  access_log {self.log} who; default_type application/octet-stream; {temporary}
-  map $http_authorization $known {{ default 0; {shown} }}
+        super().__init__(folder, "127.0.0.1", port, "$request_method $uri $status $host $http_authorization",
+                         f"""map $http_authorization $known {{ default 0; {shown} }}
   server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {cert}; ssl_certificate_key {key};
     ssl_client_certificate {authority.file}; ssl_verify_client optional; ssl_verify_depth 4;
-    location /dav/ {{ if ($known = 0) {{ return 401; }} {dav} }}
-    location /cert/ {{ if ($ssl_client_verify != SUCCESS) {{ return 403; }} {dav} }}
-    location /open/ {{ {dav} }}
+    location /dav/ {{ if ($known = 0) {{ return 401; }} {{dav}} }}
+    location /cert/ {{ if ($ssl_client_verify != SUCCESS) {{ return 403; }} {{dav}} }}
+    location /open/ {{ {{dav}} }}
     location /moved/ {{ rewrite ^/moved/(.*) https://127.0.0.1:{port}/dav/$1 redirect; }}
-    location /elsewhere/ {{ rewrite ^/elsewhere/(.*) https://localhost:{port}/dav/$1 redirect; }} }} }}
-""")
-        super().__init__(folder, ["nginx", "-p", folder, "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"],
-                         "127.0.0.1", port)
+    location /elsewhere/ {{ rewrite ^/elsewhere/(.*) https://localhost:{port}/dav/$1 redirect; }} }}""")
         base = f"https://127.0.0.1:{port}/"
         self.url, self.certified, self.open = base + "dav/", base + "cert/", base + "open/"
         self.moved, self.elsewhere = base + "moved/", base + "elsewhere/"
-
-    def put(self, name, data):
-        path = os.path.join(self.data, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as f:
-            f.write(data)
-        return self.url + name
-
-    def read(self, name):
-        with open(os.path.join(self.data, name), "rb") as f:
-            return f.read()
 
     def gets(self, name, status=200):
         """How often it was fetched."""

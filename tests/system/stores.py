@@ -50,32 +50,29 @@ class Server:
                 self.process.wait()
 
 
-class Nginx(Server):
-    """WebDAV: self.url + name is the file self.data/name. `prefix` starts it elsewhere (a network namespace)."""
+class Web(Server):
+    """nginx: self.url + name is the file self.data/name. `rules` are the rest of its http block; {dav} stands for what
+    serves those files. What it was asked is in self.log, a line each in the form `logged`."""
 
-    def __init__(self, folder, host="127.0.0.1", port=None, prefix=()):
+    def __init__(self, folder, host, port, logged, rules, prefix=()):
         os.makedirs(folder)
-        self.data, port = os.path.join(folder, "data"), port or free_port()
-        self.log = os.path.join(folder, "access.log")
+        self.data, self.log = os.path.join(folder, "data"), os.path.join(folder, "access.log")
         os.mkdir(self.data)
-        root = "user root;" if os.geteuid() == 0 else ""
         temporary = "".join(f"{kind}_temp_path {folder}/tmp_{kind};\n"
                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        module = f"load_module {DAV_MODULE};" if os.path.exists(DAV_MODULE) else ""
-        with open(os.path.join(folder, "nginx.conf"), "w", encoding="utf-8") as f:
-            f.write(f"""{module} {root} daemon off; master_process off; pid {folder}/pid; error_log stderr warn;
+        dav = f"alias {self.data}/; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0;"
+        conf = os.path.join(folder, "nginx.conf")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(f"""{f"load_module {DAV_MODULE};" if os.path.exists(DAV_MODULE) else ""}
+{"user root;" if os.geteuid() == 0 else ""}
+daemon off; master_process off; pid {folder}/pid; error_log stderr warn;
 events {{ worker_connections 256; }}
 http {{
-  log_format bytes '$remote_addr $request_method $uri $status $body_bytes_sent $request_length';
-  access_log {self.log} bytes; default_type application/octet-stream; {temporary}
-  server {{ listen {host}:{port};
-    location /dav/ {{ alias {self.data}/; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0; }}
-    location /busy/ {{ return 503; }} location /forbidden/ {{ return 403; }} }} }}
+  log_format ours '{logged}';
+  access_log {self.log} ours; default_type application/octet-stream; {temporary}
+  {rules.replace("{dav}", dav)} }}
 """)
-        super().__init__(folder, ["nginx", "-p", folder, "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"],
-                         host, port, prefix)
-        self.base = f"http://{host}:{port}/"
-        self.url = self.base + "dav/"
+        super().__init__(folder, ["nginx", "-p", folder, "-c", conf, "-e", "stderr"], host, port, prefix)
 
     def put(self, name, data):
         path = os.path.join(self.data, name)
@@ -87,6 +84,19 @@ http {{
     def read(self, name):
         with open(os.path.join(self.data, name), "rb") as f:
             return f.read()
+
+
+class Nginx(Web):
+    """WebDAV. `prefix` starts it elsewhere (a network namespace)."""
+
+    def __init__(self, folder, host="127.0.0.1", port=None, prefix=()):
+        port = port or free_port()
+        super().__init__(folder, host, port, "$remote_addr $request_method $uri $status $body_bytes_sent $request_length",
+                         f"""server {{ listen {host}:{port};
+    location /dav/ {{ {{dav}} }}
+    location /busy/ {{ return 503; }} location /forbidden/ {{ return 403; }} }}""", prefix)
+        self.base = f"http://{host}:{port}/"
+        self.url = self.base + "dav/"
 
     def requests(self, method=None):
         """What it was asked: tuples of address, method, path, status, bytes sent, bytes received."""
