@@ -13,18 +13,6 @@
 
 /* ---- what does not change */
 
-void offers_text(struct buf *out, struct str s)
-{
-        buf_char(out, '"');
-        for (size_t i = 0; i < s.n; i++) {
-                if (s.p[i] == '"' || s.p[i] == '\\')
-                        buf_char(out, '\\');
-                if ((unsigned char)s.p[i] >= ' ')
-                        buf_char(out, s.p[i]);
-        }
-        buf_char(out, '"');
-}
-
 static void extra_attributes(const struct queue *q, struct buf *out)
 {
         struct agent *a = q->a;
@@ -32,14 +20,14 @@ static void extra_attributes(const struct queue *q, struct buf *out)
         buf_printf(out, "Runner = \"%s\"; ", c->runner);
         if (c->type) {
                 buf_addz(out, "QueueType = ");
-                offers_text(out, str_of(c->type));
+                offer_text(out, str_of(c->type));
                 buf_addz(out, "; ");
         }
         if (c->tags.n) {
                 buf_addz(out, "Tags = {");
                 for (size_t i = 0; i < c->tags.n; i++) {
                         buf_addz(out, i ? ", " : "");
-                        offers_text(out, str_of(c->tags.v[i]));
+                        offer_text(out, str_of(c->tags.v[i]));
                 }
                 buf_addz(out, "}; ");
         }

@@ -39,8 +39,6 @@ void offers_described(struct queue *q); /* what its ad says beyond numbers is an
 void offers_job_took(const struct attempt *at, uint64_t micros);
 void offers_assigned(struct queue *q, uint64_t jobs);                  /* of what the last offer would take */
 void offers_deny(struct agent *a, const char *owner, const char *why); /* from the next offer on */
-/* A text as an ad has it, in quotes; control characters go. */
-void offers_text(struct buf *out, struct str s);
 
 /* offers_room.c */
 /* Is there room for it now? */

@@ -267,7 +267,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
         if (q->backend->unreachable) {
                 buf_addz(&o->devices, "Unreachable = ");
-                offers_text(&o->devices, str_of(q->backend->unreachable));
+                offer_text(&o->devices, str_of(q->backend->unreachable));
                 buf_addz(&o->devices, "; ");
         }
         if (has.known) {

@@ -76,6 +76,25 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
         va_end(again);
 }
 
+void buf_utf8(struct buf *b, uint32_t c)
+{
+        if (c < 0x80) {
+                buf_char(b, (char)c);
+        } else if (c < 0x800) {
+                buf_char(b, (char)(0xc0 | c >> 6));
+                buf_char(b, (char)(0x80 | (c & 63)));
+        } else if (c < 0x10000) {
+                buf_char(b, (char)(0xe0 | c >> 12));
+                buf_char(b, (char)(0x80 | (c >> 6 & 63)));
+                buf_char(b, (char)(0x80 | (c & 63)));
+        } else {
+                buf_char(b, (char)(0xf0 | c >> 18));
+                buf_char(b, (char)(0x80 | (c >> 12 & 63)));
+                buf_char(b, (char)(0x80 | (c >> 6 & 63)));
+                buf_char(b, (char)(0x80 | (c & 63)));
+        }
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
         va_list ap;

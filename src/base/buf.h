@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,6 +36,7 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, struct str s);
 void buf_addz(struct buf *b, const char *z);
 void buf_char(struct buf *b, char c);
+void buf_utf8(struct buf *b, uint32_t c); /* a character of Unicode, up to U+10FFFF, as UTF-8 */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void *buf_room(struct buf *b, size_t n);   /* room for n more bytes, or NULL on overflow; then b->n += used */

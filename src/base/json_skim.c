@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "base/hex.h"
+
 #define ROW_DEPTH      3 /* {"list": [{ */
 #define PATH_MAX_BYTES 1024
 
@@ -166,36 +168,17 @@ static int between(struct json_skim *s, char c)
         return BROKEN;
 }
 
-static void add_utf8(struct buf *b, unsigned c)
-{
-        if (c < 0x80) {
-                buf_char(b, (char)c);
-        } else if (c < 0x800) {
-                buf_char(b, (char)(0xc0 | c >> 6));
-                buf_char(b, (char)(0x80 | (c & 63)));
-        } else if (c < 0x10000) {
-                buf_char(b, (char)(0xe0 | c >> 12));
-                buf_char(b, (char)(0x80 | (c >> 6 & 63)));
-                buf_char(b, (char)(0x80 | (c & 63)));
-        } else {
-                buf_char(b, (char)(0xf0 | c >> 18));
-                buf_char(b, (char)(0x80 | (c >> 12 & 63)));
-                buf_char(b, (char)(0x80 | (c >> 6 & 63)));
-                buf_char(b, (char)(0x80 | (c & 63)));
-        }
-}
-
 /* Four digits have come. Of a pair the second follows; half a pair is U+FFFD. */
 static void add_code(struct json_skim *s)
 {
         unsigned c = s->code, high = s->high;
         s->high = 0;
         if (high && c >= 0xdc00 && c <= 0xdfff)
-                add_utf8(&s->text, 0x10000 + ((high - 0xd800) << 10) + (c - 0xdc00));
+                buf_utf8(&s->text, 0x10000 + ((high - 0xd800) << 10) + (c - 0xdc00));
         else if (c >= 0xd800 && c <= 0xdbff)
                 s->high = c;
         else
-                add_utf8(&s->text, c >= 0xdc00 && c <= 0xdfff ? 0xfffd : c);
+                buf_utf8(&s->text, c >= 0xdc00 && c <= 0xdfff ? 0xfffd : c);
 }
 
 /* Behind a backslash: false: it may not stand there. */
@@ -203,9 +186,7 @@ static bool escape(struct json_skim *s, char c)
 {
         static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
         if (s->digits) {
-                int digit = c >= '0' && c <= '9'                 ? c - '0'
-                            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                                 : -1;
+                int digit = hex_digit(c);
                 s->code = s->code << 4 | ((unsigned)digit & 15);
                 if (--s->digits == 0) {
                         s->escaped = false;

@@ -98,11 +98,33 @@ static void takes(void **state)
         assert_null(b.p);
 }
 
+static void characters(void **state)
+{
+        static const uint32_t all[] = {1,      0x7f,   0x80,   0x7ff,   0x800,
+                                       0xd7ff, 0xe000, 0xfffd, 0x10000, 0x10ffff};
+        BUF_CLEANUP struct buf b = {0};
+
+        (void)state;
+        buf_utf8(&b, 0);
+        assert_int_equal(b.n, 1);
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+                buf_reset(&b);
+                buf_utf8(&b, all[i]);
+                assert_int_equal(b.n, all[i] < 0x80 ? 1 : all[i] < 0x800 ? 2 : all[i] < 0x10000 ? 3 : 4);
+                assert_int_equal(str_utf8(buf_view(&b)), b.n);
+        }
+        buf_reset(&b);
+        buf_utf8(&b, 0xe4);
+        buf_utf8(&b, 0x20ac);
+        buf_utf8(&b, 0x1f411);
+        assert_string_equal(buf_z(&b), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x91");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(grows),    cmocka_unit_test(limits), cmocka_unit_test(long_printf),
-                cmocka_unit_test(consumes), cmocka_unit_test(takes),
+                cmocka_unit_test(consumes), cmocka_unit_test(takes),  cmocka_unit_test(characters),
         };
 
         return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);

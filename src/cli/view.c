@@ -246,25 +246,6 @@ static int hex4(const char *p, const char *end)
         return end - p >= 4 && hex_read(str_make(p, 4), b, 2) == 0 ? b[0] << 8 | b[1] : -1;
 }
 
-static void add_utf8(struct buf *out, uint32_t c)
-{
-        if (c < 0x80) {
-                buf_char(out, (char)c);
-        } else if (c < 0x800) {
-                buf_char(out, (char)(0xc0 | c >> 6));
-                buf_char(out, (char)(0x80 | (c & 63)));
-        } else if (c < 0x10000) {
-                buf_char(out, (char)(0xe0 | c >> 12));
-                buf_char(out, (char)(0x80 | (c >> 6 & 63)));
-                buf_char(out, (char)(0x80 | (c & 63)));
-        } else {
-                buf_char(out, (char)(0xf0 | c >> 18));
-                buf_char(out, (char)(0x80 | (c >> 12 & 63)));
-                buf_char(out, (char)(0x80 | (c >> 6 & 63)));
-                buf_char(out, (char)(0x80 | (c & 63)));
-        }
-}
-
 /* The escape at p, behind the backslash. Returns behind it. Half a surrogate pair becomes U+FFFD. */
 static const char *add_escape(struct buf *out, const char *p, const char *end)
 {
@@ -284,12 +265,12 @@ static const char *add_escape(struct buf *out, const char *p, const char *end)
         if (c >= 0xd800 && c < 0xe000) {
                 low = c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? hex4(p + 2, end) : -1;
                 if (low >= 0xdc00 && low < 0xe000) {
-                        add_utf8(out, 0x10000u + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+                        buf_utf8(out, 0x10000u + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
                         return p + 6;
                 }
                 c = 0xfffd;
         }
-        add_utf8(out, (uint32_t)c);
+        buf_utf8(out, (uint32_t)c);
         return p;
 }
 

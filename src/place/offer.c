@@ -17,16 +17,23 @@ uint64_t offer_ahead(uint64_t mean_job_ms_x1000, uint64_t cpus_milli)
         return jobs > AHEAD_MAX ? AHEAD_MAX : jobs;
 }
 
+void offer_text(struct buf *out, struct str s)
+{
+        buf_char(out, '"');
+        for (size_t i = 0; i < s.n; i++) {
+                if (s.p[i] == '"' || s.p[i] == '\\')
+                        buf_char(out, '\\');
+                if ((unsigned char)s.p[i] >= ' ')
+                        buf_char(out, s.p[i]);
+        }
+        buf_char(out, '"');
+}
+
 static void text(struct buf *out, const char *name, const char *value)
 {
-        buf_printf(out, "%s = \"", name);
-        for (const char *p = value ? value : ""; *p; p++) {
-                if (*p == '"' || *p == '\\')
-                        buf_char(out, '\\');
-                if ((unsigned char)*p >= ' ')
-                        buf_char(out, *p);
-        }
-        buf_addz(out, "\"; ");
+        buf_printf(out, "%s = ", name);
+        offer_text(out, str_of(value ? value : ""));
+        buf_addz(out, "; ");
 }
 
 static void cpus(struct buf *out, const char *name, uint64_t milli)

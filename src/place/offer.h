@@ -42,3 +42,5 @@ unsigned offer_wish(struct str word);
 /* Can what the site says in its own words be read? 0, or -EINVAL with err that names which cannot. */
 int offer_check(const struct offer_place *p, struct err *err);
 void offer_ad(const struct offer_place *p, const struct offer_now *now, struct buf *out);
+/* A text as an ad has it, in quotes; control characters go. */
+void offer_text(struct buf *out, struct str s);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/uuid.h"
+#include "classad/print.h"
 
 /* ---- reading */
 
@@ -105,22 +106,11 @@ static void set(struct submission_part *p, struct arena *arena, const char *name
                 submission_add_attribute(p, str_of(name), kept, false);
 }
 
-static void quoted(struct buf *out, struct str s)
-{
-        buf_char(out, '"');
-        for (size_t i = 0; i < s.n; i++) {
-                if (s.p[i] == '"' || s.p[i] == '\\')
-                        buf_char(out, '\\');
-                buf_char(out, s.p[i]);
-        }
-        buf_char(out, '"');
-}
-
 static void set_text(struct submission_part *p, struct arena *arena, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
 
-        quoted(&b, value);
+        print_string(&b, value);
         set(p, arena, name, &b);
 }
 
@@ -216,7 +206,7 @@ static void add_label(struct submission_part *p, struct arena *arena, struct str
 
         if (a)
                 buf_printf(&b, "strcat(" STR_FMT ", \",\", ", STR_ARG(a->text));
-        quoted(&b, label);
+        print_string(&b, label);
         if (a)
                 buf_char(&b, ')');
         set(p, arena, "DataLabels", &b);
