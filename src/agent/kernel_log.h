@@ -1,9 +1,9 @@
 /* kernel_log: what the kernel has said of memory.
  *
- * The count of a control group (memory.events, memory.oom_control) goes with the group, which a container engine
- * removes as soon as the container has ended; dockerd then sometimes does not know why. The kernel's log still
- * has the line: "oom-kill:...,oom_memcg=PATH,task_memcg=PATH,task=NAME,pid=N,uid=N" (dump_oom_summary in the
- * kernel's mm/oom_kill.c, since 4.20).
+ * The count of a control group (memory.events, memory.oom_control) goes with the group, which a container
+ * engine removes as soon as the container has ended; dockerd then sometimes does not know why. The kernel's
+ * log still has the line: "oom-kill:...,oom_memcg=PATH,task_memcg=PATH,task=NAME,pid=N,uid=N"
+ * (dump_oom_summary in the kernel's mm/oom_kill.c, since 4.20).
  */
 #pragma once
 #include <stdbool.h>
