@@ -23,7 +23,8 @@
 
 static const char usage[] =
         "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n\n"
-        "Copies between a URL (http, https, s3, ftp, ftps, sftp, file) and a file, as the agent has it done,\n"
+        "Copies between a URL (http, https, s3, ftp, ftps, sftp, file) and a file, as the agent has it "
+        "done,\n"
         "and prints what came of it as JSON. See drover-mover(8).\n\n"
         "  --exec SCHEME=PROGRAM   a program for a further scheme; again for more\n"
         "  --ca FILE               authorities that https servers may have, in PEM; the system's\n"
