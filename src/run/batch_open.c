@@ -70,18 +70,21 @@ static void open_service(struct batch *b)
 int batch_open(const struct runner_kind *kind, const struct batch_system *system,
                const struct runner_config *c, struct runner **ret, struct err *err)
 {
+        const struct batch_settings settings = {c->settings, c->setting_count};
         int r = batch_settings_check(system, c, err);
-        if (r == 0 && system->service && c->errands)
-                r = err_set(err, -EINVAL,
-                            "rest cannot have jobs of several users: without it, by its commands, %s can",
-                            system->name);
+        if (r == 0 && system->service && c->errands && !batch_setting(&settings, "token_file"))
+                r = err_set(
+                        err, -EINVAL,
+                        "jobs of several users need %s over http, with the token of one who may name others, "
+                        "in token_file",
+                        system->service->name);
         if (r < 0)
                 return r;
         struct batch *b = mem_new(struct batch);
         const struct passwd *pw = getpwuid(geteuid());
         b->base.kind = kind;
         b->system = system;
-        b->settings = (struct batch_settings){c->settings, c->setting_count};
+        b->settings = settings;
         b->loop = c->loop;
         b->events = c->events;
         b->arg = c->arg;

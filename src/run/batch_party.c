@@ -80,6 +80,72 @@ void batch_users(const struct batch *b, struct buf *out)
                 buf_addz(out, b->user);
 }
 
+static struct command *errand(struct batch *b, struct party *p, const struct args *argv, struct str input,
+                              command_done_fn *done, void *arg)
+{
+        const struct errand_spec spec = {.owner = p->owner,
+                                         .user = p->user,
+                                         .folder = p->folder,
+                                         .argv = argv,
+                                         .envp = p->env.v,
+                                         .input = input,
+                                         .timeout_ms = COMMAND_MS};
+        return errand_run(b->errands, &spec, done, arg);
+}
+
+/* A request for a user whose folder is not there yet: an errand of his that does nothing makes it first. */
+struct first {
+        struct command base;
+        struct batch *b;
+        struct party *p;
+        int slot;
+        struct batch_call call;
+        command_done_fn *done;
+        void *arg;
+        struct command *errand;
+};
+
+static void first_free(struct first *f)
+{
+        batch_call_deinit(&f->call);
+        free(f);
+}
+
+static void first_cancel(struct command *c)
+{
+        struct first *f = (struct first *)(void *)c;
+        command_cancel(f->errand);
+        first_free(f);
+}
+
+static void first_done(void *arg, int status, struct str out, struct str errors)
+{
+        struct first *f = arg;
+        if (status == 0) {
+                f->p->made = true;
+                batch_request(f->b, f->p->user, f->slot, &f->call, f->done, f->arg);
+        } else {
+                f->done(f->arg, -1, out, errors);
+        }
+        first_free(f);
+}
+
+static void request_as(struct batch *b, struct party *p, int slot, struct batch_call *call,
+                       command_done_fn *done, void *arg)
+{
+        if (p->made) {
+                batch_request(b, p->user, slot, call, done, arg);
+                return;
+        }
+        ARGS_CLEANUP struct args nothing = {0};
+        struct first *f = mem_new(struct first);
+        *f = (struct first){{first_cancel}, b, p, slot, *call, done, arg, NULL};
+        *call = (struct batch_call){0};
+        args_add(&nothing, STR("true"));
+        f->errand = errand(b, p, &nothing, STR(""), first_done, f);
+        b->commands[slot] = &f->base;
+}
+
 void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call *call, command_done_fn *done,
                   void *arg)
 {
@@ -88,16 +154,9 @@ void batch_run_as(struct batch *b, struct party *p, int slot, struct batch_call 
                 return;
         }
         if (call->method) {
-                batch_request(b, p->user, slot, call, done, arg);
+                request_as(b, p, slot, call, done, arg);
                 return;
         }
-        const struct errand_spec spec = {.owner = p->owner,
-                                         .user = p->user,
-                                         .folder = p->folder,
-                                         .argv = &call->argv,
-                                         .envp = p->env.v,
-                                         .input = buf_view(&call->input),
-                                         .timeout_ms = COMMAND_MS};
-        b->commands[slot] = errand_run(b->errands, &spec, done, arg);
+        b->commands[slot] = errand(b, p, &call->argv, buf_view(&call->input), done, arg);
         batch_call_deinit(call);
 }

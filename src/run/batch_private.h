@@ -15,6 +15,7 @@ struct sending { /* a submit command that runs */
 struct party { /* for whom tasks are; without a map of users the only one, and the names are NULL */
         char *owner, *user;
         char *folder, *dir; /* where the system puts what it catches of scripts: its name, and its path */
+        bool made;          /* the folder is there; an errand makes it */
         struct args env;    /* of commands */
         struct buf acts[BATCH_VERBS_COUNT]; /* natives for each verb, parted by spaces */
         unsigned submissions;

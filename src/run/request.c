@@ -224,19 +224,22 @@ static void on_part(void *arg, int status, struct str part)
 /* An answer that is no success. */
 static void failed(struct request *q, int status)
 {
+        const struct request_service *service = q->all->server.service;
         q->status = 1 << 8;
         if (q->errors.n == q->errors_at) {
-                buf_printf(&q->errors, "%s answers with HTTP status %d", q->all->server.service->name,
-                           status);
+                buf_printf(&q->errors, "%s%s answers with HTTP status %d", q->errors.n ? "; " : "",
+                           service->name, status);
                 if (q->head.n && !json_skim_done(&q->skim))
                         buf_printf(&q->errors, ": " STR_FMT, STR_ARG(str_trim(buf_view(&q->head))));
         }
-        suspect_token(q);
+        if (status == 401 || (service->doubt && service->doubt(str_skip(buf_view(&q->errors), q->errors_at))))
+                suspect_token(q);
 }
 
 static void on_answer(void *arg, int status, struct str body, const struct err *err)
 {
         struct request *q = arg;
+        const struct request_service *service = q->all->server.service;
         (void)body;
         q->call = NULL;
         if (status <= 0) {
@@ -246,7 +249,9 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
                 failed(q, status);
         } else if (!json_skim_done(&q->skim)) {
                 q->status = -1;
-                buf_printf(&q->errors, "what came is not an answer of %s", q->all->server.service->name);
+                buf_printf(&q->errors, "what came is not an answer of %s", service->name);
+        } else if (service->fault && service->fault(str_skip(buf_view(&q->errors), q->errors_at))) {
+                failed(q, status);
         } else {
                 buf_truncate(&q->errors, q->errors_at); /* it did what it was asked for */
         }
@@ -276,6 +281,7 @@ static void ask(struct request *q)
                 buf_printf(&fields, "%s: %s\r\n%s: " STR_FMT "\r\n", s->service->user_field,
                            q->user ? q->user : s->user, s->service->token_field, STR_ARG(buf_view(&token)));
         q->errors_at = q->errors.n;
+        q->errors.overflow = false;
         buf_reset(&q->head);
         json_skim_deinit(&q->skim);
         json_skim_init(&q->skim, s->service->rows, on_row, q);

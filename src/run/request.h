@@ -18,6 +18,9 @@ struct request_service { /* constant */
          */
         void (*take)(const void *arg, const struct json_skim_rows *rows, const struct str *values,
                      struct buf *out, struct buf *errors);
+        /* Whether what an answer with a good status told as errors is one all the same. NULL: never. */
+        bool (*fault)(struct str errors);
+        bool (*doubt)(struct str errors); /* these may come of the token. NULL: never */
 };
 
 struct requests;

@@ -4,10 +4,10 @@
  * The daemon does not look at #SBATCH lines; the script has them all the same, for those who read it or
  * submit it by hand, and what is asked for is made of them. Other things that the API's description does not
  * say, seen with 22.05.8: `requeue: false` is passed over, `no_requeue` is what says no; one request may be
- * about several members of an array, as JOB_[1,3]; a hold is answered with success and an error besides; a
- * job that has to wait is answered with an error besides its number; the list of waiting members of an array
- * is cut at 64 letters, with "..."; and what the controller has against a token comes as "Unspecified error"
- * or "Zero Bytes". */
+ * about several members of an array, as JOB_[1,3] with all signs escaped; a hold is answered with success and
+ * an error besides; a job that has to wait is answered with an error besides its number; the list of waiting
+ * members of an array is cut at 64 letters, with "..."; and what the controller has against a token comes as
+ * "Unspecified error" or "Zero Bytes". */
 #include <errno.h>
 #include <stdio.h>
 
@@ -218,12 +218,45 @@ static void take(const void *arg, const struct json_skim_rows *of, const struct 
                 buf_printf(out, "submitted " STR_FMT "\n", STR_ARG(values[0]));
 }
 
+/* Whether one of the numbers in it is of a range. */
+static bool has_code(struct str errors, uint64_t from, uint64_t to)
+{
+        struct str inside;
+        uint64_t code;
+        while (errors.n && str_cut(&errors, '(', &inside)) {
+                str_cut(&errors, ')', &inside);
+                if (str_to_u64(inside, &code) == 0 && code >= from && code <= to)
+                        return true;
+        }
+        return false;
+}
+
+/* Where Slurm's numbers begin (slurm_errno.h) that the controller itself gives, and the database; and the
+ * daemon's own that says that a request cannot be. Others are of the way between them. */
+enum { CONTROLLER = 2000, DATABASE_AWAY = 7000, CANNOT_PARSE = 9001 };
+
+/* The database is away, which it says with a good status. */
+static bool fault(struct str errors)
+{
+        return has_code(errors, DATABASE_AWAY, DATABASE_AWAY + 999);
+}
+
+/* What the controller has against a token is not passed on. */
+static bool doubt(struct str errors)
+{
+        static const char *const words[] = {"Unspecified error", "Zero Bytes",
+                                            "Unable to connect to database", NULL};
+        return batch_contains(errors, words);
+}
+
 static const struct request_service service = {
         .name = "slurmrestd",
         .user_field = "X-SLURM-USER-NAME",
         .token_field = "X-SLURM-USER-TOKEN",
         .rows = rows,
         .take = take,
+        .fault = fault,
+        .doubt = doubt,
 };
 
 /* ---- what is asked for */
@@ -333,21 +366,11 @@ static bool rest_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* The controller's own errors have numbers from 2000 on (slurm_errno.h), those of the way to it others; 9001:
- * the daemon found that it cannot be. */
 static bool rest_refused(int exit_code, struct str errors)
 {
         (void)exit_code;
-        struct str rest = errors, inside;
-        uint64_t code;
-        if (slurm_unsure(errors))
-                return false;
-        while (rest.n && str_cut(&rest, '(', &inside)) {
-                str_cut(&rest, ')', &inside);
-                if (str_to_u64(inside, &code) == 0 && ((code >= 2000 && code < 3000) || code == 9001))
-                        return true;
-        }
-        return false;
+        return !slurm_unsure(errors) && (has_code(errors, CONTROLLER, CONTROLLER + 999) ||
+                                         has_code(errors, CANNOT_PARSE, CANNOT_PARSE));
 }
 
 static void rest_status(struct batch_call *c, const char *user)
@@ -404,7 +427,7 @@ static void act_paths(struct batch_call *c, struct str natives, const char *quer
                         array = whole;
                         n = 0;
                 }
-                buf_printf(&path, "%s" STR_FMT, n++ ? "," : "", STR_ARG(str_skip(one, whole.n + 1)));
+                buf_printf(&path, "%s" STR_FMT, n++ ? "%2C" : "", STR_ARG(str_skip(one, whole.n + 1)));
         }
 }
 

@@ -187,6 +187,23 @@ static void errors(void **state)
         assert_true(rest->refused_array(STR("Invalid job array specification (2081)")));
 }
 
+/* What the database says comes with a good status, even that it is away. */
+static void database_answers(void **state)
+{
+        ANSWER_CLEANUP struct answer away = {{0}, {0}}, nothing = {{0}, {0}};
+        (void)state;
+        skim(&away, META
+             "\"errors\":[{\"description\":\"Failed connecting to slurmdbd\",\"error_number\":7000,"
+             "\"error\":\"Unable to connect to database\",\"source\":\"slurmdb_jobs_get\"}],\"jobs\":[]}");
+        assert_true(rest->service->fault(buf_view(&away.errors)));
+        assert_true(rest->past_away(buf_view(&away.errors)));
+        skim(&nothing, META "\"errors\":[{\"description\":\"Nothing found\",\"error_number\":9003,\"error\":"
+                            "\"Nothing found with query\",\"source\":\"slurmdb_jobs_get\"}],\"jobs\":[]}");
+        assert_false(rest->service->fault(buf_view(&nothing.errors)));
+        assert_false(
+                rest->past_away(STR("slurmrestd answers with HTTP status 404: Unable find requested URL.")));
+}
+
 static const char partitions[] =
         META "\"errors\":[],\"partitions\":[{\"flags\":[\"default\"],\"name\":\"main\",\"state\":\"UP\"},{"
              "\"flags\":[],"
@@ -308,7 +325,7 @@ static void acts(void **state)
         assert_acts(BATCH_END, "17", "DELETE", "", "/slurm/v0.0.38/job/17");
         assert_acts(
                 BATCH_END, "17_1 17_3 18 19 20_0 21_0 17_4", "DELETE", "",
-                "/slurm/v0.0.38/job/17_%5B1,3%5D /slurm/v0.0.38/job/18 /slurm/v0.0.38/job/19 "
+                "/slurm/v0.0.38/job/17_%5B1%2C3%5D /slurm/v0.0.38/job/18 /slurm/v0.0.38/job/19 "
                 "/slurm/v0.0.38/job/20_%5B0%5D /slurm/v0.0.38/job/21_%5B0%5D /slurm/v0.0.38/job/17_%5B4%5D");
         assert_acts(BATCH_STOP, "17_1", "DELETE", "", "/slurm/v0.0.38/job/17_%5B1%5D?signal=TSTP");
         assert_acts(BATCH_CONTINUE, "9", "DELETE", "", "/slurm/v0.0.38/job/9?signal=CONT");
@@ -345,10 +362,9 @@ static void settings(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(jobs),     cmocka_unit_test(too_many_members),
-                cmocka_unit_test(past),     cmocka_unit_test(submitted),
-                cmocka_unit_test(errors),   cmocka_unit_test(capacity),
-                cmocka_unit_test(submits),  cmocka_unit_test(acts),
+                cmocka_unit_test(jobs),      cmocka_unit_test(too_many_members), cmocka_unit_test(past),
+                cmocka_unit_test(submitted), cmocka_unit_test(database_answers), cmocka_unit_test(errors),
+                cmocka_unit_test(capacity),  cmocka_unit_test(submits),          cmocka_unit_test(acts),
                 cmocka_unit_test(settings),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,12 +36,20 @@ class Munge:
         self.daemon.stop()
 
 
+def jwt_key(folder):
+    """A new one, that tokens are signed with."""
+    path = os.path.join(folder, "jwt.key")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
+        f.write(os.urandom(32))
+    return path
+
+
 class Slurm:
     """One cluster of nodes that are all this machine."""
 
     def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000, gpus=(), accounting=None):
         """`gpus` are devices which the first node takes for its GPUs; `accounting` (slurm_accounting.py) keeps its accounts."""
-        self.name, self.nodes, self.runner = name, nodes, "slurm"
+        self.name, self.nodes, self.runner, self.accounting = name, nodes, "slurm", accounting
         self.dir = os.path.join(folder, name)
         self.conf = os.path.join(self.dir, "slurm.conf")
         self.env = {**os.environ, "SLURM_CONF": self.conf}
@@ -54,7 +62,7 @@ class Slurm:
         lines = [
             f"ClusterName={name}", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={free_port()}",
             "SlurmUser=root", "SlurmdUser=root", "AuthType=auth/munge", f"AuthInfo=socket={munge.socket}",
-            "AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={self._key()}",
+            "AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={accounting.key if accounting else jwt_key(self.dir)}",
             "CredType=cred/munge", "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",
             f"StateSaveLocation={self.dir}/state", f"SlurmdSpoolDir={self.dir}/spool/%n",
             f"SlurmctldPidFile={self.dir}/run/ctld.pid", f"SlurmdPidFile={self.dir}/run/%n.pid",
@@ -80,13 +88,6 @@ class Slurm:
                   f"PartitionName=shut Nodes={every} State=DOWN"]
         with open(self.conf, "w", encoding="utf-8") as f:
             f.write("\n".join(lines) + "\n")
-
-    def _key(self):
-        """What tokens are signed with."""
-        path = os.path.join(self.dir, "jwt.key")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
-            f.write(os.urandom(32))
-        return path
 
     def _daemon(self, name, *argv):
         return Daemon(name, list(argv), os.path.join(self.dir, f"{name}.out"), self.env, self.dir)
@@ -153,6 +154,7 @@ class Rest:
         self.dir = tempfile.mkdtemp(prefix="drover-rest-")  # where its user may look
         os.chmod(self.dir, 0o755)
         self.conf = shutil.copy(cluster.conf, self.dir)
+        self.plugins = "openapi/v0.0.38" + (",openapi/dbv0.0.38" if cluster.accounting else "")
         self.daemon = None
         ids = pwd.getpwnam(user)
         if plain:
@@ -176,7 +178,7 @@ class Rest:
         jwt = () if self.plain else ("env", "SLURM_JWT=daemon")
         auth = "rest_auth/local" if self.plain else "rest_auth/jwt"
         self.daemon = Daemon("slurmrestd", ["setpriv", "--reuid", self.user, "--regid", self.user, "--clear-groups", *jwt,
-                                            "/usr/sbin/slurmrestd", "-f", self.conf, "-a", auth, "-s", "openapi/v0.0.38",
+                                            "/usr/sbin/slurmrestd", "-f", self.conf, "-a", auth, "-s", self.plugins,
                                             self.where], os.path.join(self.cluster.dir, "rest.out"), {**os.environ, "SLURM_CONF": self.conf}, self.dir)
         wait_until(self._answers)
         return self

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 
 from drover import Daemon, free_port, wait_until
-from slurm import Munge, Slurm
+from slurm import Munge, Slurm, jwt_key
 
 SQL = """create database if not exists slurm;
 create user if not exists slurm@localhost identified by 'slurm';
@@ -47,7 +47,9 @@ class Accounting:
         self.dir = os.path.join(folder, "dbd")
         self.munge, self.port, self.daemon, self.database = munge, free_port(), None, None
         os.mkdir(self.dir)
-        lines = ["AuthType=auth/munge", f"AuthInfo=socket={munge.socket}", "DbdHost=localhost", "DbdAddr=127.0.0.1", f"DbdPort={self.port}",
+        self.key = jwt_key(self.dir)
+        lines = ["AuthType=auth/munge", f"AuthInfo=socket={munge.socket}", "AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={self.key}",
+                 "DbdHost=localhost", "DbdAddr=127.0.0.1", f"DbdPort={self.port}",
                  "SlurmUser=root", "CommunicationParameters=NoInAddrAny", f"LogFile={self.dir}/log", f"PidFile={self.dir}/pid",
                  "StorageType=accounting_storage/mysql", "StorageHost=localhost", "StorageUser=slurm", "StoragePass=slurm", "StorageLoc=slurm"]
         with open(os.open(f"{self.dir}/slurmdbd.conf", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:

@@ -6,6 +6,7 @@ import pytest
 
 import agents
 from drover import sh, wait_until
+from slurm import Rest
 
 pytest_plugins = ["batch_systems"]
 
@@ -184,3 +185,29 @@ def test_what_never_fits_is_held(one, books):
         assert "QOSMaxCpuPerJobLimit" in held(one, f"{request}.0")
     finally:
         books.limit("high", MaxTRESPerJob="cpu=-1", Flags=-1)
+
+
+def test_the_accounting_is_asked_by_requests(instance, books):
+    """As with sacct: slurmrestd, that asks the database, says that it is away; nothing is decided until it is back."""
+    rest = Rest(books).start()
+    try:
+        instance.server()
+        instance.agent = agents.start(instance, agents.batch_queues(rest))
+        agents.offering(instance, "rest")
+        job = f"{instance.submit(sh('sleep 600'))}.0"
+        instance.wait_state(job, "running", seconds=40)
+        number = native(instance, job)
+        instance.agent.kill()
+        books.accounting.stop_daemon()
+        books.tool("scancel", number)
+        wait_until(lambda: not books.jobs("all"), 60)
+        os.unlink(f"{instance.base}/n1/jobs/{job}.1/.drover_step.0.done")
+        try:
+            instance.agent = agents.start(instance, agents.batch_queues(rest))
+            wait_until(lambda: "what is over cannot be asked about" in instance.agent.output(), 40)
+            assert instance.job(job)["state"] not in ("held", "idle")
+        finally:
+            books.accounting.start()
+        assert "slurm: it was cancelled there" in held(instance, job)
+    finally:
+        rest.stop()

@@ -121,6 +121,37 @@ def test_members_that_are_not_listed(request, rest, box):
         between.stop()
 
 
+def test_members_of_an_array_together(request, rest, box):
+    """They are held, released, stopped and ended as one sees it: those that are meant, and no others."""
+    place = Place(request.config.getoption("--build"), box, "slurm", {**rest.settings, "partition": "shut"}, rest)
+    d = place.start()
+
+    def reasons():
+        """How many wait, and how many of them are held."""
+        out = rest.cluster.tool("squeue", "-h", "-r", "-t", "pending", "-o", "%r").split()
+        return len(out), sum("Held" in reason for reason in out)
+
+    def known():
+        """All submissions' numbers are in the journal."""
+        with open(f"{d.folder}/batch.q/journal", encoding="utf-8") as f:
+            words = [line.split()[0] for line in f]
+        return words.count("native") == words.count("count") > 0
+
+    try:
+        d.say("\n".join(f"submit {task} while :; do sleep 0.1; done" for task in range(40)))
+        wait_until(lambda: reasons() == (40, 0) and known(), 30)
+        d.say("\n".join(f"hold {task}" for task in range(0, 40, 3)))
+        wait_until(lambda: reasons() == (40, 14), 20)
+        d.say("\n".join(f"release {task}" for task in range(0, 40, 6)))
+        wait_until(lambda: reasons() == (40, 7), 20)
+        d.say("\n".join(f"kill {task}" for task in range(5, 40)))
+        wait_until(lambda: reasons() == (5, 1), 20)
+        assert "failed" not in "\n".join(d.lines())
+    finally:
+        d.stop("quit all")
+    wait_until(lambda: not rest.jobs("pending"), 20)
+
+
 def unreachable(instance):
     """Why its queue is, or nothing."""
     return next((q["unreachable"] for a in instance.agents("connected") for q in a["queues"] if q.get("unreachable")), None)

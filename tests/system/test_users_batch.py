@@ -85,7 +85,7 @@ def users_pool(request, build):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-FIXTURES = {"slurm": "alpha", "exec": "alpha", "gridengine": "grid", "pbs": "pbs", "htcondor": "users_pool"}
+FIXTURES = {"slurm": "alpha", "rest": "rest", "exec": "alpha", "gridengine": "grid", "pbs": "pbs", "htcondor": "users_pool"}
 LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
 
 
@@ -103,7 +103,9 @@ def place(request, instance):
     system = request.getfixturevalue(FIXTURES[request.param])
     site = Site(instance, "lease: 9s\n")
     os.chmod(request.config.drover_tmp, 0o711)
-    site.native = {"gridengine": GridEngine, "htcondor": Condor}.get(request.param, Slurm)(system)
+    if request.param == "rest":
+        os.chown(system.token_file, AGENT.pw_uid, -1)
+    site.native = {"gridengine": GridEngine, "htcondor": Condor}.get(request.param, Slurm)(getattr(system, "cluster", system))
     site.more = agents.batch_queues(ExecSlurm(system, instance.base) if request.param == "exec" else system)
     instance.env.update(getattr(system, "agent_env", {}))
     instance.env["PATH"] = system.env.get("PATH", instance.env["PATH"])
