@@ -6,8 +6,8 @@
  *
  * A task's life here:
  *
- *   submit -> FRESH -flush-> NAMED -> SENT -> native number known -> IN (waiting, running) -> OVER ->
- * forgotten
+ *   submit -> FRESH -flush-> NAMED -> SENT
+ *          -> native number known -> IN (waiting, running) -> OVER -> forgotten
  *
  * FRESH: its script is in its folder. NAMED: with tasks alike it has a submission, whose name and members are
  * in the journal, on disk. SENT: the system's submit command runs. A submission of several tasks is an array.
