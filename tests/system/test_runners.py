@@ -23,9 +23,14 @@ NOT_OF_REST = ("test_a_script_killed_alone_takes_its_program_along", "test_time_
                "test_words_that_cannot_be_are_refused_here", "test_jobs_go_on_without_an_agent")
 
 
+def pytest_generate_tests(metafunc):
+    less = ["rest"] if not LONG and metafunc.definition.originalname in NOT_OF_REST else []
+    for fixture, kinds in (("place", ["process", "drover", *SYSTEMS]), ("batch", SYSTEMS)):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, [kind for kind in kinds if kind not in less], indirect=True)
+
+
 def system_of(request):
-    if request.param == "rest" and not LONG and request.node.originalname in NOT_OF_REST:
-        pytest.skip("as with slurm")
     return request.getfixturevalue(SYSTEMS[request.param]) if request.param in SYSTEMS else None
 
 
@@ -56,7 +61,7 @@ def behind(request, build):
             far.destroy()
 
 
-@pytest.fixture(params=["process", "drover", *SYSTEMS])
+@pytest.fixture
 def place(request, instance):
     """A server, and an agent with one queue of the runner."""
     if request.param == "drover":
@@ -64,7 +69,7 @@ def place(request, instance):
     return begin(instance, system_of(request))
 
 
-@pytest.fixture(params=[*SYSTEMS])
+@pytest.fixture
 def batch(request, instance):
     """The same, of a runner whose tasks wait in a queue of somebody else's."""
     return begin(instance, system_of(request))
