@@ -68,7 +68,7 @@ static bool caught_line(const struct batch *b, const struct task *t, struct str 
 }
 
 /* The system has run it again, which its script has refused. */
-static bool ran_again(struct batch *b, const struct task *t)
+static bool ran_again(const struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf nothing = {0};
         return caught_line(b, t, STR("drover again"), &nothing);
@@ -140,12 +140,15 @@ static int64_t wordless_ms(const struct batch *b)
 }
 
 /* A system that ends a job may reach the program before the script, which then knows no more than that a
- * SIGTERM has ended it. Whose that was the system's state tells, soon. */
+ * SIGTERM has ended it. Whose that was the system's state tells, soon; a job that is over has had its own,
+ * unless the system ran it again, which it does with none that ended by itself. */
 static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
 {
         if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled || e->exit_code != SIGTERM ||
-            t->killing || t->phase == BATCH_OVER)
+            t->killing)
                 return false;
+        if (t->phase == BATCH_OVER)
+                return ran_again(b, t);
         if (!t->term_ms)
                 t->term_ms = clock_boot_ms();
         return (t->phase != BATCH_WAITING && t->phase != BATCH_RUNNING) ||

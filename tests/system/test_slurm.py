@@ -269,8 +269,10 @@ def test_requeued_is_lost_there_and_runs_again(instance, alpha):
     assert alpha.jobs("pending,running") == []
 
 
-def test_requeued_while_the_agent_was_away(instance, alpha):
-    """Slurm has begun it once more before we hear of it: the script has not."""
+@pytest.mark.parametrize("word", ["killed", "itself"])
+def test_requeued_while_the_agent_was_away(instance, alpha, word):
+    """Slurm has begun it once more before we hear of it: the script has not. The signal that ended it may have reached the
+    program before the script, which then writes that it ended by itself."""
     request, native = requeueing(instance, alpha, "yes")
     instance.agent.kill()
     alpha.tool("scontrol", "requeue", native)
@@ -279,6 +281,8 @@ def test_requeued_while_the_agent_was_away(instance, alpha):
     alpha.tool("scontrol", "update", f"JobId={native}", "StartTime=now+2")
     wait_until(lambda: [native, "COMPLETED"] in [line[:2] for line in alpha.jobs("all")], 40)
     assert len(instance.read("ran").split()) == 1
+    with open(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done", "w", encoding="utf-8") as f:
+        f.write(f"0m0.00s 0m0.00s\n0m0.00s 0m0.00s\nended 143 {word}\n")
     instance.agent = agents.start(instance, instance.config)
     ran_twice(instance, request)
 
