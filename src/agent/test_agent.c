@@ -319,9 +319,7 @@ static void a_killed_agent_loses_nothing(void **s)
                                            "$DROVER_SCRATCH/../../../iwd/finish ]; do sleep 0.02; done; echo "
                                            "made > product; echo lived; exit 17"});
         rig_wait_for("begun");
-        kill(rig.agent, SIGKILL);
-        waitpid(rig.agent, NULL, 0);
-        rig_forget();
+        rig_kill_agent();
         rig_start_agent();
         Drover__Inventory *i = rig_hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory;
         assert_int_equal(i->n_running, 1);
@@ -337,9 +335,7 @@ static void a_killed_agent_loses_nothing(void **s)
         rig_assign(&(struct job){
                 .request = 61, .script = "echo x > $DROVER_SCRATCH/../../../iwd/again; sleep 0.3; exit 18"});
         rig_wait_for("again");
-        kill(rig.agent, SIGKILL);
-        waitpid(rig.agent, NULL, 0);
-        rig_forget();
+        rig_kill_agent();
         usleep(500000);
         rig_start_agent();
         assert_int_equal(rig_result(61)->steps[0]->exit_code, 18);
@@ -384,9 +380,7 @@ static void a_stage_of_an_earlier_life_is_no_step(void **s)
                                            "$DROVER_SCRATCH/../../../iwd/step-on ]; do sleep 0.02; done; "
                                            "exit 19"});
         rig_wait_for("stepping");
-        kill(rig.agent, SIGKILL);
-        waitpid(rig.agent, NULL, 0);
-        rig_forget();
+        rig_kill_agent();
         leave_a_stage(65);
         rig_start_agent();
         rig_hear(DROVER__TO_SERVER__KIND_INVENTORY);
@@ -405,9 +399,7 @@ static void it_starts_where_nothing_can_be_written(void **s)
                                            "$DROVER_SCRATCH/../../../iwd/room ]; do sleep 0.02; done; "
                                            "exit 20"});
         rig_wait_for("full");
-        kill(rig.agent, SIGKILL);
-        waitpid(rig.agent, NULL, 0);
-        rig_forget();
+        rig_kill_agent();
         rig.file_max = 10;
         rig_start_agent();
         rig.file_max = 0;
@@ -416,9 +408,7 @@ static void it_starts_where_nothing_can_be_written(void **s)
         assert_int_equal(i->running[0]->request, 66);
         rig_place("room", "");
         assert_int_equal(rig_result(66)->steps[0]->exit_code, 20);
-        kill(rig.agent, SIGKILL);
-        waitpid(rig.agent, NULL, 0);
-        rig_forget();
+        rig_kill_agent();
         rig_start_agent();
         rig_hear(DROVER__TO_SERVER__KIND_INVENTORY);
 }

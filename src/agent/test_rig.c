@@ -188,6 +188,13 @@ void rig_forget(void)
 
 /* ---- the agent */
 
+void rig_kill_agent(void)
+{
+        kill(rig.agent, SIGKILL);
+        waitpid(rig.agent, NULL, 0);
+        rig_forget();
+}
+
 void rig_start_agent(void)
 {
         rig.agent = fork();

@@ -49,6 +49,7 @@ int rig_teardown(void **s); /* and its end: the agent must exit with 0 */
 /* Starts the agent; its log goes to rig.top/log. Also once more, after the test has killed and waited for the
  * first. */
 void rig_start_agent(void);
+void rig_kill_agent(void); /* with SIGKILL; what it told before is dropped */
 
 /* ---- the server's side */
 void rig_send(Drover__ToAgent *m);
