@@ -102,23 +102,44 @@ static int on_oldest(void *arg, uint64_t row, const struct past_job *h)
         return 0;
 }
 
-static void cut(struct server *s, struct task *t)
+static void looked(struct server *s, struct task *t)
 {
         struct look *x = (struct look *)t;
         struct prune *p = s->prune;
 
         p->busy = false;
         p->more = x->more && !x->failed;
-        if (x->count && !turn_full(s->turn)) {
-                store_batch_history_cut(turn_batch(s->turn), x->upto);
-                p->rows += x->count;
-                p->cut = true;
-        }
+        p->rows += x->count;
         if (!p->more && p->rows) {
                 log_info("msg=\"history was pruned\" jobs=%" PRIu64, p->rows);
                 p->rows = 0;
         }
         free(x);
+}
+
+/* Front thread. */
+static void cut_is_durable(struct server *s, struct task *t)
+{
+        t->run = looked;
+        server_to_core(s, t);
+}
+
+/* The next look waits until the rows have gone from the disk: a look before it would find, cut and count them
+ * again. */
+static void cut(struct server *s, struct task *t)
+{
+        struct look *x = (struct look *)t;
+
+        if (turn_full(s->turn))
+                x->count = 0;
+        if (x->count == 0) {
+                looked(s, t);
+                return;
+        }
+        store_batch_history_cut(turn_batch(s->turn), x->upto);
+        s->prune->cut = true;
+        t->run = cut_is_durable;
+        turn_send(s->turn, t, TURN_DURABLE);
 }
 
 static void look_run(struct server *s, struct task *t)
