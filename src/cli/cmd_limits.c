@@ -1,10 +1,16 @@
 #include "cli/api.h"
+#include "cli/human.h"
 
 static const struct table_column columns[] = {{"LIMIT", false, true},
                                               {"USED", true, false},
                                               {"UNITS", true, false},
                                               {"WAITING", true, false},
                                               {"BY", false, true}};
+
+static const struct table_column spool_columns[] = {{"UPLOADED BY", false, true},
+                                                    {"FILES", true, false},
+                                                    {"UNDER WAY", true, false},
+                                                    {"MAY HAVE", true, false}};
 
 static void add_users(struct table *t, struct view users)
 {
@@ -22,12 +28,11 @@ static void add_users(struct table *t, struct view users)
         table_text(t, buf_view(&text));
 }
 
-static void add_limit(struct cli *cli, struct table *t, struct view limit)
+static void add_limit(struct table *t, struct view limit)
 {
         struct view max = view_get(limit, "max");
         int64_t units = view_integer(max, -1);
 
-        (void)cli;
         table_view(t, view_get(limit, "name"));
         table_view(t, view_get(limit, "used"));
         if (units >= 0 && view_integer(view_get(limit, "used"), 0) >= units)
@@ -40,15 +45,61 @@ static void add_limit(struct cli *cli, struct table *t, struct view limit)
         add_users(t, view_get(limit, "users"));
 }
 
+static void print_limits(struct cli *cli, struct view limits)
+{
+        struct buf none BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view limit;
+        size_t at = 0;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        while (view_next(limits, &at, &limit))
+                add_limit(&t, limit);
+        buf_addz(&none, "no limits: see drover-priority(7) for how to set some\n");
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+        else
+                cli_print(&none);
+}
+
+static void add_bytes(struct table *t, struct view bytes)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        human_bytes(&text, view_integer(bytes, 0));
+        table_text(t, buf_view(&text));
+}
+
+static void print_spool(struct cli *cli, struct view owners)
+{
+        struct buf line BUF_CLEANUP = {0};
+        struct table t TABLE_CLEANUP;
+        struct view x;
+        size_t at = 0;
+
+        table_init(&t, spool_columns, sizeof(spool_columns) / sizeof(spool_columns[0]));
+        while (view_next(owners, &at, &x)) {
+                table_view(&t, view_get(x, "owner"));
+                add_bytes(&t, view_get(x, "bytes"));
+                add_bytes(&t, view_get(x, "uploading"));
+                add_bytes(&t, view_get(x, "max"));
+        }
+        if (table_rows(&t) > 0) {
+                buf_char(&line, '\n');
+                cli_print(&line);
+                cli_print_table(cli, &t);
+        }
+}
+
 int cmd_limits(struct cli *cli, const struct options *o)
 {
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        int code = api_get(cli, "/v1/limits", &answer);
+
         (void)o;
-        return api_table(cli, &(struct api_table){
-                                      .path = "/v1/limits",
-                                      .array = "limits",
-                                      .none = "no limits: see drover-priority(7) for how to set some\n",
-                                      .columns = columns,
-                                      .column_count = sizeof(columns) / sizeof(columns[0]),
-                                      .row = add_limit,
-                              });
+        if (code != 0 || api_print_json(cli, &answer))
+                return code;
+        print_limits(cli, view_get(answer.root, "limits"));
+        print_spool(cli, view_get(answer.root, "spool"));
+        return CLI_OK;
 }

@@ -344,7 +344,9 @@ const struct command commands[] = {
          "A limit "
          "without a number of units is only counted. Names that begin with user/ and queued/ are how many "
          "jobs one "
-         "user may have running, and in the queue. See drover-priority(7).",
+         "user may have running, and in the queue. Below that is what you have uploaded to the server, and "
+         "may have there, "
+         "and to an operator what others have. See drover-priority(7).",
          NULL, json_only, 0, 0, "", false, cmd_limits},
         {"priority", LOOKING, "show what an idle job's place in the order is made of", "[OPTIONS] ID",
          "Shows the points that decide whose turn it is: of the fair share of the job's account, of its "

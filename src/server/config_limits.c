@@ -10,6 +10,9 @@ void config_limits_deinit(struct config_limits *l)
         for (size_t i = 0; i < l->count; i++)
                 free(l->v[i].name);
         free(l->v);
+        for (size_t i = 0; i < l->spool_count; i++)
+                free(l->spool[i].user);
+        free(l->spool);
         *l = (struct config_limits){0};
 }
 
@@ -70,22 +73,37 @@ int config_limits_read(void *at, const struct doc *d, struct err *err)
         return r;
 }
 
-/* max_running and max_queued, of everybody or of one user. */
+static int add_spool(struct config_limits *l, const struct doc *d, struct str user, struct err *err)
+{
+        uint64_t bytes;
+        int r = doc_size(d, &bytes, err);
+
+        if (r != 0)
+                return r;
+        MEM_GROW(l->spool, l->spool_cap, l->spool_count + 1);
+        l->spool[l->spool_count++] = (struct config_spool){str_dupz(user), bytes};
+        return 0;
+}
+
+/* max_running, max_queued and max_spool, of everybody or of one user. */
 static int read_user(struct config_limits *l, const struct doc *d, struct str user, struct err *err)
 {
         const struct doc *running = doc_get(d, "max_running"), *queued = doc_get(d, "max_queued");
+        const struct doc *spool = doc_get(d, "max_spool");
         int r = 0;
 
         if (running)
                 r = add(l, "user/", running, user, err);
         if (r == 0 && queued)
                 r = add(l, "queued/", queued, user, err);
+        if (r == 0 && spool)
+                r = add_spool(l, spool, user, err);
         return r;
 }
 
 int config_limits_read_users(void *at, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"max_running", "max_queued", NULL};
+        static const char *const keys[] = {"max_running", "max_queued", "max_spool", NULL};
         int r = need_map(d, err);
 
         if (r == 0)
@@ -95,9 +113,11 @@ int config_limits_read_users(void *at, const struct doc *d, struct err *err)
                         r = doc_only(x, keys, err);
                         if (r == 0)
                                 r = read_user(at, x, x->key, err);
-                } else if (!str_eqz(x->key, keys[0]) && !str_eqz(x->key, keys[1])) {
+                } else if (!str_eqz(x->key, keys[0]) && !str_eqz(x->key, keys[1]) &&
+                           !str_eqz(x->key, keys[2])) {
                         err_set(err, -EINVAL,
-                                "'" STR_FMT "' is neither max_running, max_queued nor a user (name@domain)",
+                                "'" STR_FMT
+                                "' is neither max_running, max_queued, max_spool nor a user (name@domain)",
                                 STR_ARG(x->key));
                         r = doc_where(err, -EINVAL, x);
                 }

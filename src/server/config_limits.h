@@ -2,7 +2,7 @@
  * may have.
  *
  *   limits: {sw: 5, large.*: 3, default: 10}
- *   users: {max_running: 100, max_queued: 10000, ann@local: {max_running: 500}}
+ *   users: {max_running: 100, max_queued: 10000, max_spool: 20G, ann@local: {max_running: 500}}
  */
 #pragma once
 #include "base/doc.h"
@@ -15,6 +15,11 @@ struct config_limits {
                 int64_t units;
         } * v;
         size_t count, cap;
+        struct config_spool { /* max_spool; holdings.h has them, not the core */
+                char *user;   /* "*": everybody else */
+                uint64_t bytes;
+        } * spool;
+        size_t spool_count, spool_cap;
 };
 
 void config_limits_deinit(struct config_limits *l);

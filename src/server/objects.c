@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,9 +16,14 @@
 #define EVERY_MS   3600000
 #define OBJECT_MAX (64ull << 30)
 #define WHOLE_MAX  (256u << 20)
+/* What one owner may upload, of whom the settings say nothing: this part of the file system, or on a small
+ * one so much. */
+#define HELD_SHARE 4
+#define HELD_LEAST (1ull << 30)
 
 struct owned {
         int64_t at_ms;
+        uint64_t size;
         char hash[SPOOL_HASH_TEXT];
 };
 
@@ -35,19 +41,29 @@ static struct str key2(struct buf *b, struct str first, struct str second)
         return buf_view(b);
 }
 
-static void add_owned(struct objects *o, struct str hash, struct str owner, struct str upload, int64_t at_ms)
+static struct owned *owned_new(struct str hash, int64_t at_ms, uint64_t size)
+{
+        struct owned *w = mem_new(struct owned);
+
+        *w = (struct owned){.at_ms = at_ms, .size = size};
+        snprintf(w->hash, sizeof(w->hash), STR_FMT, STR_ARG(hash));
+        return w;
+}
+
+static void add_owned(struct objects *o, struct str hash, struct str owner, struct str upload, int64_t at_ms,
+                      uint64_t size)
 {
         BUF_CLEANUP struct buf key = {0};
         struct owned *w = map_get(o->owned, key2(&key, hash, owner));
 
-        if (!w) {
-                w = mem_new(struct owned);
-                map_put(o->owned, buf_view(&key), w);
+        if (w) {
+                w->at_ms = at_ms;
+        } else {
+                map_put(o->owned, buf_view(&key), owned_new(hash, at_ms, size));
+                holdings_add(o->holdings, owner, size);
         }
-        w->at_ms = at_ms;
-        snprintf(w->hash, sizeof(w->hash), STR_FMT, STR_ARG(hash));
         if (upload.n)
-                map_put(o->uploads, key2(&key, upload, owner), w);
+                free(map_put(o->uploads, key2(&key, upload, owner), owned_new(hash, at_ms, size)));
 }
 
 /* ---- opening */
@@ -62,8 +78,10 @@ static int on_owned(void *arg, struct str name)
         struct loading *l = arg;
         BUF_CLEANUP struct buf value = {0};
         struct str rest = name, kind, hash, upload;
+        uint64_t size = 0;
         struct unpack u;
         int64_t at_ms;
+        int fd;
 
         str_cut(&rest, '/', &kind);
         str_cut(&rest, '/', &hash);
@@ -72,8 +90,13 @@ static int on_owned(void *arg, struct str name)
         u = unpack_from(buf_view(&value));
         at_ms = unpack_i64(&u);
         upload = unpack_str(&u);
-        if (!u.bad)
-                add_owned(l->objects, hash, rest, upload, at_ms);
+        if (u.bad)
+                return 0;
+        if (u.p < u.end)
+                size = unpack_u64(&u);
+        else if (spool_object_open(l->objects->spool, hash, &fd, &size) == 0)
+                close(fd); /* written down before sizes were */
+        add_owned(l->objects, hash, rest, upload, at_ms, size);
         return 0;
 }
 
@@ -89,15 +112,22 @@ int objects_open(struct server *s, struct objects **ret, struct err *err)
 {
         struct objects *o = mem_new(struct objects);
         struct loading l = {s, o};
+        uint64_t held = HELD_LEAST;
         int r;
+
+        struct statvfs v;
 
         o->owned = map_new();
         o->uploads = map_new();
         o->stored = map_new();
         *ret = o;
         r = spool_open(s->paths.spool, OBJECT_MAX, &o->spool, err);
-        if (r == 0)
-                r = store_blob_list(s->store, STR("owned/"), on_owned, &l, err);
+        if (r != 0)
+                return r;
+        if (statvfs(s->paths.spool, &v) == 0 && v.f_blocks / HELD_SHARE > held / v.f_frsize)
+                held = (uint64_t)v.f_blocks / HELD_SHARE * v.f_frsize;
+        o->holdings = holdings_new(o->spool, &s->config.limits, held);
+        r = store_blob_list(s->store, STR("owned/"), on_owned, &l, err);
         if (r == 0)
                 r = store_blob_list(s->store, STR("stored/"), on_stored, &l, err);
         if (r == 0)
@@ -114,25 +144,35 @@ void objects_free(struct objects *o)
                 return;
         while (map_next(o->owned, &at, NULL, &v))
                 free(v);
+        at = 0;
+        while (map_next(o->uploads, &at, NULL, &v))
+                free(v);
         map_free(o->owned);
         map_free(o->uploads);
         map_free(o->stored);
         outputs_free(o->outputs);
+        holdings_free(o->holdings);
         spool_close(o->spool);
         free(o);
 }
 
 /* ---- uploads and submits */
 
-void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash)
+struct holdings *objects_holdings(struct server *s)
+{
+        return s->objects->holdings;
+}
+
+void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash, uint64_t size)
 {
         BUF_CLEANUP struct buf name = {0}, value = {0};
         int64_t now = clock_wall_ms();
 
-        add_owned(s->objects, str_of(hash), owner, upload, now);
+        add_owned(s->objects, str_of(hash), owner, upload, now, size);
         buf_printf(&name, "owned/%s/" STR_FMT, hash, STR_ARG(owner));
         pack_i64(&value, now);
         pack_str(&value, upload);
+        pack_u64(&value, size);
         store_batch_blob_put(turn_batch(s->turn), buf_view(&name), buf_view(&value));
 }
 
@@ -299,22 +339,65 @@ static void add_stored(struct map *to, const struct map *stored)
                 map_put(to, str_skip(key, (size_t)str_find(key, '/') + 1), to);
 }
 
-static void forget_owned(struct server *s)
+/* The keys, each behind a line end, of what is a day old and not among `needed` (NULL: nothing is). */
+static void add_old(struct buf *out, const struct map *from, const struct map *needed)
 {
-        struct objects *o = s->objects;
-        int64_t now = clock_wall_ms();
+        int64_t before = clock_wall_ms() - COLLECT_MS;
         struct str key;
         size_t at = 0;
         void *v;
 
-        while (map_next(o->owned, &at, &key, &v)) {
-                BUF_CLEANUP struct buf name = {0};
+        while (map_next(from, &at, &key, &v))
+                if (((struct owned *)v)->at_ms <= before && !(needed && map_get(needed, key))) {
+                        buf_char(out, '\n');
+                        buf_str(out, key);
+                }
+}
 
-                if (((struct owned *)v)->at_ms + COLLECT_MS > now || ((struct owned *)v)->at_ms == 0)
-                        continue;
-                ((struct owned *)v)->at_ms = 0;
+/* `needed` has "HASH/PRINCIPAL" of what requests name. */
+static void forget_owned(struct server *s, const struct map *needed)
+{
+        struct objects *o = s->objects;
+        BUF_CLEANUP struct buf owned = {0}, uploads = {0};
+        struct str rest, key;
+
+        add_old(&owned, o->owned, needed);
+        add_old(&uploads, o->uploads, NULL);
+        for (rest = str_skip(buf_view(&owned), 1); str_cut(&rest, '\n', &key) && key.n;) {
+                BUF_CLEANUP struct buf name = {0};
+                struct owned *w = map_take(o->owned, key);
+
+                if (!w)
+                        continue; /* cut off at the buffer's end: next time */
                 buf_printf(&name, "owned/" STR_FMT, STR_ARG(key));
                 store_batch_blob_delete(turn_batch(s->turn), buf_view(&name));
+                holdings_take(o->holdings, str_skip(key, SPOOL_HASH_TEXT), w->size);
+                free(w);
+        }
+        for (rest = str_skip(buf_view(&uploads), 1); str_cut(&rest, '\n', &key) && key.n;)
+                free(map_take(o->uploads, key));
+}
+
+/* The files of all requests: their hashes, and whose they are. */
+static void add_inputs(struct server *s, struct map *wanted, struct map *needed)
+{
+        BUF_CLEANUP struct buf key = {0};
+
+        for (uint64_t id = core_request_next(s->core, 0); id; id = core_request_next(s->core, id)) {
+                const struct submission_file *files;
+                struct core_request r;
+                size_t count;
+
+                if (core_request_spooled(s->core, id, &files, &count) != 0 || count == 0 ||
+                    core_request_get(s->core, id, &r) != 0)
+                        continue;
+                for (size_t i = 0; i < count; i++) {
+                        char hash[SPOOL_HASH_TEXT];
+
+                        hex_print(hash, files[i].sha256, 32);
+                        map_put(wanted, str_of(hash), s);
+                        map_put(needed, key2(&key, str_of(hash), r.owner), s);
+                }
         }
 }
 
@@ -326,6 +409,7 @@ size_t objects_unkeep(struct server *s, int64_t before_ms, size_t most)
 void objects_tick(struct server *s)
 {
         struct objects *o = s->objects;
+        struct map *needed;
         struct collect *x;
         struct str output;
 
@@ -334,7 +418,7 @@ void objects_tick(struct server *s)
                 return;
         o->collected_ms = clock_boot_ms();
         o->collecting = true;
-        forget_owned(s);
+        needed = map_new();
         x = mem_new(struct collect);
         x->task.run = collect_run;
         x->task.drop = collect_free;
@@ -342,18 +426,8 @@ void objects_tick(struct server *s)
         for (size_t at = 0; outputs_next(o->outputs, &at, &output);)
                 map_put(x->wanted, output, x);
         add_stored(x->wanted, o->stored);
-        for (uint64_t id = core_request_next(s->core, 0); id; id = core_request_next(s->core, id)) {
-                const struct submission_file *files;
-                size_t count;
-
-                if (core_request_spooled(s->core, id, &files, &count) != 0)
-                        continue;
-                for (size_t i = 0; i < count; i++) {
-                        char hash[SPOOL_HASH_TEXT];
-
-                        hex_print(hash, files[i].sha256, 32);
-                        map_put(x->wanted, str_of(hash), x);
-                }
-        }
+        add_inputs(s, x->wanted, needed);
+        forget_owned(s, needed);
+        map_free(needed);
         server_to_reader(s, &x->task);
 }

@@ -3,8 +3,9 @@
  * A file's hash is no key: who may name it in a submit, or deliver it as a job's output, is written down
  * here, in blobs of the store, and the core thread asks before anything is read or written:
  *
- *   owned/HASH/PRINCIPAL   he may submit it: uploaded by him less than OWNED_MS ago; value: when, and the id
- *                          of the upload
+ *   owned/HASH/PRINCIPAL   uploaded by him: he may submit it for OWNED_MS, and it counts as his (holdings.h)
+ *                          until it is a day old and no request of his needs it; value: when, the id of the
+ *                          upload, the size
  *   stored/JOB.FENCE/HASH  delivered by the agent under that attempt; until its result is taken
  *   kept/HASH              an output of a job; value: when it was delivered last
  *
@@ -16,12 +17,15 @@
 #include "server/command.h"
 
 struct objects;
+struct holdings;
 int objects_open(struct server *s, struct objects **ret, struct err *err);
 void objects_free(struct objects *o); /* NULL is fine */
 struct spool *objects_spool(struct server *s);
 
-/* Core. An upload has become an object. The batch has it; reply TURN_DURABLE. */
-void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash);
+struct holdings *objects_holdings(struct server *s);
+
+/* Core. An upload has become an object of so many bytes. The batch has it; reply TURN_DURABLE. */
+void objects_uploaded(struct server *s, struct str owner, struct str upload, const char *hash, uint64_t size);
 /* May the caller submit these files? A request that is known already is not asked again. 0 or -EACCES with
  * err. */
 int objects_check_submit(struct server *s, const struct call *c, const struct submission *sub,

@@ -1,6 +1,7 @@
 /* What objects.c and objects_transfer.c share. Private to them. */
 #pragma once
 #include "base/map.h"
+#include "server/holdings.h"
 #include "server/objects.h"
 #include "server/outputs.h"
 #include "spool/spool.h"
@@ -8,9 +9,10 @@
 struct objects {
         struct spool *spool;
         struct map *owned;   /* "HASH/PRINCIPAL" → struct owned */
-        struct map *uploads; /* "ID/PRINCIPAL" → the same struct owned; borrowed */
+        struct map *uploads; /* "ID/PRINCIPAL" → struct owned, what that upload became */
         struct map *stored;  /* "JOB.FENCE/HASH" → this struct */
         struct outputs *outputs;
+        struct holdings *holdings;
         int64_t collected_ms;
         bool collecting;
 };

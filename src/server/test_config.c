@@ -76,6 +76,29 @@ static void test_stores(void **state)
         config_deinit(&c);
 }
 
+static void test_users(void **state)
+{
+        struct config c = {0};
+        struct err err = {0};
+
+        (void)state;
+        assert_int_equal(config_parse(&c, "f",
+                                      STR("users:\n  max_queued: 9\n  max_spool: 20G\n"
+                                          "  ann@local: {max_spool: 512K}\n"),
+                                      &err),
+                         0);
+        assert_int_equal(c.limits.count, 1);
+        assert_int_equal(c.limits.spool_count, 2);
+        assert_string_equal(c.limits.spool[0].user, "*");
+        assert_true(c.limits.spool[0].bytes == 20ull << 30);
+        assert_string_equal(c.limits.spool[1].user, "ann@local");
+        assert_int_equal(c.limits.spool[1].bytes, 512 << 10);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f", STR("users:\n  max_spool: much\n"), &err), -EINVAL);
+        assert_non_null(strstr(err.text, "f:2"));
+        config_deinit(&c);
+}
+
 /* Each names the file and the line. */
 static void test_bad(void **state)
 {
@@ -125,9 +148,9 @@ static void test_options_win(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_file),        cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_stores),      cmocka_unit_test(test_bad),
-                cmocka_unit_test(test_options_win),
+                cmocka_unit_test(test_file),  cmocka_unit_test(test_empty),
+                cmocka_unit_test(test_users), cmocka_unit_test(test_stores),
+                cmocka_unit_test(test_bad),   cmocka_unit_test(test_options_win),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

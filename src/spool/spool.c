@@ -41,6 +41,7 @@ int spool_open(const char *folder, uint64_t object_max, struct spool **ret, stru
         s->object_max = object_max;
         s->objects_fd = s->uploads_fd = -1;
         s->uploads = map_new();
+        s->holders = map_new();
         pthread_mutex_init(&s->lock, NULL);
         pthread_mutex_init(&s->objects_lock, NULL);
         s->dirfd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -68,6 +69,7 @@ void spool_close(struct spool *s)
                 return;
         spool_uploads_free(s);
         map_free(s->uploads);
+        map_free(s->holders);
         if (s->dirfd >= 0)
                 close(s->dirfd);
         if (s->objects_fd >= 0)

@@ -42,6 +42,8 @@ int spool_upload_write(struct spool *s, const char *id, uint64_t offset, struct 
                        struct err *err);
 /* The owner, appended. 0 or SPOOL_NOT_FOUND. */
 int spool_upload_owner(struct spool *s, const char *id, struct buf *ret_owner);
+/* Bytes of all of an owner's uploads that have not become objects, and how many they are. */
+uint64_t spool_upload_held(struct spool *s, struct str owner, size_t *ret_uploads);
 int spool_upload_drop(struct spool *s, const char *id); /* 0, SPOOL_NOT_FOUND or -EBUSY */
 /* Drops those to which nothing was added since then (Unix milliseconds). How many. */
 size_t spool_upload_expire(struct spool *s, int64_t before_ms);

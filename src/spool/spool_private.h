@@ -6,9 +6,14 @@
 #include "base/map.h"
 #include "spool/spool.h"
 
+struct holder { /* an owner with uploads under way */
+        uint64_t bytes;
+        size_t uploads;
+};
 struct upload {
         char id[UUID_TEXT];
         char *owner;
+        struct holder *holder;
         uint64_t size;
         EVP_MD_CTX *sha; /* of its bytes so far; NULL until it is needed after a restart */
         bool busy;       /* a call is working on it */
@@ -17,9 +22,9 @@ struct upload {
 struct spool {
         int dirfd, objects_fd, uploads_fd;
         uint64_t object_max;
-        pthread_mutex_t lock;         /* uploads, and busy of each */
-        pthread_mutex_t objects_lock; /* an object's coming in and its going do not overlap */
-        struct map *uploads;
+        pthread_mutex_t lock;             /* uploads, holders, and busy of each */
+        pthread_mutex_t objects_lock;     /* an object's coming in and its going do not overlap */
+        struct map *uploads, *holders;    /* by id; by owner */
         unsigned char durable[65536 / 8]; /* a bit for each folder of objects: flushed by us */
 };
 

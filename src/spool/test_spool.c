@@ -439,6 +439,30 @@ static void threads_may_work_together(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static void uploads_count_for_their_owner(void **state)
+{
+        struct fixture *f = *state;
+        char first[UUID_TEXT], hash[SPOOL_HASH_TEXT];
+        uint64_t size;
+        size_t count;
+
+        memcpy(first, begin(f), UUID_TEXT);
+        assert_int_equal(put(f, first, 0, STR("abc"), &size), 0);
+        assert_int_equal(put(f, begin(f), 0, STR("defg"), &size), 0);
+        assert_int_equal(spool_upload_held(f->s, ANN, &count), 7);
+        assert_int_equal(count, 2);
+        restart(f);
+        assert_int_equal(spool_upload_held(f->s, ANN, &count), 7);
+        assert_int_equal(put(f, first, 0, STR("x"), &size), SPOOL_WRONG_OFFSET);
+        assert_int_equal(spool_finish_one(f->s, first, NULL, hash, NULL, NULL), 0);
+        assert_int_equal(spool_upload_held(f->s, ANN, &count), 4);
+        assert_int_equal(count, 1);
+        assert_int_equal(spool_upload_held(f->s, STR("bob@local"), &count), 0);
+        assert_int_equal(spool_upload_expire(f->s, clock_wall_ms() + 60000), 1);
+        assert_int_equal(spool_upload_held(f->s, ANN, &count), 0);
+        assert_int_equal(count, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -454,6 +478,7 @@ int main(void)
                 T(many_finish_together),
                 T(what_nobody_wants_is_collected),
                 T(old_uploads_expire),
+                T(uploads_count_for_their_owner),
                 T(half_a_beginning_is_cleared),
                 T(threads_may_work_together),
         };

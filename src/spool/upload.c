@@ -51,6 +51,12 @@ static struct upload *upload_new(struct spool *s, const char *id, struct str own
 
         memcpy(u->id, id, UUID_TEXT - 1);
         u->owner = str_dupz(owner);
+        u->holder = map_get(s->holders, owner);
+        if (!u->holder) {
+                u->holder = mem_new(struct holder);
+                map_put(s->holders, owner, u->holder);
+        }
+        u->holder->uploads++;
         map_put(s->uploads, str_of(u->id), u);
         return u;
 }
@@ -88,6 +94,9 @@ static void forget(struct spool *s, struct upload *u)
         remove_files(s, u->id);
         pthread_mutex_lock(&s->lock);
         map_take(s->uploads, str_of(u->id));
+        u->holder->bytes -= u->size;
+        if (--u->holder->uploads == 0)
+                free(map_take(s->holders, str_of(u->owner)));
         pthread_mutex_unlock(&s->lock);
         upload_free(u);
 }
@@ -98,6 +107,7 @@ static void load_one(struct spool *s, const char *id)
 {
         BUF_CLEANUP struct buf owner = {0};
         char name[UUID_TEXT + 6];
+        struct upload *u;
         struct stat st;
 
         owner_name(id, name);
@@ -106,7 +116,9 @@ static void load_one(struct spool *s, const char *id)
                 remove_files(s, id); /* of a beginning that a crash cut short */
                 return;
         }
-        upload_new(s, id, buf_view(&owner))->size = (uint64_t)st.st_size;
+        u = upload_new(s, id, buf_view(&owner));
+        u->size = (uint64_t)st.st_size;
+        u->holder->bytes += u->size;
 }
 
 int spool_uploads_load(struct spool *s, struct err *err)
@@ -141,6 +153,9 @@ void spool_uploads_free(struct spool *s)
 
         while (map_next(s->uploads, &at, NULL, &u))
                 upload_free(u);
+        at = 0;
+        while (map_next(s->holders, &at, NULL, &u))
+                free(u);
 }
 
 /* ---- growing */
@@ -247,7 +262,10 @@ static int append(struct spool *s, struct upload *u, struct str bytes, struct er
                 r = spool_fail(-r, err, "write an upload");
         } else {
                 EVP_DigestUpdate(u->sha, bytes.p, bytes.n);
+                pthread_mutex_lock(&s->lock);
                 u->size += bytes.n;
+                u->holder->bytes += bytes.n;
+                pthread_mutex_unlock(&s->lock);
         }
         close(fd);
         return r;
@@ -287,6 +305,19 @@ int spool_upload_owner(struct spool *s, const char *id, struct buf *ret_owner)
                 buf_addz(ret_owner, u->owner);
         pthread_mutex_unlock(&s->lock);
         return u ? 0 : SPOOL_NOT_FOUND;
+}
+
+uint64_t spool_upload_held(struct spool *s, struct str owner, size_t *ret_uploads)
+{
+        const struct holder *h;
+        uint64_t bytes;
+
+        pthread_mutex_lock(&s->lock);
+        h = map_get(s->holders, owner);
+        bytes = h ? h->bytes : 0;
+        *ret_uploads = h ? h->uploads : 0;
+        pthread_mutex_unlock(&s->lock);
+        return bytes;
 }
 
 int spool_upload_drop(struct spool *s, const char *id)

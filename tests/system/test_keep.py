@@ -36,6 +36,87 @@ def kept(instance):
     return stored(instance, "SELECT count(*) FROM blob WHERE CAST(name AS TEXT) LIKE 'kept/%'")
 
 
+def upload(instance, data, code=None):
+    """Uploads it in pieces; returns what it is called. With `code` a piece is answered so: the text that is said."""
+    status, begun = instance.call("POST", "/v1/uploads", b"{}")
+    for at in range(0, len(data), 1 << 20):
+        if status >= 300:
+            break
+        status, answer = instance.call("PUT", f"/v1/uploads/{begun['id']}?offset={at}", data[at:at + (1 << 20)])
+    if code:
+        assert status == code
+        return (answer if "id" in begun else begun)["error"]
+    assert status < 300, answer
+    status, done = instance.call("POST", f"/v1/uploads/{begun['id']}/finish", b"{}")
+    assert status == 200
+    return done["sha256"]
+
+
+def uploaded(instance):
+    """What one user has in the spool: his row of `drover limits`."""
+    return instance.json("limits")["spool"][0]
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def make_old(instance):
+    """Says in the store of a stopped server that all uploads came in long ago."""
+    db = sqlite3.connect(os.path.join(instance.dir, "drover.db"), timeout=20)
+    found = db.execute("SELECT name, data FROM blob WHERE CAST(name AS TEXT) LIKE 'owned/%'").fetchall()
+    assert found
+    for name, data in found:
+        end = next(i for i, byte in enumerate(data) if byte < 0x80)  # the first number is the time
+        data = b"\2" + data[end + 1:]
+        db.execute("UPDATE blob SET data = ?, crc = ? WHERE name = ?",
+                   (data, crc32c(len(name).to_bytes(8, "little") + data), name))
+    db.commit()
+    db.close()
+
+
+def test_one_user_may_upload_so_much(instance):
+    configure(instance, "users: {max_spool: 3MiB}\nkeep_finished: 1s\n")
+    server = instance.server()
+    mib = os.urandom(1 << 20)
+    first = upload(instance, mib)
+    assert upload(instance, mib) == first  # the same content counts once
+    used = uploaded(instance)
+    assert (used["bytes"], used["uploading"], used["max"]) == (1 << 20, 0, 3 << 20)
+    status, begun = instance.call("POST", "/v1/uploads", b"{}")
+    assert status == 201
+    instance.call("PUT", f"/v1/uploads/{begun['id']}?offset=0", os.urandom(1 << 20))
+    assert uploaded(instance)["uploading"] == (1 << 20) + 8192
+    refused = upload(instance, os.urandom(1 << 20), 507)
+    assert refused["code"] == "over_limit"
+    assert "has 2.0 MiB of uploaded files on the server and may have 3.0 MiB (max_spool)" in refused["message"]
+    assert "3M" in instance.cli("limits").out
+    instance.write("big", "x" * (2 << 20))
+    said = instance.cli("submit", "-", code=None,
+                        stdin=sh("exit 0", transfer_input_files="big", should_transfer_files="YES"))
+    assert said.code != 0 and "may have 3.0 MiB" in said.err
+
+    # What a request needs counts for as long as it is there, whenever it came; what is old and not needed goes.
+    instance.write("in", "y" * 5000)
+    held = instance.submit(sh("exit 0", transfer_input_files="in", should_transfer_files="YES"), "--hold")
+    needed = uploaded(instance)["bytes"] - (1 << 20)
+    assert needed >= 8192
+    server.stop()
+    make_old(instance)
+    server = instance.server()
+    wait_until(lambda: uploaded(instance)["bytes"] == needed)
+    instance.cli("rm", str(held))
+    wait_until(lambda: not instance.call("GET", "/v1/requests?all=1")[1]["requests"])
+    server.kill()
+    instance.server()
+    wait_until(lambda: uploaded(instance)["bytes"] == 0)
+
+
 def removed_jobs(instance, count):
     """A request whose jobs are all in the history."""
     r = instance.submit(sh("exit 0", queue=f"queue {count}"), "--hold")

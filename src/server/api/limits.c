@@ -1,8 +1,10 @@
-/* GET /v1/limits: pools of units that running jobs draw on, what of them is in use, by whom, and who waits.
- */
+/* GET /v1/limits: pools of units that running jobs draw on, what of them is in use, by whom, and who waits;
+ * and what the caller has uploaded. */
 #include "server/api/limits.h"
 
 #include "server/api/route.h"
+#include "server/holdings.h"
+#include "server/objects.h"
 
 struct listing {
         struct json j;
@@ -55,6 +57,8 @@ static void look(struct server *s, struct call *c)
         json_open(&x.j, '[');
         core_limits(s->core, on_limit, &x);
         json_close(&x.j, ']');
+        json_key(&x.j, "spool");
+        holdings_write(objects_holdings(s), &x.j, c->who, call_may(c, STR_NONE));
         json_close(&x.j, '}');
         call_reply(c);
 }

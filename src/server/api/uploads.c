@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "server/api/route.h"
+#include "server/holdings.h"
 #include "server/objects.h"
 #include "spool/spool.h"
 
@@ -15,6 +16,8 @@ struct upload {
         bool has_offset;
 };
 
+#define HOLDINGS_ANSWER 100 /* HOLDINGS_FULL among the spool's results */
+
 static void fail(struct call *c, int r, const struct err *err)
 {
         switch (r) {
@@ -25,6 +28,7 @@ static void fail(struct call *c, int r, const struct err *err)
                 break;
         case SPOOL_FULL: call_fail(c, 503, "disk_full", "the server's disk is full: try again later"); break;
         case SPOOL_TOO_BIG: call_fail(c, 413, "too_large", "the file is larger than the spool takes"); break;
+        case HOLDINGS_ANSWER: call_fail_err(c, 507, "over_limit", err); break;
         case -EBUSY: call_fail(c, 409, "busy", "another call is working on this upload"); break;
         default: call_fail_err(c, 500, "spool", err); break;
         }
@@ -34,6 +38,12 @@ static void reply(struct server *s, struct call *c)
 {
         (void)s;
         call_reply(c);
+}
+
+/* May the caller send so many bytes more? 0 or HOLDINGS_ANSWER with err. */
+static int check_room(struct server *s, struct call *c, uint64_t more, struct err *err)
+{
+        return holdings_check(objects_holdings(s), str_of(c->who), more, err) == 0 ? 0 : HOLDINGS_ANSWER;
 }
 
 static bool is_mine(struct server *s, struct call *c, const char *id)
@@ -49,8 +59,10 @@ static void begin(struct server *s, struct call *c)
         struct upload *u = c->state;
         struct json j = {.out = &c->out};
         struct err err = {0};
-        int r = spool_upload_begin(objects_spool(s), u->id, str_of(c->who), &u->size, &err);
+        int r = check_room(s, c, HOLDINGS_UPLOAD, &err);
 
+        if (r == 0)
+                r = spool_upload_begin(objects_spool(s), u->id, str_of(c->who), &u->size, &err);
         if (r != 0) {
                 fail(c, r, &err);
                 return;
@@ -80,6 +92,8 @@ static void put(struct server *s, struct call *c)
         struct err err = {0};
         int r = is_mine(s, c, u->id) ? 0 : SPOOL_NOT_FOUND;
 
+        if (r == 0)
+                r = check_room(s, c, u->bytes.n, &err);
         if (r == 0)
                 r = spool_upload_write(objects_spool(s), u->id, u->offset, u->bytes, &u->size, &err);
         /* A piece that is there already, sent again, is no error. */
@@ -131,7 +145,7 @@ static void own(struct server *s, struct call *c)
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }
-        objects_uploaded(s, str_of(c->who), str_of(u->id), u->hash);
+        objects_uploaded(s, str_of(c->who), str_of(u->id), u->hash, u->size);
         json_open(&j, '{');
         json_kstrz(&j, "sha256", u->hash);
         json_kint(&j, "size", (int64_t)u->size);
