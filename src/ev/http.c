@@ -16,12 +16,16 @@
  * when bytes come in then; its time limit starts anew with each byte. */
 #include "ev/http_private.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "ev/private.h"
 
 #define CONN_MAGIC      0x68747063u
@@ -34,6 +38,8 @@
 #define IDLE_MS         60000
 #define STALL_MS        60000 /* a reply of which the client takes nothing */
 #define CONNECTIONS_MAX 4096u
+
+#define HOLDER_TEXT     64
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
 
@@ -48,6 +54,7 @@ struct http_conn {
         bool began; /* bytes of a head have come */
         bool known; /* the peer is */
         bool processing, again;
+        char holder[HOLDER_TEXT]; /* who counts it */
         struct http_request *request;
         struct http_chunks chunks;
         uint64_t written, sent; /* in all; sent when the timer last looked */
@@ -67,7 +74,7 @@ struct http_server {
         struct http_limits limits;
         struct http_listen *listens;
         struct http_conn *conns;
-        size_t n_conns;
+        struct share *places;
 };
 
 /* ---- requests */
@@ -137,7 +144,7 @@ static void conn_free(struct http_conn *c)
         *c->link = c->next;
         if (c->next)
                 c->next->link = c->link;
-        c->server->n_conns--;
+        share_give(c->server->places, str_of(c->holder));
         timer_free(c->timer);
         stream_free(c->stream);
         c->magic = 0;
@@ -376,6 +383,29 @@ static void conn_closed(void *arg, struct stream *s, const struct err *why)
 
 static const struct stream_ops conn_ops = {conn_ready, conn_data, conn_drained, conn_closed};
 
+/* Whose connection it is before anything was said: a user of this machine, or an address. */
+static void name_holder(int fd, char ret[HOLDER_TEXT])
+{
+        union {
+                struct sockaddr any;
+                struct sockaddr_in v4;
+                struct sockaddr_in6 v6;
+                struct sockaddr_storage room;
+        } a = {0};
+        socklen_t n = sizeof(a), size = sizeof(struct ucred);
+        struct ucred peer;
+
+        *ret = '\0';
+        if (getpeername(fd, &a.any, &n) != 0)
+                return;
+        if (a.any.sa_family == AF_INET)
+                inet_ntop(AF_INET, &a.v4.sin_addr, ret, HOLDER_TEXT);
+        else if (a.any.sa_family == AF_INET6)
+                inet_ntop(AF_INET6, &a.v6.sin6_addr, ret, HOLDER_TEXT);
+        else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+                snprintf(ret, HOLDER_TEXT, "uid %u", (unsigned)peer.uid);
+}
+
 static void server_accepted(void *arg, int fd)
 {
         struct http_listen *h = arg;
@@ -383,9 +413,11 @@ static void server_accepted(void *arg, int fd)
         struct stream_limits limits = {
                 .read_max = READ_MAX, .write_max = WRITE_MAX, .handshake_ms = s->limits.head_ms};
         struct http_conn *c;
+        char holder[HOLDER_TEXT];
         uid_t uid;
 
-        if (s->n_conns >= CONNECTIONS_MAX) {
+        name_holder(fd, holder);
+        if (!share_take(s->places, str_of(holder))) {
                 close(fd);
                 return;
         }
@@ -398,7 +430,7 @@ static void server_accepted(void *arg, int fd)
         if (c->next)
                 c->next->link = &c->next;
         s->conns = c;
-        s->n_conns++;
+        memcpy(c->holder, holder, sizeof(holder));
         c->stream = stream_accept(s->loop, fd, h->tls, &limits, &conn_ops, c);
         c->known = stream_peer_uid(c->stream, &uid, NULL) == 0;
 }
@@ -412,7 +444,8 @@ struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *a
         s->loop = l;
         s->fn = fn;
         s->arg = arg;
-        s->limits = (struct http_limits){HEAD_MS, BODY_MS, IDLE_MS, STALL_MS};
+        s->limits = (struct http_limits){HEAD_MS, BODY_MS, IDLE_MS, STALL_MS, 0};
+        s->places = share_new(CONNECTIONS_MAX);
         return s;
 }
 
@@ -422,6 +455,10 @@ void http_server_limits(struct http_server *s, const struct http_limits *limits)
         s->limits.body_ms = limits->body_ms ? limits->body_ms : BODY_MS;
         s->limits.idle_ms = limits->idle_ms ? limits->idle_ms : IDLE_MS;
         s->limits.stall_ms = limits->stall_ms ? limits->stall_ms : STALL_MS;
+        if (limits->connections && !s->conns) {
+                share_free(s->places);
+                s->places = share_new(limits->connections);
+        }
 }
 
 int http_server_listen(struct http_server *s, const char *address, mode_t mode, struct tls_context *tls,
@@ -459,6 +496,7 @@ void http_server_free(struct http_server *s)
         }
         while (s->conns)
                 conn_free(s->conns);
+        share_free(s->places);
         free(s);
 }
 

@@ -7,7 +7,8 @@
  * the loop's thread. Requests on one connection (kept alive, pipelined) are handled one after another.
  * Malformed ones are answered here. Limits: 16 kB of head (4 kB over TCP until http_trust) within 5 s, 8 MiB
  * of body within 60 s, 64 header fields, idle connections 60 s, 60 s in which a client takes nothing of its
- * reply, 4096 connections.
+ * reply, 4096 connections, of which one user of this machine, or one address, may
+ * have as many as are free (base/share.h).
  */
 #pragma once
 #include <sys/types.h>
@@ -26,6 +27,7 @@ typedef void http_handler_fn(void *arg, struct http_request *r);
 struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg);
 struct http_limits { /* milliseconds; 0: as above */
         int64_t head_ms, body_ms, idle_ms, stall_ms;
+        size_t connections; /* changed only while there are none */
 };
 void http_server_limits(struct http_server *s,
                         const struct http_limits *limits); /* for what comes from now on */

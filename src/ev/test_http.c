@@ -590,6 +590,30 @@ static void test_tcp_strangers_have_less(void **state)
         assert_non_null(strstr(ask(w, buf_z(&text)), " 431 "));
 }
 
+/* One who opens all that he can leaves room for others. */
+static void test_connections_are_shared(void **state)
+{
+        struct world *w = *state;
+        struct client others[2] = {{0}, {0}};
+        struct http_limits limits = {.connections = 4};
+        struct err err;
+
+        http_server_limits(w->server, &limits);
+        for (int i = 0; i < 2; i++) {
+                client_open(w, &others[i], NULL, 0);
+                stream_write(others[i].s, GET("/hello"), strlen(GET("/hello")));
+                while (others[i].total == 0)
+                        help_run_ms(w->loop, 5);
+        }
+        assert_string_equal(ask(w, GET_LAST("/hello")), "");
+        assert_int_equal(http_server_listen(w->server, "127.0.0.1:0", 0, NULL, &w->address, &err), 0);
+        assert_non_null(strstr(ask(w, GET_LAST("/hello")), " 200 "));
+        for (int i = 0; i < 2; i++) {
+                stream_free(others[i].s);
+                buf_deinit(&others[i].got);
+        }
+}
+
 static void test_tls(void **state)
 {
         struct world *w = *state;
@@ -708,6 +732,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_big_reply_to_slow_client, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_client_gone_while_streaming, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tcp_strangers_have_less, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_connections_are_shared, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_time_limits, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup, teardown),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "server/agents.h"
+#include "server/api/call.h"
 #include "server/front.h"
 #include "server/notices.h"
 #include "server/recover.h"
@@ -202,6 +203,36 @@ static void test_an_answer_takes_the_informing_along(void **state)
         assert_int_equal(atomic_load(&bench->server.durable_seq), 1);
 }
 
+static void drop_call(struct task *t)
+{
+        call_free((struct call *)t);
+}
+
+static struct call *waiting_call(const char *who)
+{
+        struct call *c = mem_new(struct call);
+
+        c->server = &bench->server;
+        c->place = CALL_CORE;
+        c->task.drop = drop_call;
+        c->who = mem_dupz(who);
+        return c;
+}
+
+/* One who waits as often as he can leaves room for the next one. */
+static void test_waiting_is_shared(void **state)
+{
+        struct server *s = &bench->server;
+        size_t n = 0;
+
+        (void)state;
+        while (waits_park(s, waiting_call("ann@local"), NULL, 60000, NULL))
+                n++;
+        assert_int_equal(n, WAITS_MAX / 2);
+        assert_true(waits_park(s, waiting_call("bob@local"), NULL, 60000, NULL));
+        assert_false(waits_park(s, waiting_call("ann@local"), NULL, 60000, NULL));
+}
+
 static void look_full(void *arg)
 {
         struct timer **again = arg;
@@ -252,6 +283,7 @@ int main(void)
                 TURN(test_several_turns_keep_their_order),
                 TURN(test_informing_waits),
                 TURN(test_an_answer_takes_the_informing_along),
+                TURN(test_waiting_is_shared),
                 TURN(test_a_full_disk),
         };
 

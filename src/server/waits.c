@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/map.h"
+#include "base/share.h"
 
 struct interest {                    /* of one waiter in one request */
         struct interest *next, **at; /* of the request's list */
@@ -33,7 +34,7 @@ struct waits {
         struct watched *changed;
         struct waiter *durable;
         struct timer *timer;
-        size_t count;
+        struct share *share; /* of places for parked calls, by who called */
 };
 
 static bool before(const struct heap_node *a, const struct heap_node *b)
@@ -72,7 +73,7 @@ static struct call *unpark(struct waits *w, struct waiter *x)
                         x->next->at = x->at;
         }
         heap_take(&w->due, &x->due);
-        w->count--;
+        share_give(w->share, str_of(c->who));
         free(x);
         return c;
 }
@@ -123,6 +124,7 @@ struct waits *waits_new(struct server *s)
         w->server = s;
         w->due.before = before;
         w->watched = idmap_new();
+        w->share = share_new(WAITS_MAX);
         w->timer = timer_new(s->loop, on_timer, w);
         return w;
 }
@@ -142,6 +144,7 @@ void waits_free(struct waits *w)
         idmap_free(w->watched);
         heap_deinit(&w->due);
         timer_free(w->timer);
+        share_free(w->share);
         free(w);
 }
 
@@ -150,8 +153,9 @@ static struct waiter *park(struct server *s, struct call *c, int64_t timeout_ms,
         struct waits *w = s->waits;
         struct waiter *x;
 
-        if (w->count >= WAITS_MAX) {
-                call_fail(c, 503, "busy", "too many calls are waiting: try again later");
+        if (!share_take(w->share, str_of(c->who))) {
+                call_fail(c, 503, "busy",
+                          "too many calls of yours are waiting, and others need room, too: try again later");
                 return NULL;
         }
         x = mem_new(struct waiter);
@@ -159,7 +163,6 @@ static struct waiter *park(struct server *s, struct call *c, int64_t timeout_ms,
         x->woken = woken;
         x->due_ms = clock_boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
         heap_put(&w->due, &x->due);
-        w->count++;
         set_timer(w);
         return x;
 }

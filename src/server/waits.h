@@ -8,12 +8,13 @@
 #include "server/api/call.h"
 #include "server/ids.h"
 
-#define WAITS_MAX 20000 /* parked calls */
+#define WAITS_MAX 20000 /* parked calls, shared among those who called as base/share.h has it */
 
 struct waits *waits_new(struct server *s);
 void waits_free(struct waits *w); /* with what is parked; NULL is fine */
 
-/* Takes the call. ids NULL: only time wakes it. At WAITS_MAX the call fails with 503, and it is false. */
+/* Takes the call. ids NULL: only time wakes it. Without a place the call fails with 503, and it is
+ * false. */
 bool waits_park(struct server *s, struct call *c, const struct ids *ids, int64_t timeout_ms, call_fn *woken);
 /* Woken when records became durable. */
 void waits_park_durable(struct server *s, struct call *c, int64_t timeout_ms, call_fn *woken);

@@ -1,0 +1,64 @@
+#include "base/share.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+
+struct share {
+        size_t places, taken;
+        struct map *holders; /* to the number that one has, never 0 */
+};
+
+struct share *share_new(size_t places)
+{
+        struct share *s = mem_new(struct share);
+
+        s->places = places;
+        s->holders = map_new();
+        return s;
+}
+
+void share_free(struct share *s)
+{
+        size_t at = 0;
+        void *v;
+
+        if (!s)
+                return;
+        while (map_next(s->holders, &at, NULL, &v))
+                free(v);
+        map_free(s->holders);
+        free(s);
+}
+
+bool share_take(struct share *s, struct str holder)
+{
+        size_t *has = map_get(s->holders, holder);
+
+        if (s->taken >= s->places || (has && *has >= s->places - s->taken))
+                return false;
+        if (!has) {
+                has = mem_new(size_t);
+                map_put(s->holders, holder, has);
+        }
+        (*has)++;
+        s->taken++;
+        return true;
+}
+
+void share_give(struct share *s, struct str holder)
+{
+        size_t *has = map_get(s->holders, holder);
+
+        assert(has && s->taken);
+        s->taken--;
+        if (--*has == 0)
+                free(map_take(s->holders, holder));
+}
+
+size_t share_taken(const struct share *s)
+{
+        return s->taken;
+}
