@@ -95,6 +95,7 @@ static int open_state(struct agent *a, struct err *err)
                 usleep(20000);
         if (busy < 0)
                 return err_set(err, -EBUSY, "another agent uses the folder %s", a->config.dir);
+        fs_sweep(a->dir, fs_is_left);
         if (a->users_path)
                 return 0;
         if (mkdirat(a->dir, "jobs", 0700) < 0 && errno != EEXIST)

@@ -166,6 +166,36 @@ static int sync_parent(int dirfd, const char *path)
         return r;
 }
 
+bool fs_is_left(struct str name)
+{
+        struct str digits;
+
+        if (!str_ends(name, STR(".tmp")) || name.n < sizeof("x.01234567.tmp") - 1)
+                return false;
+        digits = str_skip(str_head(name, name.n - 4), name.n - 4 - 8);
+        for (size_t i = 0; i < digits.n; i++)
+                if (!strchr("0123456789abcdef", digits.p[i]))
+                        return false;
+        return name.p[name.n - 4 - 9] == '.';
+}
+
+size_t fs_sweep(int dirfd, bool (*is_left)(struct str name))
+{
+        int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+        size_t count = 0;
+
+        if (!dir && fd >= 0)
+                close(fd);
+        while (dir && (e = readdir(dir)))
+                if (is_left(str_of(e->d_name)) && unlinkat(dirfd, e->d_name, 0) == 0)
+                        count++;
+        if (dir)
+                closedir(dir);
+        return count;
+}
+
 int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err)
 {
         char id[UUID_TEXT];

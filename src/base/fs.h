@@ -31,6 +31,10 @@ int fs_read_regular(int dirfd, const char *path, size_t max, struct buf *out, st
 /* A file is made or replaced in one step: written under a temporary name beside it, renamed. sync: flushed to
  * disk, file and directory. dirfd may be AT_FDCWD. */
 int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err);
+/* Removes the files, not the folders, of one directory whose names is_left() says yes to. How many. */
+size_t fs_sweep(int dirfd, bool (*is_left)(struct str name));
+/* Has a name such as a killed fs_write leaves: NAME.01234567.tmp. */
+bool fs_is_left(struct str name);
 int fs_write_all(int fd, const void *p, size_t n); /* all n bytes; 0 or -errno */
 
 /* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem

@@ -95,6 +95,28 @@ static void writes_whole_files(void **state)
         assert_int_equal(fs_read(dir, "absent", 6, &b, &err), -ENOENT);
 }
 
+static void killed_writes_are_swept(void **state)
+{
+        static const struct {
+                const char *name;
+                bool left;
+        } files[] = {
+                {"journal.0a1b2c3d.tmp", true}, {".x.00000000.tmp", true},   {"journal", false},
+                {"journal.tmp", false},         {".0a1b2c3d.tmp", false},    {"a.0a1b2c3.tmp", false},
+                {"a.0A1B2C3D.tmp", false},      {"a.0a1b2c3d.tmp.x", false}, {"a-0a1b2c3d.tmp", false},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+                assert_int_equal(fs_write(dir, files[i].name, STR("x"), 0600, false, NULL), 0);
+        assert_int_equal(mkdirat(dir, "d.0a1b2c3d.tmp", 0700), 0);
+        assert_int_equal(fs_sweep(dir, fs_is_left), 2);
+        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+                assert_int_equal(faccessat(dir, files[i].name, F_OK, 0) != 0, files[i].left);
+        assert_int_equal(faccessat(dir, "d.0a1b2c3d.tmp", F_OK, 0), 0);
+        assert_int_equal(fs_sweep(-1, fs_is_left), 0);
+}
+
 static void copies(void **state)
 {
         (void)state;
@@ -162,6 +184,7 @@ int main(void)
                 cmocka_unit_test(writes_whole_files),
                 cmocka_unit_test(reads_only_files_of_others),
                 cmocka_unit_test(copies),
+                cmocka_unit_test(killed_writes_are_swept),
                 cmocka_unit_test(removal_follows_no_links),
                 cmocka_unit_test(makes_directories),
         };

@@ -31,7 +31,10 @@ static int open_folder(struct batch *b, const struct runner_config *c, struct er
         int r = fs_mkdirs(buf_z(&path), 0755);
         b->dir = buf_take(&path);
         b->fd = r < 0 ? -1 : open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return b->fd < 0 ? err_set(err, -errno, "cannot use %s: %s", b->dir, strerror(errno)) : 0;
+        if (b->fd < 0)
+                return err_set(err, -errno, "cannot use %s: %s", b->dir, strerror(errno));
+        fs_sweep(b->fd, fs_is_left);
+        return 0;
 }
 
 /* What names of this queue's submissions begin with, and no other's, of this agent or another: what has such

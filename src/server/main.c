@@ -60,7 +60,7 @@ static int serve(struct server *s)
         if (r == 0)
                 r = paths_lock(&s->paths, &lock, &err);
         if (r == 0) {
-                paths_remove_ready(&s->paths); /* of one that was killed */
+                paths_sweep(&s->paths); /* of one that was killed */
                 r = server_open(s, &recovered, &err);
                 if (r == 0 && s->config.check)
                         s->exit_code = check(s, &recovered);

@@ -130,6 +130,23 @@ int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct
         return fs_write(AT_FDCWD, p->ready, buf_view(&out), 0644, false, err);
 }
 
+static void sweep(const char *folder)
+{
+        int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        fs_sweep(fd, fs_is_left);
+        close(fd);
+}
+
+void paths_sweep(const struct paths *p)
+{
+        paths_remove_ready(p);
+        sweep(p->dir);
+        sweep(p->ca);
+}
+
 void paths_remove_ready(const struct paths *p)
 {
         unlink(p->ready);

@@ -25,4 +25,6 @@ struct paths_ready {
         size_t agent_count;
 };
 int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct err *err);
+/* Once locked: removes what a killed server has left. */
+void paths_sweep(const struct paths *p);
 void paths_remove_ready(const struct paths *p);

@@ -132,6 +132,7 @@ int spool_uploads_load(struct spool *s, struct err *err)
                         close(fd);
                 return err_set(err, -EIO, "cannot list the spool's uploads");
         }
+        fs_sweep(s->uploads_fd, fs_is_left);
         while ((e = readdir(d))) {
                 struct str name = str_of(e->d_name);
                 char id[UUID_TEXT] = "";
