@@ -135,6 +135,8 @@ static void forget(struct far_task *t)
                         far_act(t, FAR_REMOVE); /* nobody wants it */
                 far_taken(f, in->number, member);
         }
+        if ((t->out_append || t->err_append) && !f->user)
+                far_forget_marks(t);
         far_task_free(t);
         if (in)
                 far_request_left(in, member);

@@ -1,6 +1,8 @@
 /* What became of a job at the far server, and its files home. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,7 +12,9 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/url.h"
+#include "run/append.h"
 #include "run/drover_private.h"
+#include "run/far_number.h"
 
 #define HOLD_USER         1 /* HTCondor's codes: somebody there held it, and may release it */
 #define HOLD_SUBMIT       15
@@ -18,18 +22,7 @@
 #define HOLD_JOB_DURATION 46
 #define HOLD_WALLTIME     47
 #define OUTPUTS_MAX       20000
-
-static int64_t number(const json_t *o, const char *name)
-{
-        const json_t *v = json_object_get(o, name);
-        return json_is_real(v) ? (int64_t)json_real_value(v) : json_integer_value(v);
-}
-
-static double real(const json_t *o, const char *name)
-{
-        const json_t *v = json_object_get(o, name);
-        return json_is_number(v) ? json_number_value(v) : 0;
-}
+#define MEMORY_MAX_MIB    (INT64_C(1) << 40)
 
 static const char *text(const json_t *o, const char *name)
 {
@@ -42,28 +35,27 @@ static const char *text(const json_t *o, const char *name)
 static void measured(const json_t *job, struct run_event *e)
 {
         const json_t *ad = json_object_get(job, "ad");
-        e->started_ms = (uint64_t)number(ad, "DroverStartedMs");
+        e->started_ms = far_number_time(ad, "DroverStartedMs", 1);
         if (!e->started_ms)
-                e->started_ms = (uint64_t)number(ad, "JobCurrentStartDate") * 1000;
-        e->ended_ms = (uint64_t)number(job, "ended_ms");
+                e->started_ms = far_number_time(ad, "JobCurrentStartDate", 1000);
+        e->ended_ms = far_number_time(job, "ended_ms", 1);
         if (!e->ended_ms)
-                e->ended_ms = (uint64_t)number(ad, "CompletionDate") * 1000;
+                e->ended_ms = far_number_time(ad, "CompletionDate", 1000);
         if (e->ended_ms < e->started_ms)
                 e->ended_ms = e->started_ms;
-        e->cpu_user_ms = (uint64_t)(real(ad, "RemoteUserCpu") * 1000);
-        e->cpu_system_ms = (uint64_t)(real(ad, "RemoteSysCpu") * 1000);
-        e->memory_peak_bytes = (uint64_t)number(ad, "MemoryUsage") << 20;
+        e->cpu_user_ms = far_number_time(ad, "RemoteUserCpu", 1000);
+        e->cpu_system_ms = far_number_time(ad, "RemoteSysCpu", 1000);
+        e->memory_peak_bytes = (uint64_t)far_number_within(ad, "MemoryUsage", 0, MEMORY_MAX_MIB) << 20;
 }
 
 static void completed(struct far_task *t, const json_t *job)
 {
-        const json_t *signal = json_object_get(job, "exit_signal"), *file;
-        const json_t *outputs = json_object_get(json_object_get(job, "ad"), "DroverOutputs");
+        const json_t *file, *outputs = json_object_get(json_object_get(job, "ad"), "DroverOutputs");
         size_t i;
         t->result = (struct run_event){.state = RUN_ENDED};
-        t->result.signaled = json_is_integer(signal);
-        t->result.exit_code =
-                (int)(t->result.signaled ? json_integer_value(signal) : number(job, "exit_code"));
+        t->result.signaled = json_is_integer(json_object_get(job, "exit_signal"));
+        t->result.exit_code = t->result.signaled ? (int)far_number_within(job, "exit_signal", 1, SIGRTMAX)
+                                                 : (int)far_number_within(job, "exit_code", INT_MIN, INT_MAX);
         measured(job, &t->result);
         if (!t->begun) {
                 t->begun = true;
@@ -77,9 +69,10 @@ static void completed(struct far_task *t, const json_t *job)
                 if (i == OUTPUTS_MAX)
                         break;
                 MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
-                t->files.v[t->files.n++] = (struct far_file){.name = mem_dupz(text(file, "Name")),
-                                                             .size = (uint64_t)number(file, "Size"),
-                                                             .mode = (unsigned)number(file, "Mode")};
+                t->files.v[t->files.n++] =
+                        (struct far_file){.name = mem_dupz(text(file, "Name")),
+                                          .size = (uint64_t)far_number_within(file, "Size", 0, INT64_MAX),
+                                          .mode = (unsigned)far_number_within(file, "Mode", 0, INT_MAX)};
         }
         t->state = FAR_FETCHING;
         far_settled(t);
@@ -118,7 +111,7 @@ static void removed(struct far_task *t, const json_t *job)
 /* Held by what happened to it, not by somebody there: it is not released there, but where it came from. */
 static void held(struct far_task *t, const json_t *job)
 {
-        int64_t code = number(job, "hold_code");
+        int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
         if (code == HOLD_USER || code == HOLD_SUBMIT) {
                 far_settled(t);
                 return;
@@ -129,14 +122,15 @@ static void held(struct far_task *t, const json_t *job)
         else if (code == HOLD_MEMORY)
                 ended(t, RUN_MEMORY);
         else
-                far_fail(t, "job", (int)number(job, "hold_subcode"), text(job, "hold_reason"));
+                far_fail(t, "job", (int)far_number_within(job, "hold_subcode", INT_MIN, INT_MAX),
+                         text(job, "hold_reason"));
 }
 
 static void runs(struct far_task *t, const json_t *job)
 {
         if (!t->begun) {
                 t->begun = true;
-                t->started_ms = (uint64_t)number(job, "started_ms");
+                t->started_ms = far_number_time(job, "started_ms", 1);
                 if (!t->started_ms)
                         t->started_ms = (uint64_t)clock_wall_ms();
                 if (t->far->listed)
@@ -213,20 +207,6 @@ static const char *stream_of(const struct far_task *t, const char *name, bool *r
         return !strcmp(name, out) ? t->out : !strcmp(name, err) ? t->err : NULL;
 }
 
-static int append(const char *from, const char *to)
-{
-        int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        int out = in < 0 ? -1 : open(to, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-        int r = out < 0 ? -errno : fs_copy(in, out, NULL);
-        if (in >= 0)
-                close(in);
-        if (out >= 0)
-                close(out);
-        if (r == 0)
-                unlink(from);
-        return r;
-}
-
 /* dir/name; -EINVAL: the far server names a file that would not be in it. */
 static int path_in(struct buf *out, const char *dir, const char *name)
 {
@@ -261,8 +241,11 @@ static int put(const struct far_task *t, const char *from, const char *name, uns
         int r = fs_mkdirs(buf_z(&dir), 0755);
         if (r < 0)
                 return r;
-        if (appending)
-                return append(from, buf_z(&to));
+        if (appending) {
+                BUF_CLEANUP struct buf mark = {0};
+                buf_printf(&mark, "%s/%s.at", t->sandbox, name);
+                return append_once(from, buf_z(&to), buf_z(&mark));
+        }
         if (mode)
                 chmod(from, (mode & 0777) | 0600);
         return rename(from, buf_z(&to)) < 0 ? -errno : 0;
@@ -281,6 +264,16 @@ static int put_shared(const struct far_task *t)
                         r = put(t, buf_z(&path), buf_z(&name), 0);
         }
         return r;
+}
+
+void far_forget_marks(const struct far_task *t)
+{
+        static const char *const names[] = {"out", "err"};
+        for (int i = 0; i < 2; i++) {
+                BUF_CLEANUP struct buf path = {0};
+                buf_printf(&path, "%s/.drover_hop.%u.%s.at", t->sandbox, t->id.step, names[i]);
+                unlink(buf_z(&path));
+        }
 }
 
 void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error)

@@ -306,19 +306,26 @@ static void on_placed(void *arg, int status, struct str out, struct str errors)
 
 void far_place(struct far_task *t)
 {
-        static const char script[] = "cd -- \"$1\" || exit 1\n"
-                                     "while read -r from mode how to; do\n"
-                                     "        [ -e \"$from\" ] || continue\n"
-                                     "        mkdir -p -- \"${to%/*}/\" || exit 1\n"
-                                     "        if [ $how = append ]; then\n"
-                                     "                cat \"$from\" >>\"$to\" || exit 1\n"
-                                     "        else\n"
-                                     "                cp --reflink=auto -- \"$from\" \"$from.own\" && chmod "
-                                     "$mode \"$from.own\" && "
-                                     "mv -f -- \"$from.own\" \"$to\" || exit 1\n"
-                                     "        fi\n"
-                                     "        rm -f -- \"$from\"\n"
-                                     "done\n";
+        static const char script[] =
+                "cd -- \"$1\" || exit 1\n"
+                "while read -r from mode how to; do\n"
+                "        [ -e \"$from\" ] || continue\n"
+                "        mkdir -p -- \"${to%/*}/\" || exit 1\n"
+                "        if [ $how = append ]; then\n"
+                "                if [ -s \"$from.at\" ]; then\n" /* once more */
+                "                        dd status=none conv=notrunc oflag=seek_bytes bs=64K "
+                "seek=\"$(cat \"$from.at\")\" if=\"$from\" of=\"$to\" || exit 1\n"
+                "                else\n"
+                "                        : >>\"$to\" && wc -c <\"$to\" >\"$from.at\" && "
+                "cat \"$from\" >>\"$to\" || exit 1\n"
+                "                fi\n"
+                "        else\n"
+                "                cp --reflink=auto -- \"$from\" \"$from.own\" && chmod "
+                "$mode \"$from.own\" && "
+                "mv -f -- \"$from.own\" \"$to\" || exit 1\n"
+                "        fi\n"
+                "        rm -f -- \"$from\"\n"
+                "done\n";
         static const char *const streams[] = {"out", "err"};
         BUF_CLEANUP struct buf lines = {0};
         const char *words[] = {t->sandbox, NULL};

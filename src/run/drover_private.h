@@ -286,4 +286,5 @@ int far_destination(const struct far_task *t, const char *dir, const char *name,
                     bool *ret_append);
 void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error);
 void far_look(struct far_task *t);
+void far_forget_marks(const struct far_task *t); /* that kept its streams from being appended twice */
 void far_fetch(struct far_task *t);
