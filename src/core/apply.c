@@ -14,6 +14,7 @@
 #include "core/gang.h"
 #include "core/give.h"
 #include "core/leave.h"
+#include "core/split.h"
 
 static int damaged(struct err *err, const struct event *e, const char *what)
 {
@@ -183,52 +184,64 @@ static int refuse_classes(struct core *c, const struct request *r, struct err *e
         return 0;
 }
 
-static int apply_submitted(struct core *c, struct request *r, const struct event *e, struct err *err)
+/* A draft has been loaded and split. */
+static int accept_draft(struct core *c, struct request *r, struct err *err)
 {
+        struct set all = {0};
+        int result;
+
+        request_show(c, r);
+        set_add_range(&all, 0, r->count);
+        request_idle_add(c, r, &all);
+        set_deinit(&all);
+        result = refuse_classes(c, r, err);
+        if (!result)
+                return 0;
+        request_buckets_free(c, r);
+        request_hide(c, r);
+        return result;
+}
+
+static int load_submitted(struct core *c, const struct event *e, struct err *err)
+{
+        struct request *r = request_new(e->request, e->at_ms, (uint32_t)e->value);
         struct buf BUF_CLEANUP record = {0};
         struct submission stored = {0};
-        const struct submission *s = c->submitting;
         struct set all = {0};
         int result = 0;
 
-        if (r || e->request <= c->last_id)
+        if (!c->config.shadow) {
+                result = c->world.load(c->world.arg, r->id, &record, err);
+                if (!result)
+                        result = submission_unpack(&stored, buf_view(&record), err);
+                if (!result)
+                        result = request_load(c, r, &stored, err);
+                submission_deinit(&stored);
+        }
+        if (result) {
+                request_free(c, r);
+                return result;
+        }
+        request_show(c, r);
+        request_split(c, r);
+        set_add_range(&all, 0, r->count);
+        request_idle_add(c, r, &all);
+        set_deinit(&all);
+        return 0;
+}
+
+/* Numbers come in the order in which their submits began, and may be accepted in another. */
+static int apply_submitted(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        int result;
+
+        if (r || e->request == 0)
                 return damaged(err, e, "the number was given before");
         if (e->value <= 0 || e->value > SUBMISSION_MEMBERS_MAX)
                 return damaged(err, e, "the number of jobs");
-        c->last_id = e->request;
-        r = request_new(c, e->request, e->at_ms, (uint32_t)e->value);
-        set_add_range(&all, 0, r->count);
-        if (!c->config.shadow) {
-                if (!s) {
-                        result = c->world.load(c->world.arg, r->id, &record, err);
-                        if (!result)
-                                result = submission_unpack(&stored, buf_view(&record), err);
-                        s = &stored;
-                }
-                if (!result)
-                        result = request_load(c, r, s, err);
-        }
-        if (!result)
-                request_split(c, r);
-        if (!result && c->submitting && r->bucket_count > c->config.classes_max)
-                result = err_set(
-                        err, CORE_INVALID,
-                        "its jobs differ in more than %u ways in what they require: make several requests",
-                        c->config.classes_max);
-        if (!result && c->submitting)
-                result = label_refuse(c, r, err);
-        if (!result && c->submitting)
-                result = gang_refuse(c, r, err);
-        if (!result)
-                request_idle_add(c, r, &all);
-        if (!result && c->submitting)
-                result = refuse_classes(c, r, err);
-        if (result) {
-                c->last_id--;
-                request_free(c, r);
-        }
-        set_deinit(&all);
-        submission_deinit(&stored);
+        result = c->submitting ? accept_draft(c, c->submitting, err) : load_submitted(c, e, err);
+        if (!result && e->request > c->last_id)
+                c->last_id = e->request;
         return result;
 }
 
@@ -661,7 +674,8 @@ int core_emit(struct core *c, struct event *e, struct err *err)
         struct err why = {{0}};
         int r;
 
-        e->at_ms = c->now_ms;
+        if (e->type != EVENT_SUBMITTED) /* that says when it came */
+                e->at_ms = c->now_ms;
         leave_mark(c, e);
         r = apply(c, e, &why);
         if (r && e->type != EVENT_SUBMITTED) {

@@ -265,7 +265,7 @@ void claim_members_ended(struct core *c, struct request *r, uint64_t members)
         limit_give_back(r->owner->queued, (int64_t)members, on_woken, c);
 }
 
-static int check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
+int claim_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
 {
         struct draws *draws = NULL;
         struct account *account;
@@ -285,23 +285,12 @@ static int check_part(struct core *c, struct str owner, const struct ad *ad, str
         return r;
 }
 
-int claim_check(struct core *c, const struct submission *s, struct err *err)
+int claim_check_members(struct core *c, const struct submission *s, struct err *err)
 {
         struct buf BUF_CLEANUP name = {0};
         uint64_t members = submission_members(s);
         const struct limit *queued;
 
-        for (size_t i = 0; i < s->part_count; i++) {
-                struct template *t;
-                int r = template_get(c, &s->parts[i], &t, err);
-
-                if (r)
-                        return r;
-                r = check_part(c, s->owner, t->ad, err);
-                template_unref(c, t);
-                if (r)
-                        return r;
-        }
         buf_printf(&name, "queued/" STR_FMT, STR_ARG(s->owner));
         queued = limits_get(c->limits, buf_view(&name));
         if (queued->max != LIMIT_NONE && queued->used + (int64_t)members > queued->max)

@@ -35,6 +35,7 @@ const char *claim_invariant(struct core *c);
 void claim_request(struct core *c, struct request *r, uint64_t members);
 void claim_members_ended(struct core *c, struct request *r, uint64_t members);
 struct limit *claim_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */
-/* May this be submitted: are its limits named well, may the owner use its account, has he room in the queue?
- * 0, -EINVAL, -EDQUOT with err. */
-int claim_check(struct core *c, const struct submission *s, struct err *err);
+/* May this be submitted: has its owner room in the queue? 0, -EDQUOT with err. */
+int claim_check_members(struct core *c, const struct submission *s, struct err *err);
+/* And a part with this ad: are its limits named well, may he use its account? 0, -EINVAL with err. */
+int claim_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err);

@@ -15,6 +15,7 @@
 #include "core/gang.h"
 #include "core/order.h"
 #include "core/reserve.h"
+#include "core/split.h"
 
 struct names {
         struct core *core;
@@ -331,33 +332,30 @@ struct bucket *class_first_bucket(const struct class *k)
         return container_of(heap_first(&k->buckets), struct bucket, node);
 }
 
-/* Some fifteen microseconds for each part, and a twentieth of it for each member that is looked at by itself.
- */
-static uint32_t rekey_costs(const struct request *r)
-{
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; i < r->part_count; i++)
-                n += r->parts[i].template->late_class ? 1 + r->parts[i].count / 20 : 1;
-        return n;
-}
-
 bool core_rekey_slice(struct core *c)
 {
-        for (uint32_t spent = 0; c->rekey_next && spent < c->config.rekey_slice;) {
+        uint32_t budget = c->config.rekey_slice * SPLIT_CLASS;
+
+        while (budget > 0 && (c->rekeying || c->rekey_next)) {
                 struct request *r = c->rekey_next;
 
-                c->rekey_next = r->next;
-                if (request_ended(r))
-                        continue;
-                spent += rekey_costs(r);
-                request_split(c, r);
+                if (!c->rekeying) {
+                        c->rekey_next = r->next;
+                        if (!request_ended(r))
+                                c->rekeying = split_new(c, r, 0);
+                } else if (!split_some(c->rekeying, &budget)) {
+                        split_end(c->rekeying);
+                        c->rekeying = NULL;
+                }
         }
-        return c->rekey_next;
+        return c->rekeying || c->rekey_next;
 }
 
 void core_rekey(struct core *c)
 {
+        split_free(c->rekeying);
+        c->rekeying = NULL;
+        c->keyed++;
         c->rekey_next = c->first;
         eta_rekeyed(c);
         core_rekey_slice(c);

@@ -1,8 +1,8 @@
-/* The core's life, submits, and users' commands. */
+/* The core's life, and users' commands. */
 #include <errno.h>
 
 #include "base/mem.h"
-#include "core/claim.h"
+#include "core/draft.h"
 #include "core/gang.h"
 #include "core/leave.h"
 #include "core/qos.h"
@@ -10,8 +10,6 @@
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
-/* Attribute names are never forgotten, so somebody who invents new ones for each job is stopped here. */
-#define SYMBOLS_MAX 1000000u
 
 struct core *core_new(const struct core_config *config, const struct core_world *world)
 {
@@ -35,7 +33,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         if (!c->config.classes_max)
                 c->config.classes_max = 1000;
         if (!c->config.rekey_slice)
-                c->config.rekey_slice = 300;
+                c->config.rekey_slice = 120;
         if (!c->config.account_classes_max)
                 c->config.account_classes_max = 20000;
         if (!c->config.better_wait_ms)
@@ -65,6 +63,8 @@ void core_free(struct core *c)
 {
         if (!c)
                 return;
+        while (c->drafts)
+                core_draft_free(c->drafts);
         while (c->first)
                 request_free(c, c->first);
         hops_deinit(c);
@@ -102,137 +102,6 @@ void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms)
         c->now_ms = wall_ms;
         c->steady_ms = steady_ms;
         c->eval.now_s = wall_ms / 1000;
-}
-
-/* A late attribute is tried with the first member: what is wrong there is wrong everywhere, most likely. */
-static int try_late(struct core *c, const struct submission *s, struct err *err)
-{
-        struct request r = {.id = c->last_id + 1};
-        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
-        uint64_t first = 0;
-
-        for (size_t i = 0; i < s->part_count; i++) {
-                const struct submission_part *from = &s->parts[i];
-                struct part p = {.first = (uint32_t)first,
-                                 .count = (uint32_t)(from->rows * from->steps),
-                                 .rows = (uint32_t)from->rows,
-                                 .steps = (uint32_t)from->steps};
-                uint32_t start = 0;
-                int e;
-
-                first += from->rows * from->steps;
-                if (from->rows * from->steps == 0)
-                        continue;
-                e = template_get(c, from, &p.template, err);
-                if (e)
-                        return e;
-                p.items = (char *)from->items.p;
-                p.items_n = (uint32_t)from->items.n;
-                p.row_at = &start;
-                for (size_t k = 0; k < p.template->late_count && !e; k++) {
-                        const struct template_late *l = &p.template->late[k];
-                        struct str name = symbols_name(c->symbols, l->name);
-                        struct expr *x = NULL;
-                        struct err why;
-
-                        buf_reset(&text);
-                        e = part_expand(&r, &p, p.first, l->text, &text, &why);
-                        if (!e)
-                                e = expr_parse(c->symbols, buf_view(&text), &x, &why);
-                        if (e)
-                                e = err_set(err, -EINVAL, STR_FMT " of job %u: %s", STR_ARG(name), p.first,
-                                            why.text);
-                        expr_free(x);
-                }
-                template_unref(c, p.template);
-                if (e)
-                        return e;
-        }
-        return 0;
-}
-
-static int check(struct core *c, const struct submission *s, struct err *err)
-{
-        int r = submission_check(s, err);
-
-        if (r)
-                return r;
-        if (symbols_count(c->symbols) > SYMBOLS_MAX)
-                return err_set(err, -E2BIG,
-                               "more than %u different attribute names are in use: restart the server",
-                               SYMBOLS_MAX);
-        for (size_t i = 0; i < s->part_count; i++) {
-                struct template *t;
-
-                r = template_get(c, &s->parts[i], &t, err);
-                if (r)
-                        return r;
-                r = gang_check(c, t, s->parts[i].rows * s->parts[i].steps, err);
-                template_unref(c, t);
-                if (r)
-                        return r;
-        }
-        return try_late(c, s, err);
-}
-
-static void hold_on_submit(struct core *c, const struct submission *s, uint64_t id)
-{
-        struct request *r = request_find(c, id);
-        struct event e = {.type = EVENT_HELD,
-                          .request = id,
-                          .code = CORE_HOLD_SUBMIT,
-                          .reason = STR("submitted on hold at user's request")};
-
-        for (size_t i = 0; i < r->part_count; i++) {
-                const struct part *p = &r->parts[i];
-                bool hold = s->hold;
-
-                if (!hold)
-                        eval_boolean(&c->eval, p->template->ad, NULL, c->attr.HoldOnSubmit, &hold);
-                if (hold && p->count)
-                        set_add_range(&e.members, p->first, (uint64_t)p->first + p->count);
-        }
-        eval_reset(&c->eval);
-        if (set_count(&e.members))
-                core_emit(c, &e, NULL);
-        event_deinit(&e);
-}
-
-int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
-                bool *ret_existing, struct err *err)
-{
-        struct request *known = request_by_uuid(c, s->uuid);
-        struct event e = {.type = EVENT_SUBMITTED};
-        struct buf BUF_CLEANUP record = {0};
-        int r;
-
-        *ret_existing = false;
-        if (known && !str_eqz(s->owner, request_owner(known)))
-                return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
-        if (known) {
-                *ret_existing = true;
-                *ret_request = known->id;
-                return 0;
-        }
-        r = check(c, s, err);
-        if (!r)
-                r = claim_check(c, s, err);
-        if (r)
-                return CORE_INVALID;
-        *ret_request = c->last_id + 1;
-        if (check_only)
-                return 0;
-        e.request = c->last_id + 1;
-        e.value = (int64_t)submission_members(s);
-        submission_pack(&record, s);
-        c->submitting = s;
-        r = core_emit(c, &e, err);
-        c->submitting = NULL;
-        if (r)
-                return r < 0 ? r : CORE_INVALID;
-        c->world.keep(c->world.arg, e.request, buf_view(&record));
-        hold_on_submit(c, s, e.request);
-        return 0;
 }
 
 /* ---- users' commands */

@@ -29,7 +29,7 @@ static void keep_origin(struct hop *h, const struct submission_origin *from)
         copy(at, &o->job);
 }
 
-void hop_load(struct core *c, struct request *r, const struct submission *s)
+void hop_load(struct request *r, const struct submission *s)
 {
         struct hop *h;
 
@@ -38,9 +38,16 @@ void hop_load(struct core *c, struct request *r, const struct submission *s)
         h = &request_rare_make(r)->hop;
         h->hold_results = s->hold_results;
         keep_origin(h, &s->origin);
-        if (!s->lease_ms)
-                return;
         h->lease_ms = s->lease_ms;
+}
+
+void hop_show(struct core *c, struct request *r)
+{
+        struct hop *h;
+
+        if (!request_rare(r)->hop.lease_ms)
+                return;
+        h = &r->rare->hop;
         h->renewed_steady_ms = c->steady_ms;
         MEM_GROW(c->hops.leased, c->hops.cap, c->hops.count + 1);
         c->hops.leased[c->hops.count++] = r;

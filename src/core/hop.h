@@ -29,7 +29,8 @@ struct hops {                    /* of the core */
         size_t count, cap;
 };
 
-void hop_load(struct core *c, struct request *r, const struct submission *s); /* from the record */
+void hop_load(struct request *r, const struct submission *s); /* from the record */
+void hop_show(struct core *c, struct request *r);             /* its lease begins */
 void hop_free(struct core *c, struct request *r);
 bool hop_keeps_results(const struct request *r); /* some are still wanted */
 void hops_deinit(struct core *c);

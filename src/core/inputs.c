@@ -78,8 +78,7 @@ static void add_image(struct core *c, struct inputs *in)
                 buf_reset(&text);
                 buf_reset(&url);
                 if (late_of(in->part, names[i]) ||
-                    core_member_text(c, in->request->id, in->part->first, names[i], &text) != 0 ||
-                    text.n == 0)
+                    request_member_text(c, in->request, in->part->first, names[i], &text) != 0 || text.n == 0)
                         continue;
                 image_url(buf_view(&text), &url);
                 if (file_of(c, in, buf_view(&url), &f)) {
@@ -99,14 +98,14 @@ struct reading {
 static void reading_open(struct core *c, const struct inputs *in, uint32_t member, struct reading *x)
 {
         const struct ad *ad = in->part->template->ad;
-        uint64_t id = in->request->id, unknown = 0, known = 0, size;
+        uint64_t unknown = 0, known = 0, size;
         int64_t mb = 0;
         struct str element, one;
 
         buf_reset(&x->list);
         buf_reset(&x->sizes);
-        core_member_text(c, id, member, c->attr.TransferInput, &x->list);
-        core_member_text(c, id, member, c->attr.TransferInputSizes, &x->sizes);
+        request_member_text(c, in->request, member, c->attr.TransferInput, &x->list);
+        request_member_text(c, in->request, member, c->attr.TransferInputSizes, &x->sizes);
         x->rest = buf_view(&x->list);
         x->sizes_rest = buf_view(&x->sizes);
         x->unknown_bytes = 0;
@@ -281,7 +280,7 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
         BUF_CLEANUP struct buf text = {0}, url = {0};
         size_t store = FILE_STORE_NONE;
 
-        if (p->count && core_member_text(c, r->id, p->first, c->attr.OutputDestination, &text) == 0)
+        if (p->count && request_member_text(c, r, p->first, c->attr.OutputDestination, &text) == 0)
                 file_url(buf_view(&text), c->sites.urls, c->sites.store_count, &url, &store);
         eval_reset(&c->eval);
         return store == FILE_STORE_NONE ? c->sites.store_count : store;

@@ -59,7 +59,7 @@ static bool labels_at(const struct core *c, struct str place, uint64_t *ret)
 static bool text_of(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *out)
 {
         buf_reset(out);
-        return core_member_text(c, r->id, member, name, out) == 0 && out->n > 0;
+        return request_member_text(c, r, member, name, out) == 0 && out->n > 0;
 }
 
 static uint64_t labels_read(struct core *c, const struct request *r, uint32_t member, struct buf *text)

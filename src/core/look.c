@@ -205,18 +205,19 @@ int core_member_item(struct core *c, uint64_t request, uint32_t member, uint32_t
         return 0;
 }
 
-struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name)
+static struct str late_text(const struct template *t, symbol name)
 {
-        struct request *r = request_find(c, request);
-        const struct template *t;
-
-        if (!r || part >= r->part_count)
-                return STR_NONE;
-        t = r->parts[part].template;
         for (size_t i = 0; i < t->late_count; i++)
                 if (t->late[i].name == name)
                         return t->late[i].text;
         return STR_NONE;
+}
+
+struct str core_part_late(struct core *c, uint64_t request, uint32_t part, symbol name)
+{
+        struct request *r = request_find(c, request);
+
+        return r && part < r->part_count ? late_text(r->parts[part].template, name) : STR_NONE;
 }
 
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first, uint64_t *ret_end)
@@ -232,20 +233,25 @@ int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t 
 
 int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to)
 {
-        struct request *r = request_find(c, request);
+        const struct request *r = request_find(c, request);
+
+        return r ? request_member_text(c, r, member, name, to) : CORE_UNKNOWN;
+}
+
+int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *to)
+{
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         const struct part *p;
         struct str late, value;
         struct ad *own;
         int result = 0;
-        uint32_t part;
 
-        if (!r || member >= r->count)
+        if (member >= r->count)
                 return CORE_UNKNOWN;
-        p = request_part(r, member, &part);
+        p = request_part(r, member, NULL);
         if (!p->template)
                 return CORE_INVALID;
-        late = core_part_late(c, request, part, name);
+        late = late_text(p->template, name);
         own = ad_new(c->symbols);
         ad_set_parent(own, p->template->ad);
         if (late.p && (part_expand(r, p, member, late, &text, NULL) != 0 ||

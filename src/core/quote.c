@@ -6,7 +6,6 @@
 
 #define PLAY_SLICE   10000u
 #define QUEUES_SLICE 50u
-#define QUOTE_ID     (1ull << 62) /* no request has it */
 
 struct seat {
         int64_t start_ms;
@@ -25,9 +24,10 @@ struct asked {
 };
 struct core_quoting {
         struct core *core;
-        struct request *request; /* no other part of the core knows of it */
+        struct core_draft *draft;
+        struct request *request; /* of the draft */
         struct eta_play *play;   /* for all parts: until it is the turn of its first jobs */
-        struct core_walk *walk;  /* NULL: the next part begins */
+        struct core_walk *walk;  /* NULL: not begun */
         size_t next;
         struct asked part;
         struct core_quote sum;
@@ -200,60 +200,34 @@ static bool part_begin(struct core_quoting *x)
                 return false;
         x->part = (struct asked){.part = &r->parts[x->next], .number = (uint32_t)x->next};
         x->next++;
-        x->walk = core_walk_new(x->core);
         if (!x->play)
                 x->play = eta_play_new(x->core, request_bucket(x->core, r, x->part.part->first));
         return true;
 }
 
-/* Its classes are found, and what it reads; then nobody but the quote knows of it. */
-static int load(struct core *c, const struct submission *s, struct request *r, struct err *err)
+struct core_quoting *core_quote_new(struct core_draft *d)
 {
-        struct submission plain = *s;
-        int e;
+        struct request *r = draft_request(d);
+        struct core_quoting *x = mem_new(struct core_quoting);
 
-        plain.lease_ms = 0; /* nobody is to end it */
-        c->submitting = s;
-        e = request_load(c, r, &plain, err);
-        if (!e) {
-                request_split(c, r);
-                e = label_refuse(c, r, err);
-                if (!e)
-                        e = gang_refuse(c, r, err);
-        }
-        c->submitting = NULL;
-        request_hide(c, r);
-        return e;
-}
-
-int core_quote_new(struct core *c, const struct submission *s, struct core_quoting **ret, struct err *err)
-{
-        struct core_quoting *x;
-        bool existing;
-        uint64_t id;
-        int r = core_submit(c, s, true, &id, &existing, err);
-
-        if (r)
-                return r;
-        x = mem_new(struct core_quoting);
-        x->core = c;
+        x->core = draft_core(d);
         x->known = true;
-        x->request = request_new(c, QUOTE_ID, c->now_ms, (uint32_t)submission_members(s));
-        if (load(c, s, x->request, err) != 0) {
-                core_quote_free(x);
-                return CORE_INVALID;
-        }
-        *ret = x;
-        return 0;
+        x->draft = d;
+        x->request = r;
+        return x;
 }
 
 bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct core_quote_place *p),
                      void *arg)
 {
-        if (!x->walk && !part_begin(x))
-                return false;
+        if (!x->part.part)
+                return part_begin(x);
         if (eta_play_some(x->play, PLAY_SLICE))
                 return true;
+        if (!x->walk) { /* sorts all agents */
+                x->walk = core_walk_new(x->core);
+                return true;
+        }
         x->fn = fn;
         x->arg = arg;
         why_some(x->core, x->walk, QUEUES_SLICE, x->request, x->part.part->first, on_place, x);
@@ -278,7 +252,7 @@ void core_quote_free(struct core_quoting *x)
                 return;
         part_end(x);
         eta_play_free(x->play);
-        request_free(x->core, x->request);
+        core_draft_free(x->draft);
         free(x);
 }
 
@@ -286,12 +260,19 @@ int core_quote(struct core *c, const struct submission *s,
                void (*fn)(void *arg, const struct core_quote_place *p), void *arg, struct core_quote *ret,
                struct err *err)
 {
+        struct core_draft *d = NULL;
         struct core_quoting *x;
-        int r = core_quote_new(c, s, &x, err);
+        bool more = true;
+        int r = submission_check(s, err) ? CORE_INVALID : core_draft_new(c, s, CORE_DRAFT_QUOTE, &d, err);
 
         *ret = (struct core_quote){0};
-        if (r)
+        while (!r && more)
+                r = core_draft_some(d, &more, err);
+        if (r) {
+                core_draft_free(d);
                 return r;
+        }
+        x = core_quote_new(d);
         while (core_quote_some(x, fn, arg))
                 ;
         core_quote_sum(x, ret);

@@ -3,6 +3,7 @@
 #include "core/claim.h"
 #include "core/eta_play.h"
 #include "core/order.h"
+#include "core/split.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -83,7 +84,7 @@ static void owner_unref(struct core *c, struct owner *o)
 
 /* ---- */
 
-struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count)
+struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count)
 {
         struct request *r = mem_new(struct request);
 
@@ -92,36 +93,31 @@ struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t
         r->count = count;
         r->buckets = &r->only_bucket;
         r->bucket_cap = 1;
-        idmap_put(c->requests, id, r);
-        r->prev = c->last;
-        if (c->last)
-                c->last->next = r;
-        else
-                c->first = r;
-        c->last = r;
         return r;
 }
 
-/* Copies the items to `room`; returns what is behind them. */
-static char *part_load_items(struct part *p, struct str items, char *room)
+/* In the order of their numbers: a draft has one that is lower than those that were accepted before it. */
+static void link_request(struct core *c, struct request *r)
 {
-        uint64_t row = 0;
-        const char *at, *end;
+        struct request *before = c->last;
 
-        if (items.n == 0)
-                return room;
-        p->items = memcpy(room, items.p, items.n);
-        p->items_n = (uint32_t)items.n;
-        if (p->rows > ROW_STRIDE)
-                p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
-        for (at = p->items, end = at + items.n; at < end; row++) {
-                if (p->row_at && row % ROW_STRIDE == 0)
-                        p->row_at[row / ROW_STRIDE] = (uint32_t)(at - p->items);
-                at = memchr(at, '\n', (size_t)(end - at));
-                assert(at);
-                at++;
-        }
-        return room + items.n;
+        while (before && before->id > r->id)
+                before = before->prev;
+        r->prev = before;
+        r->next = before ? before->next : c->first;
+        *(r->next ? &r->next->prev : &c->last) = r;
+        *(before ? &before->next : &c->first) = r;
+        idmap_put(c->requests, r->id, r);
+}
+
+void request_show(struct core *c, struct request *r)
+{
+        link_request(c, r);
+        if (!r->owner)
+                return;
+        uuid_put(c, r);
+        claim_request(c, r, request_unended(r));
+        hop_show(c, r);
 }
 
 void request_inputs_free(struct core *c, struct request *r)
@@ -132,22 +128,24 @@ void request_inputs_free(struct core *c, struct request *r)
         }
 }
 
+static void part_data_load(struct core *c, struct request *r, struct part *p)
+{
+        estimate_attach(c, r, p);
+        p->output_store = (uint16_t)inputs_output_store(c, r, p);
+        p->inputs = inputs_new(c, r, p);
+}
+
 void request_data_load(struct core *c, struct request *r)
 {
         request_inputs_free(c, r);
-        for (size_t i = 0; i < r->part_count; i++) {
-                struct part *p = &r->parts[i];
-
-                estimate_attach(c, r, p);
-                p->output_store = (uint16_t)inputs_output_store(c, r, p);
-                p->inputs = inputs_new(c, r, p);
-        }
+        for (size_t i = 0; i < r->part_count; i++)
+                part_data_load(c, r, &r->parts[i]);
 }
 
-int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
+int request_load_begin(struct core *c, struct request *r, const struct submission *s,
+                       struct request_loading *ret, struct err *err)
 {
-        uint64_t first = 0, items = 0;
-        char *room;
+        uint64_t items = 0;
 
         memcpy(r->uuid, s->uuid, sizeof(r->uuid));
         r->owner = owner_ref(c, s->owner);
@@ -155,36 +153,99 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
                 return err_set(
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
-        uuid_put(c, r);
-        claim_request(c, r, request_unended(r));
         request_spooled_load(r, s);
+        hop_load(r, s);
         for (size_t i = 0; i < s->part_count; i++)
                 items += s->parts[i].items.n;
         r->parts = mem_zalloc(s->part_count * sizeof(*r->parts) + items);
-        room = (char *)(r->parts + s->part_count);
-        for (; r->part_count < s->part_count; r->part_count++) {
-                const struct submission_part *from = &s->parts[r->part_count];
-                struct part *p = &r->parts[r->part_count];
-                int e;
+        *ret = (struct request_loading){.from = s, .room = (char *)(r->parts + s->part_count)};
+        return 0;
+}
 
-                e = template_get(c, from, &p->template, err);
+static int part_begin(struct core *c, struct request *r, struct request_loading *l, struct err *err)
+{
+        const struct submission_part *from = &l->from->parts[l->part];
+        struct part *p = &r->parts[l->part], *before = l->part ? p - 1 : NULL;
+        int e = template_get(c, from, &p->template, err);
+
+        if (e)
+                return e;
+        r->part_count++;
+        p->first = before ? before->first + before->count : 0;
+        p->count = (uint32_t)(from->rows * from->steps);
+        p->rows = (uint32_t)from->rows;
+        p->steps = (uint32_t)from->steps;
+        r->periodic |= p->template->periodic_policy;
+        r->leaves |= p->template->leaves;
+        r->has_sets |= p->template->gang.size != 0;
+        if (from->items.n == 0)
+                return 0;
+        p->items = l->room;
+        p->items_n = (uint32_t)from->items.n;
+        l->room += from->items.n;
+        if (p->rows > ROW_STRIDE)
+                p->row_at = mem_alloc((p->rows / ROW_STRIDE + 1) * sizeof(*p->row_at));
+        return 0;
+}
+
+#define ROW_COSTS  24u /* so many rows take as long as a member that is put into a class */
+#define PART_COSTS 10u
+
+/* True: there are more rows. */
+static bool load_rows(struct part *p, struct request_loading *l, uint32_t *budget)
+{
+        struct str items = l->from->parts[l->part].items;
+        uint64_t left = (uint64_t)*budget * ROW_COSTS, had = left;
+
+        for (; left > 0 && l->row_at < items.n; l->row++) {
+                const char *at = items.p + l->row_at, *end = memchr(at, '\n', items.n - l->row_at);
+                struct str row;
+
+                assert(end);
+                row = str_make(at, (size_t)(end - at));
+                if (p->row_at && l->row % ROW_STRIDE == 0)
+                        p->row_at[l->row / ROW_STRIDE] = (uint32_t)l->row_at;
+                memcpy(p->items + l->row_at, row.p, row.n + 1);
+                p->item_fills |= match_macro_present(row);
+                l->row_at += row.n + 1;
+                left -= left < 1 + row.n / 1024 ? left : 1 + row.n / 1024;
+        }
+        *budget -= (uint32_t)((had - left) / ROW_COSTS);
+        return l->row_at < items.n;
+}
+
+int request_load_some(struct core *c, struct request *r, struct request_loading *l, uint32_t *budget,
+                      bool *ret_more, struct err *err)
+{
+        while (*budget > 0 && l->part < l->from->part_count) {
+                struct part *p = &r->parts[l->part];
+                int e = p->template ? 0 : part_begin(c, r, l, err);
+
                 if (e)
                         return e;
-                p->first = (uint32_t)first;
-                p->count = (uint32_t)(from->rows * from->steps);
-                p->rows = (uint32_t)from->rows;
-                p->steps = (uint32_t)from->steps;
-                room = part_load_items(p, from->items, room);
-                p->item_fills = match_macro_present(from->items);
-                p->template->late_class = class_is_per_member(c, p->template);
-                r->periodic |= p->template->periodic_policy;
-                r->leaves |= p->template->leaves;
-                r->has_sets |= p->template->gang.size != 0;
-                first += p->count;
+                if (load_rows(p, l, budget))
+                        continue;
+                part_data_load(c, r, p);
+                *budget -= *budget < PART_COSTS ? *budget : PART_COSTS;
+                l->part++;
+                l->row_at = l->row = 0;
         }
-        request_data_load(c, r);
-        hop_load(c, r, s);
+        *ret_more = l->part < l->from->part_count;
         return 0;
+}
+
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)
+{
+        struct request_loading l;
+        bool more = true;
+        int e = request_load_begin(c, r, s, &l, err);
+
+        while (!e && more) {
+                uint32_t budget = UINT32_MAX;
+
+                e = request_load_some(c, r, &l, &budget, &more, err);
+        }
+        return e;
 }
 
 static void job_free(struct job *j)
@@ -199,11 +260,15 @@ static void job_free(struct job *j)
         free(j);
 }
 
-/* No-op when it is hidden. */
-static void unlink_request(struct core *c, struct request *r)
+void request_hide(struct core *c, struct request *r)
 {
         if (request_find(c, r->id) != r)
                 return;
+        if (c->rekeying && split_request(c->rekeying) == r) {
+                split_free(c->rekeying);
+                c->rekeying = NULL;
+        }
+        claim_members_ended(c, r, r->queued_count);
         uuid_take(c, r);
         idmap_take(c->requests, r->id);
         eta_play_request_gone(c, r);
@@ -220,12 +285,6 @@ static void unlink_request(struct core *c, struct request *r)
         r->next = r->prev = NULL;
 }
 
-void request_hide(struct core *c, struct request *r)
-{
-        claim_members_ended(c, r, r->queued_count);
-        unlink_request(c, r);
-}
-
 void request_free(struct core *c, struct request *r)
 {
         void *value;
@@ -233,7 +292,6 @@ void request_free(struct core *c, struct request *r)
         request_buckets_free(c, r);
         request_inputs_free(c, r);
         hop_free(c, r);
-        claim_members_ended(c, r, r->queued_count);
         if (r->buckets != &r->only_bucket)
                 free(r->buckets);
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
@@ -248,7 +306,7 @@ void request_free(struct core *c, struct request *r)
         free(r->parts);
         better_forget(r);
         c->left -= set_count(&request_rare(r)->left);
-        unlink_request(c, r);
+        request_hide(c, r);
         request_rare_free(r);
         owner_unref(c, r->owner);
         free(r);

@@ -10,6 +10,7 @@
 #include "base/pack.h"
 #include "core/claim.h"
 #include "core/leave.h"
+#include "core/split.h"
 
 #define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
@@ -383,7 +384,7 @@ static int get_request(struct reader *rd, struct err *err)
 
         if (u->bad || count == 0 || (c->last && id <= c->last->id))
                 return err_set(err, CORE_DAMAGED, "the snapshot is damaged");
-        r = request_new(c, id, submitted_ms, (uint32_t)count);
+        r = request_new(id, submitted_ms, (uint32_t)count);
         rare = request_rare_make(r);
         rare->finished_ms = finished_ms;
         set_unpack(&idle, u);
@@ -396,6 +397,7 @@ static int get_request(struct reader *rd, struct err *err)
         get_groups(rd, rare);
         request_rare_trim(r);
         e = load_record(c, r, err);
+        request_show(c, r);
         for (uint64_t n = unpack_max(u, count); n > 0 && !u->bad && !e; n--)
                 get_job(rd, r);
         if (!e && u->bad)

@@ -301,8 +301,12 @@ struct core {
         struct map *owners;  /* of requests: one string each */
         struct request *first, *last;
         struct request
-                *rekey_next; /* that is to be put into classes again, and those behind it; NULL: none */
-        uint64_t last_id;
+                *rekey_next;    /* that is to be put into classes again, and those behind it; NULL: none */
+        struct split *rekeying; /* of the one before it, which is under way; NULL: none is */
+        uint64_t keyed;         /* how often it was begun: what was keyed before is stale */
+        uint64_t last_id;       /* the highest that was accepted */
+        uint64_t draft_id;      /* the highest that a draft has; 0: none */
+        struct core_draft *drafts;
         uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;
 
@@ -367,8 +371,8 @@ struct core {
 
         int64_t lease_due_ms; /* on the second clock: no lease ends before; 0: look */
         int64_t periodic_due_ms;
-        uint64_t periodic_request;           /* where the slice goes on; 0: not under way */
-        const struct submission *submitting; /* during core_submit: spares loading the record */
+        uint64_t periodic_request;  /* where the slice goes on; 0: not under way */
+        struct request *submitting; /* a draft, while it is accepted: spares loading the record */
         bool replaying;
 };
 #define CORE_MAGIC 0x44726f76u
@@ -382,16 +386,31 @@ int job_set_more(struct core *c, struct job *j, struct str text);
 /* request.c */
 struct request *request_find(const struct core *c, uint64_t id);
 struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16]); /* NULL: there is none */
-struct request *request_new(struct core *c, uint64_t id, int64_t at_ms, uint32_t count);
-int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
+/* Nobody knows of it, no list, map or limit, until it is shown. */
+struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count);
+/* What was submitted, in slices: begin, then some until there is no more. */
+struct request_loading {
+        const struct submission *from; /* borrowed */
+        char *room;                    /* for the items of the next part */
+        uint32_t part;
+        size_t row_at; /* where the next row begins in the part's items */
+        uint64_t row;
+};
+/* 0, or CORE_DAMAGED: it has not as many jobs. */
+int request_load_begin(struct core *c, struct request *r, const struct submission *s,
+                       struct request_loading *ret, struct err *err);
+/* Stops when *budget (as in split.h) is used up. Sets *ret_more. 0, -EINVAL with err. */
+int request_load_some(struct core *c, struct request *r, struct request_loading *l, uint32_t *budget,
+                      bool *ret_more, struct err *err);
+int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err); /* all */
+void request_show(struct core *c, struct request *r);
+void request_hide(struct core *c, struct request *r); /* no-op when it is not shown */
 void request_free(struct core *c, struct request *r);
-/* Nobody finds it any more, and it counts for nothing; request_free is left to be called. */
-void request_hide(struct core *c, struct request *r);
 static inline const char *request_owner(const struct request *r) /* NULL in a shadow */
 {
         return r->owner ? r->owner->name : NULL;
 }
-void request_data_load(struct core *c, struct request *r);         /* what its parts read and write */
+void request_data_load(struct core *c, struct request *r);         /* what its parts read and write, anew */
 void request_inputs_free(struct core *c, struct request *r);       /* nobody asks for its files any more */
 struct job *request_job(const struct request *r, uint32_t member); /* NULL: it has no record */
 struct job *request_job_make(struct core *c, struct request *r, uint32_t member);
@@ -404,11 +423,18 @@ void request_idle_remove(struct core *c, struct request *r, const struct set *me
 void request_idle_all(const struct request *r, struct set *to);
 bool request_idle_has(const struct request *r, uint32_t member);
 void request_buckets_free(struct core *c, struct request *r); /* its members are in no class any more */
-void request_split(struct core *c,
-                   struct request *r); /* makes its buckets, every member in the one of its class */
+/* In place of those that it has; they are copied from the array. */
+void request_buckets_set(struct core *c, struct request *r, struct bucket **buckets, uint32_t count);
+struct bucket *bucket_new(struct core *c, struct request *r, struct class *k, uint32_t part,
+                          int64_t priority); /* of all members, and in no list; takes the reference */
+void bucket_free(struct core *c, struct bucket *b);
 void request_set_priority(struct core *c, struct request *r, const struct set *members, int64_t priority);
 uint64_t request_unended(const struct request *r); /* members that have not ended */
 bool request_ended(const struct request *r);
+
+/* draft.c: NULL: it exists already, or was accepted */
+struct request *draft_request(const struct core_draft *d);
+struct core *draft_core(const struct core_draft *d);
 
 /* rare.c */
 extern const struct request_rare request_nothing_rare;
@@ -428,6 +454,9 @@ void request_hold_drop(struct request *r, const struct set *members);
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);
 int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
                 struct buf *out, struct err *err);
+/* As core_member_text, of a request that need not be shown. */
+int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name,
+                        struct buf *to);
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j);
 void member_ad_starts(const struct core *c, struct ad *ad, int64_t starts); /* NumJobStarts and its like */
 
@@ -444,7 +473,8 @@ struct bucket *class_first_bucket(const struct class *k);  /* of one that has id
 void class_look_again(struct core *c, struct class *k); /* NULL, and one without idle members, are fine */
 void queue_look_again(struct core *c, struct queue *q);
 void class_look_no_more(struct core *c, struct class *k);
-/* Puts all jobs into their classes again: some now, the others in slices before anything is matched. */
+/* Puts all jobs into their classes again: some now, the others in slices before anything is matched. Drafts
+ * see it by `keyed`. */
 void core_rekey(struct core *c);
 bool core_rekey_slice(struct core *c); /* true: there are more */
 

@@ -218,8 +218,10 @@ static void test_quote_in_slices(void **state)
         struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .lease_ms = 1000};
         struct submission_part *p = submission_add_part(&s);
         struct core_quote whole, sum;
+        struct core_draft *d;
         struct core_quoting *q;
         unsigned slices = 0;
+        bool more;
 
         core_limit_set(c, STR("queued/*"), 1200);
         submission_add_attribute(p, STR("ExpectedRunTime"), STR("60"), false);
@@ -232,7 +234,10 @@ static void test_quote_in_slices(void **state)
         }
         offer(c, "n7", AD);
         assert_int_equal(core_quote(c, &s, on_place, c, &whole, NULL), 0);
-        assert_int_equal(core_quote_new(c, &s, &q, NULL), 0);
+        assert_int_equal(core_draft_new(c, &s, CORE_DRAFT_QUOTE, &d, NULL), 0);
+        assert_int_equal(core_draft_some(d, &more, NULL), 0);
+        assert_false(more);
+        q = core_quote_new(d);
         for (; core_quote_some(q, on_place, c); slices++) {
                 assert_true(test_submit(c, "ann@lab", 1, wide));
                 assert_true(core_request_next(c, 0) && core_request_last(c) < 100);

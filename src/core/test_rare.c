@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/split.h"
 #include "core/test_help.h"
 
 static struct request *one(struct core *c)

@@ -7,7 +7,7 @@
 #include "core/reserve.h"
 #include "core/state.h"
 
-#define FILE_SLICE     500u /* history rows in one call */
+#define FILE_SLICE     300u /* history rows in one call */
 #define PERIODIC_SLICE 500u /* evaluations in one call */
 #define INDEX_SLICE    500u /* classes or queues in one call */
 

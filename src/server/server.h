@@ -59,6 +59,7 @@ struct server {
         struct agents *agents;
         struct waits *waits;
         struct core_quoting *quoting; /* the quote under way (api/submit.c); NULL: none */
+        bool drafting;                /* a large submit is being made (api/submit.c) */
         struct whereabouts *whereabouts;
         struct scripts *scripts;
         struct userlog *userlog;

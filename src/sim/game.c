@@ -76,6 +76,7 @@ static void crash(struct game *g)
         GAME_TRACE(g, "the server dies with %zu batches not durable", sim_world_flying(g->world));
         g->counts.restarts++;
         game_agents_cut(g);
+        game_user_draft_drop(g);
         sim_world_crash(g->world, maybe_snapshot(g));
 }
 
@@ -94,6 +95,7 @@ static void step(struct game *g)
                         return;
                 }
         }
+        game_user_draft(g);
         game_agents_deliver(g);
         game_agents_step(g);
         core_tick(sim_world_core(g->world));
@@ -203,6 +205,7 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
         g.counts.records = sim_world_records(g.world);
         *ret = g.counts;
         game_agents_free(&g);
+        game_user_draft_drop(&g);
         sim_world_free(g.world);
         return r;
 }

@@ -50,6 +50,7 @@ struct game {
         struct game_agent agents[GAME_AGENTS];
         struct message *mail;
         size_t mail_count, mail_cap;
+        struct game_draft *draft; /* a submit that is made in slices; NULL: none */
         bool draining;
         unsigned step;
         FILE *trace;
@@ -94,5 +95,7 @@ struct game_agent *game_agent_named(struct game *g, const char *name);
 
 /* game_user.c: users who submit and change their minds */
 void game_user_submit(struct game *g);
+void game_user_draft(struct game *g);      /* goes on with it */
+void game_user_draft_drop(struct game *g); /* the core is gone, or will be, and its draft with it */
 void game_user_act(struct game *g);
 void game_user_release_all(struct game *g);

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "core/draft.h"
 #include "sim/game_state.h"
 
 static void add(struct submission_part *p, const char *name, const char *text)
@@ -119,35 +120,91 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
         }
 }
 
+struct game_draft {
+        struct submission s;
+        struct texts t;
+        struct core_draft *draft;
+};
+
+static void draft_free(struct game_draft *x)
+{
+        submission_deinit(&x->s);
+        buf_deinit(&x->t.items);
+        buf_deinit(&x->t.files);
+        free(x);
+}
+
+static void describe(struct game *g, struct game_draft *x)
+{
+        unsigned parts = 1 + (game_chance(g, 20) ? game_below(g, 3) : 0);
+
+        x->s.owner = game_chance(g, 50) ? STR("ann@local") : STR("bob@local");
+        x->s.at_ms = sim_world_now(g->world);
+        for (int i = 0; i < 16; i++)
+                x->s.uuid[i] = (unsigned char)sim_random_u64(&g->random);
+        snprintf(x->t.memory, sizeof(x->t.memory), "%u", game_below(g, 200));
+        snprintf(x->t.priority, sizeof(x->t.priority), "%u", game_below(g, 3));
+        buf_room(&x->t.files, 4096); /* views of it are kept: it must not move */
+        for (unsigned i = 0; i < 20; i++)
+                buf_printf(&x->t.items, "%u\n", game_below(g, 4) * 50);
+        for (unsigned i = 0; i < parts; i++)
+                if (game_chance(g, 15))
+                        fill_set(g, submission_add_part(&x->s));
+                else
+                        fill_part(g, submission_add_part(&x->s), &x->t);
+}
+
 void game_user_submit(struct game *g)
 {
-        struct submission s = {.owner = game_chance(g, 50) ? STR("ann@local") : STR("bob@local"),
-                               .at_ms = sim_world_now(g->world)};
-        unsigned parts = 1 + (game_chance(g, 20) ? game_below(g, 3) : 0);
-        struct texts t = {.items = {0}};
+        struct core *core = sim_world_core(g->world);
+        struct game_draft *x = mem_new(struct game_draft);
         struct err err;
         uint64_t id;
         bool existing;
+        int r;
 
-        for (int i = 0; i < 16; i++)
-                s.uuid[i] = (unsigned char)sim_random_u64(&g->random);
-        snprintf(t.memory, sizeof(t.memory), "%u", game_below(g, 200));
-        snprintf(t.priority, sizeof(t.priority), "%u", game_below(g, 3));
-        buf_room(&t.files, 4096); /* views of it are kept: it must not move */
-        for (unsigned i = 0; i < 20; i++)
-                buf_printf(&t.items, "%u\n", game_below(g, 4) * 50);
-        for (unsigned i = 0; i < parts; i++)
-                if (game_chance(g, 15))
-                        fill_set(g, submission_add_part(&s));
-                else
-                        fill_part(g, submission_add_part(&s), &t);
-        if (core_submit(sim_world_core(g->world), &s, false, &id, &existing, &err))
+        describe(g, x);
+        if (!g->draft && game_chance(g, 40)) {
+                r = core_draft_new(core, &x->s, CORE_DRAFT_SUBMIT, &x->draft, &err);
+                g->draft = x;
+        } else {
+                r = core_submit(core, &x->s, false, &id, &existing, &err);
+                if (!r)
+                        sim_world_answer(g->world, id);
+                draft_free(x);
+        }
+        if (r)
+                sim_world_violation(g->world, "a submit was refused: %s", err.text);
+}
+
+void game_user_draft(struct game *g)
+{
+        struct game_draft *x = g->draft;
+        struct err err;
+        uint64_t id;
+        bool existing, more = false;
+        int r;
+
+        if (!x)
+                return;
+        r = core_draft_some(x->draft, &more, &err);
+        if (!r && more)
+                return;
+        if (!r)
+                r = core_draft_submit(x->draft, &id, &existing, &err);
+        if (r)
                 sim_world_violation(g->world, "a submit was refused: %s", err.text);
         else
                 sim_world_answer(g->world, id);
-        submission_deinit(&s);
-        buf_deinit(&t.items);
-        buf_deinit(&t.files);
+        core_draft_free(x->draft);
+        game_user_draft_drop(g);
+}
+
+void game_user_draft_drop(struct game *g)
+{
+        if (g->draft)
+                draft_free(g->draft);
+        g->draft = NULL;
 }
 
 void game_user_act(struct game *g)

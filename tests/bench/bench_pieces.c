@@ -49,11 +49,16 @@ static void end(void)
         field.pieces++;
 }
 
+static void forget(void)
+{
+        field.longest = field.all = field.pieces = 0;
+}
+
 static void tell(const char *what, uint64_t n)
 {
         line(what, "longest_ms", n, (double)field.longest / 1e6, "ms", "lower");
         line(what, "all_ms", n, (double)field.all / 1e6, "ms", "lower");
-        field.longest = field.all = field.pieces = 0;
+        forget();
 }
 
 static void pass_time(int64_t ms)
@@ -107,13 +112,30 @@ static void describe(struct submission *s, unsigned user, uint64_t jobs)
         p->steps = jobs;
 }
 
-static uint64_t submit(struct submission *s)
+static struct core_draft *draft(const struct submission *s, enum core_draft_use use)
 {
+        struct core_draft *d;
         struct err err;
+
+        begin();
+        must(core_draft_new(field.core, s, use, &d, &err) == 0, "a submit");
+        for (bool more = true; more; begin()) {
+                must(core_draft_some(d, &more, &err) == 0, "a submit");
+                end();
+        }
+        return d;
+}
+
+static uint64_t submit(const struct submission *s)
+{
+        struct core_draft *d = draft(s, CORE_DRAFT_SUBMIT);
         uint64_t id;
         bool existing;
 
-        must(core_submit(field.core, s, false, &id, &existing, &err) == 0, "a submit");
+        begin();
+        must(core_draft_submit(d, &id, &existing, NULL) == 0, "a submit");
+        end();
+        core_draft_free(d);
         return id;
 }
 
@@ -167,6 +189,7 @@ static void bench_times(unsigned queues, unsigned requests)
         for (unsigned i = 0; i < requests; i++)
                 submit_one(i % 100, 100 + i % 1000, 1 + i % 7);
         settle();
+        forget();
         pass_time(1000);
         for (bool more = true; more; end()) {
                 begin();
@@ -181,9 +204,7 @@ static void bench_times(unsigned queues, unsigned requests)
         }
         tell("tick", requests);
         describe(&s, 200, 100);
-        begin();
-        must(core_quote_new(field.core, &s, &q, NULL) == 0, "a quote");
-        end();
+        q = core_quote_new(draft(&s, CORE_DRAFT_QUOTE));
         for (bool more = true; more; end()) {
                 begin();
                 more = core_quote_some(q, on_place, NULL);
@@ -208,9 +229,7 @@ static void bench_late(uint64_t jobs)
                 buf_printf(&items, "%u\n", 100 + (unsigned)(i % 100));
         s.parts[0].items = buf_view(&items);
         s.parts[0].rows = jobs;
-        begin();
         submit(&s);
-        end();
         for (bool more = true; more; end()) {
                 begin();
                 more = core_match(field.core);
@@ -232,6 +251,7 @@ static void bench_removed(uint64_t jobs)
         cmd.request = submit(&s);
         submission_deinit(&s);
         settle();
+        forget();
         begin();
         must(core_act(field.core, &cmd, &count, NULL) == 0 && count == jobs, "a remove");
         end();

@@ -1,9 +1,11 @@
 """kill -9 of every part, alone and together. No accepted job is lost, none ends twice."""
 import collections
+import concurrent.futures
 import os
 import random
 import signal
 import time
+import uuid
 
 import pytest
 
@@ -110,6 +112,24 @@ def test_server_is_killed_while_jobs_run(instance):
     instance.wait(request, code=1)
     assert instance.read("starts") == "start\n", "an adopted job must not start again"
     assert instance.history(request)[0]["exit_code"] == 4
+
+
+def test_server_is_killed_while_a_large_submit_is_made(instance):
+    """Whenever that happens: sent again, it is one request, and whole."""
+    server, _, _ = apart(instance)
+    rows = 50000
+    body = {"uuid": str(uuid.uuid4()), "hold": True, "parts": [{
+        "attributes": {"Cmd": '"/bin/true"', "Iwd": f'"{instance.work}"', "RequestMemory": "$(size)"}, "late": ["RequestMemory"],
+        "variables": ["size"], "items": "".join(f"{i % 200}\n" for i in range(rows)), "rows": rows, "steps": 1}]}
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
+        first = pool.submit(instance.call, "POST", "/v1/requests", body)
+        instance.server_info()  # the server reads, or makes it, or has answered
+        server.kill()
+        first.exception(timeout=60)
+    instance.server()
+    answer = instance.api("POST", "/v1/requests", body)
+    assert answer["jobs"] == rows
+    assert [r["jobs"] for r in instance.api("GET", "/v1/requests")["requests"]] == [rows]
 
 
 def test_result_waits_for_a_server_that_is_down(instance):

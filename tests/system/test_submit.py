@@ -1,4 +1,5 @@
 """From a description to a result on the same machine."""
+import concurrent.futures
 import json
 import os
 import uuid
@@ -146,6 +147,30 @@ def test_a_million_jobs_are_accepted_as_one(shared):
     assert shared.job(f"{request}.999999")["state"] == "held"
     shared.cli("rm", str(request))
     assert shared.api("GET", f"/v1/requests/{request}")["removed"] == 1000000
+
+
+def test_many_late_jobs_are_accepted_whole(shared):
+    """They are put into classes in slices; others are accepted in between, and nobody sees a part of them."""
+    jobs, size = 100000, [100 + i % 200 for i in range(100000)]
+    items = "".join(f"{n}\n" for n in size)
+    others = {r["id"] for r in shared.api("GET", "/v1/requests")["requests"]}
+    seen = set()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        big = [pool.submit(shared.submit, f"executable = /bin/true\nrequest_memory = $(size) MB\nqueue size from (\n{items})\n",
+                           "--hold") for _ in range(2)]
+        while not all(b.done() for b in big):
+            small = shared.submit("executable = /bin/true\nqueue\n", "--hold")
+            assert shared.job(f"{small}.0")["state"] == "held"
+            others.add(small)
+            seen |= {r["jobs"] for r in shared.api("GET", "/v1/requests")["requests"] if r["id"] not in others}
+    assert seen <= {jobs}
+    first, second = (b.result() for b in big)
+    assert first != second
+    for request in (first, second):
+        got = shared.api("GET", f"/v1/requests/{request}")
+        assert got["jobs"] == got["held"] == jobs
+        assert shared.job(f"{request}.99999")["ad"]["RequestMemory"] == size[99999]
+        shared.cli("rm", str(request))
 
 
 def test_who_waits_is_told_of_outputs_at_the_server(shared):

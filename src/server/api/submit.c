@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "core/draft.h"
 #include "core/quote.h"
 #include "server/api/place.h"
 #include "server/api/route.h"
@@ -13,7 +14,7 @@
 #include "server/userlog.h"
 #include "server/waits.h"
 
-#define QUOTE_WAIT_MS 60000
+#define WAIT_MS 60000 /* for one's turn; then one looks again */
 
 struct submit {
         json_t *doc;
@@ -22,9 +23,11 @@ struct submit {
         struct buf *items;    /* of each part that came as an upload */
         bool dry_run, existing;
         struct buf warning;
-        bool quote;    /* say what it would take, and keep nothing */
-        bool quotes;   /* server.quoting is its own */
-        struct json j; /* of the reply */
+        bool quote;               /* say what it would take, and keep nothing */
+        bool quotes;              /* server.quoting is its own */
+        struct core_draft *draft; /* of the core, on whose thread the call ends as long as it has one */
+        bool drafts;              /* server.drafting is its own */
+        struct json j;            /* of the reply */
         uint64_t id, jobs;
 };
 
@@ -101,10 +104,81 @@ static void write_time(struct json *j, const char *key, int64_t ms)
                 json_null(j);
 }
 
-/* For waits.h: no request has it. */
+/* For waits.h: no request has these. */
 #define QUOTES (1ull << 62)
+#define DRAFTS (QUOTES + 1)
 
-static void quote(struct server *s, struct call *c);
+/* ---- the request is made, in slices */
+
+static void draft_drop(struct server *s, struct core_draft *d, bool drafts)
+{
+        core_draft_free(d);
+        if (!drafts)
+                return;
+        s->drafting = false;
+        waits_changed(s, DRAFTS);
+}
+
+static void draft_end(struct server *s, struct submit *x)
+{
+        draft_drop(s, x->draft, x->drafts);
+        x->draft = NULL;
+        x->drafts = false;
+}
+
+/* Until `what` changes; 0: at once, when what came in between has had its turn. */
+static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken)
+{
+        const struct submit *x = c->state;
+        struct core_draft *d = x->draft;
+        struct id any = {.request = what};
+        const struct ids ids = {&any, 1, 1};
+        bool drafts = x->drafts;
+
+        if (!waits_park(s, c, what ? &ids : NULL, what ? WAIT_MS : 0, woken))
+                draft_drop(s, d, drafts); /* the call is gone */
+}
+
+static void draft_fail(struct server *s, struct call *c, int r, const struct err *err)
+{
+        draft_end(s, c->state);
+        call_fail_err(c, r == CORE_FORBIDDEN ? 403 : 400, r == CORE_FORBIDDEN ? "forbidden" : "bad_attribute",
+                      err);
+}
+
+/* Small ones are done with the first slice; of the others one goes on at a time. False: the call has been
+ * parked, and `again` goes on, or has failed. */
+static bool draft(struct server *s, struct call *c, call_fn *again)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        bool more = true;
+        int r = 0;
+
+        if (!x->draft) {
+                x->s.owner = str_of(c->who);
+                x->s.at_ms = clock_wall_ms();
+                r = core_draft_new(s->core, &x->s, x->quote ? CORE_DRAFT_QUOTE : CORE_DRAFT_SUBMIT, &x->draft,
+                                   &err);
+        } else if (!x->drafts && s->drafting) {
+                park(s, c, DRAFTS, again);
+                return false;
+        }
+        if (!r)
+                r = core_draft_some(x->draft, &more, &err);
+        if (r) {
+                draft_fail(s, c, r, &err);
+                return false;
+        }
+        if (!more)
+                return true;
+        if (!s->drafting)
+                s->drafting = x->drafts = true;
+        park(s, c, 0, again);
+        return false;
+}
+
+/* ---- quote */
 
 static void quote_reply(struct server *s, struct call *c)
 {
@@ -132,23 +206,18 @@ static void quote_end(struct server *s)
         waits_changed(s, QUOTES);
 }
 
-static bool quote_begin(struct server *s, struct call *c)
+static void quote_begin(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
-        struct err err = {0};
 
-        x->s.owner = str_of(c->who);
-        x->s.at_ms = clock_wall_ms();
-        if (core_quote_new(s->core, &x->s, &s->quoting, &err) != 0) {
-                call_fail_err(c, 400, "bad_attribute", &err);
-                return false;
-        }
+        s->quoting = core_quote_new(x->draft);
+        x->draft = NULL;
         x->quotes = true;
+        draft_end(s, x);
         x->j.out = &c->out;
         json_open(&x->j, '{');
         json_key(&x->j, "places");
         json_open(&x->j, '[');
-        return true;
 }
 
 /* One at a time: each plays the whole queue forward for itself. */
@@ -156,15 +225,14 @@ static void quote(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
 
+        if (!x->quotes && !draft(s, c, quote))
+                return;
         if (s->quoting && !x->quotes) {
-                struct id any = {.request = QUOTES};
-                const struct ids ids = {&any, 1, 1};
-
-                waits_park(s, c, &ids, QUOTE_WAIT_MS, quote);
+                park(s, c, QUOTES, quote);
                 return;
         }
-        if (!x->quotes && !quote_begin(s, c))
-                return;
+        if (!x->quotes)
+                quote_begin(s, c);
         if (core_quote_some(s->quoting, on_place, &x->j)) {
                 if (!waits_park(s, c, NULL, 0, quote)) /* what came in between has its turn */
                         quote_end(s);
@@ -174,41 +242,68 @@ static void quote(struct server *s, struct call *c)
         quote_end(s);
 }
 
-static void submit(struct server *s, struct call *c)
+/* ---- submit */
+
+/* False: the call has failed. */
+static bool may_submit(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+
+        if (x->dry_run)
+                return true;
+        if (turn_full(s->turn)) {
+                draft_end(s, x);
+                call_fail(c, 503, "disk_full",
+                          "the server's disk is full: no new work is accepted until there is space");
+                return false;
+        }
+        if (objects_check_submit(s, c, &x->s, &err) != 0) {
+                draft_end(s, x);
+                call_fail_err(c, 400, "bad_upload", &err);
+                return false;
+        }
+        return true;
+}
+
+static void submit_draft(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct core_request known;
         struct err err = {0};
-        int r;
+        int r = 0;
 
-        if (turn_full(s->turn) && !x->dry_run) {
-                call_fail(c, 503, "disk_full",
-                          "the server's disk is full: no new work is accepted until there is space");
+        if (!draft(s, c, submit_draft) || !may_submit(s, c))
+                return;
+        x->id = core_draft_number(x->draft, &x->existing);
+        if (!x->dry_run)
+                r = core_draft_submit(x->draft, &x->id, &x->existing, &err);
+        if (r) {
+                draft_fail(s, c, r, &err);
                 return;
         }
-        x->s.owner = str_of(c->who);
-        x->s.at_ms = clock_wall_ms();
-        if (notices_check(s, &x->s, &x->warning, &err) != 0) {
-                call_fail_err(c, 400, "bad_attribute", &err);
-                return;
-        }
-        userlog_set_format(s, &x->s);
-        r = x->dry_run ? 0 : objects_check_submit(s, c, &x->s, &err);
-        if (r != 0) {
-                call_fail_err(c, 400, "bad_upload", &err);
-                return;
-        }
-        r = core_submit(s->core, &x->s, x->dry_run, &x->id, &x->existing, &err);
-        if (r != 0) {
-                call_fail_err(c, r == CORE_FORBIDDEN ? 403 : 400,
-                              r == CORE_FORBIDDEN ? "forbidden" : "bad_attribute", &err);
-                return;
-        }
+        draft_end(s, x);
         x->jobs = submission_members(&x->s);
         if (core_request_get(s->core, x->id, &known) == 0)
                 x->jobs = known.counts.jobs;
         c->when = x->dry_run ? TURN_READ : TURN_DURABLE;
         call_front(c, write_reply);
+}
+
+static void submit(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+
+        x->s.owner = str_of(c->who);
+        if (!may_submit(s, c))
+                return;
+        if (notices_check(s, &x->s, &x->warning, &err) != 0) {
+                call_fail_err(c, 400, "bad_attribute", &err);
+                return;
+        }
+        userlog_set_format(s, &x->s);
+        submit_draft(s, c);
 }
 
 static void check(struct call *c, struct submit *x)
