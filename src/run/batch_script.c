@@ -123,7 +123,8 @@ static const char guard[] =
         "}\n";
 
 /* A signal to the script ends a wait before its time, with that signal's status: then it waits again. What
- * was waited for already is unknown (127). */
+ * was waited for already is unknown (127). A system that ends a job signals its processes one after another:
+ * when a SIGTERM has ended the program, the script's own may be on its way, and is waited for. */
 static const char traps[] =
         "child=$! guards= status=\n"
         "trap 'again=1; told' TERM INT\n"
@@ -148,6 +149,7 @@ static const char end[] =
         "        *) status=$now ;;\n"
         "        esac\n"
         "done\n"
+        "[ $status -eq 143 ] && [ ! -e \"$step.why\" ] && sleep 2 # for a SIGTERM of its own\n"
         "for guard in $guards; do kill -s KILL $guard; kill -s KILL -- \"-$guard\"; done 2>/dev/null\n"
         "kill -s KILL -- \"-$child\" 2>/dev/null # what it left behind\n"
         "after >/dev/null 2>&1\n"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "run/batch.h"
 
 static char top[64], box[96], lease[96];
@@ -214,6 +215,40 @@ static void ends_when_the_lease_grows_old(void **state)
         assert_true(e.state == RUN_ENDED && e.why == RUN_LEASE_ENDED && e.signaled && e.exit_code == 15);
 }
 
+/* A program that a SIGTERM has ended, as the script found it; beside it `sleep 2` does that. */
+static enum run_why after_a_sigterm(const char *meanwhile)
+{
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"kill -TERM $$", NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        BUF_CLEANUP struct buf path = {0}, text = {0}, dirs = {0};
+        const char *before = getenv("PATH");
+        char *kept = mem_dupz(before ? before : "/usr/bin:/bin");
+        buf_printf(&text, "#!/bin/sh\n[ \"$1\" = 2 ] || exec /bin/sleep \"$@\"\n%s\n", meanwhile);
+        buf_printf(&path, "%s/sleep", top);
+        assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&text), 0700, false, NULL), 0);
+        buf_printf(&dirs, "%s:%s", top, kept);
+        setenv("PATH", buf_z(&dirs), 1);
+        run_script(&s);
+        setenv("PATH", kept, 1);
+        free(kept);
+        done(&e);
+        assert_true(e.state == RUN_ENDED);
+        return e.why;
+}
+
+static void a_sigterm_of_its_own_may_come_later(void **state)
+{
+        (void)state;
+        assert_int_equal(after_a_sigterm("kill -TERM $PPID"), RUN_KILLED);
+}
+
+static void a_program_may_end_by_a_sigterm(void **state)
+{
+        (void)state;
+        assert_int_equal(after_a_sigterm(":"), RUN_ITSELF);
+}
+
 static void orders_are_obeyed_once(void **state)
 {
         (void)state;
@@ -358,6 +393,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_sigterm_of_its_own_may_come_later, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_program_may_end_by_a_sigterm, setup, teardown),
                 cmocka_unit_test_setup_teardown(orders_are_obeyed_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(numbers_are_not_taken_for_their_owners, setup, teardown),
                 cmocka_unit_test_setup_teardown(does_not_begin_when_the_lease_is_over, setup, teardown),
