@@ -96,6 +96,29 @@ static void test_other_forms_are_told_apart(void **state)
         assert_false(append(X(2) B J(1), true));
 }
 
+/* Wherever who wrote it was killed. */
+static void test_half_an_event_is_made_whole(void **state)
+{
+        static const char *const forms[][3] = {{A, B, C}, {X(0), X(1), X(2)}, {J(0), J(1), J(2)}};
+
+        (void)state;
+        for (size_t form = 0; form < sizeof(forms) / sizeof(*forms); form++) {
+                const char *const *e = forms[form];
+                size_t n = strlen(e[1]);
+
+                for (size_t half = 0; half <= n; half++) {
+                        BUF_CLEANUP struct buf there = {0}, all = {0};
+
+                        unlink(file);
+                        buf_printf(&there, "%s%.*s", e[0], (int)half, e[1]);
+                        buf_printf(&all, "%s%s%s", e[0], e[1], e[2]);
+                        append(buf_z(&there), false);
+                        assert_true(append(buf_z(&all), true));
+                        assert_file(buf_z(&all));
+                }
+        }
+}
+
 static void test_only_whole_lines_are_the_same(void **state)
 {
         (void)state;
@@ -190,6 +213,7 @@ int main(void)
                 TEST(test_appends),
                 TEST(test_leaves_out_what_is_there),
                 TEST(test_other_forms_are_told_apart),
+                TEST(test_half_an_event_is_made_whole),
                 TEST(test_only_whole_lines_are_the_same),
                 TEST(test_finds_it_in_the_tail),
                 TEST(test_refuses),

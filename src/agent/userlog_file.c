@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -72,6 +73,16 @@ static size_t find(struct str tail, size_t from, struct str event, size_t *effor
         return 0;
 }
 
+/* How much of the event's beginning the file ends with: who wrote it was killed in the middle. */
+static size_t torn(struct str tail, struct str event)
+{
+        for (size_t n = event.n - 1 < tail.n ? event.n - 1 : tail.n; n > 0; n--)
+                if ((n == tail.n || tail.p[tail.n - n - 1] == '\n') &&
+                    memcmp(tail.p + tail.n - n, event.p, n) == 0)
+                        return n;
+        return 0;
+}
+
 /* True: the last event was not there. */
 static bool leave_out(struct str tail, struct str text, struct buf *rest)
 {
@@ -85,7 +96,7 @@ static bool leave_out(struct str tail, struct str text, struct buf *rest)
                 if (end)
                         from = end;
                 else
-                        buf_str(rest, event);
+                        buf_str(rest, str_skip(event, rest->n ? 0 : torn(tail, event)));
                 added = !end;
         }
         return added;

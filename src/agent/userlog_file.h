@@ -13,7 +13,7 @@ struct userlog_file_result {
         bool added; /* the last event was not there before */
 };
 /* Appends the text: events, each ended by a line "..."; one that begins with '<' by "</c>", with '{' by "}".
- * maybe_there: those that stand near the file's end are left out. /dev/null takes everything. 0; or -errno
- * with err. *ret is written in both cases. */
+ * maybe_there: those that stand near the file's end are left out, and the one that it ends in the middle of
+ * is made whole. /dev/null takes everything. 0; or -errno with err. *ret is written in both cases. */
 int userlog_file_append(const char *path, struct str text, bool maybe_there, struct userlog_file_result *ret,
                         struct err *err);
