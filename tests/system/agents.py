@@ -49,4 +49,4 @@ def offering(instance, queue=None):
                     return q
         return None
 
-    return wait_until(offers, 30)
+    return wait_until(offers)

@@ -29,7 +29,7 @@ def clusters(request):
 def alpha(clusters):
     yield clusters[0]
     clusters[0].tool("scancel", "-u", "root", code=None)
-    wait_until(lambda: not clusters[0].jobs("pending,running,completing,suspended"), 60)
+    wait_until(lambda: not clusters[0].jobs("pending,running,completing,suspended"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def books(accounted):
     """A Slurm cluster that keeps accounts."""
     yield accounted
     accounted.cancel_all()
-    wait_until(lambda: not accounted.jobs(), 60)
+    wait_until(lambda: not accounted.jobs())
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def cell():
 def grid(cell):
     yield cell
     cell.cancel_all()
-    wait_until(lambda: not cell.jobs(), 60)
+    wait_until(lambda: not cell.jobs())
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def processes(request):
     one = Processes(folder, slots=SLOTS)
     yield one
     one.stop()
-    wait_until(lambda: not one.jobs(), 60)
+    wait_until(lambda: not one.jobs())
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -113,7 +113,7 @@ def pbs_cluster(request):
 def pbs(pbs_cluster):
     yield pbs_cluster
     pbs_cluster.cancel_all()
-    wait_until(lambda: not pbs_cluster.jobs(), 60)
+    wait_until(lambda: not pbs_cluster.jobs())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ class Condor:
         self.folder = os.path.join(instance.build, "bin", "condor")
         self.env = {**instance.env, "PATH": self.folder + ":" + instance.env["PATH"]}
 
-    def __call__(self, name, *args, code=0, stdin=None, cwd=None, timeout=60):
+    def __call__(self, name, *args, code=0, stdin=None, cwd=None, timeout=90):
         """Runs condor_NAME ARGS in the working folder. The result is what it printed, with .err and .code."""
         program = os.path.join(self.folder, "condor_" + name)
         p = subprocess.run([program, *map(str, args)], cwd=cwd or self.instance.work, env=self.env, input=stdin,

@@ -23,7 +23,7 @@ def pytest_configure(config):
     config.option.build = os.path.abspath(config.option.build)
     config.addinivalue_line("markers", "timeout: seconds until a test is given up")
     if not config.getoption("timeout", None):
-        config.option.timeout = 180
+        config.option.timeout = 600
     # Short: socket paths are limited to 107 bytes, and some tests make their own longer.
     config.drover_tmp = tempfile.mkdtemp(prefix="drover-test-")
 

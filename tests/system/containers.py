@@ -91,7 +91,7 @@ class Docker:
                  f"{self.folder}/pid", "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
                  "--ip-masq=false", "--userland-proxy=false", "--default-ulimit", "nofile=1024:4096",
                  "--shutdown-timeout", "5", "--group", group], stdout=log, stderr=log, start_new_session=True)
-        wait_until(lambda: self("version", code=None).returncode == 0, 40)
+        wait_until(lambda: self("version", code=None).returncode == 0)
 
     def __call__(self, *args, code=0):
         p = subprocess.run(["docker", *args], env={**os.environ, **self.env}, capture_output=True, text=True, check=False)
@@ -109,5 +109,5 @@ class Docker:
         for name in self.names():
             self("rm", "--force", name)
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(90)
         subprocess.run(["umount", f"{self.folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)

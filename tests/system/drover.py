@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -14,7 +15,11 @@ class Failed(AssertionError):
     """A program ended otherwise than the test asked."""
 
 
-def wait_until(what, seconds=20.0, every=0.05):
+LIMIT = 90.0  # seconds: only what hangs takes so long, however loaded the machine is
+_claims = []
+
+
+def wait_until(what, seconds=LIMIT, every=0.05):
     """Calls what() until it returns something true, and returns that. Fails after so many seconds."""
     end = time.monotonic() + seconds
     while True:
@@ -27,9 +32,21 @@ def wait_until(what, seconds=20.0, every=0.05):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A TCP port for a daemon that is started later. It is below those which the kernel takes for connections, and no other
+    test of this machine is given it while this process lives."""
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(20000, 32768)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0drover-test-port-{port}")
+            with socket.socket() as s:
+                s.bind(("", port))
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return port
+    raise Failed("no port is free")
 
 
 def processes(dir_text, program=None):
@@ -98,7 +115,7 @@ class Daemon:
     def running(self):
         return self.process.poll() is None
 
-    def stop(self, how=signal.SIGTERM, seconds=20):
+    def stop(self, how=signal.SIGTERM, seconds=LIMIT):
         """Ends it by its number. Returns its exit status (negative: the signal)."""
         if self.running():
             self.process.send_signal(how)
@@ -152,14 +169,14 @@ class Instance:
         wait_until(ready, seconds)
         return daemon
 
-    def up(self, *args, seconds=20, agent=True):
+    def up(self, *args, seconds=LIMIT, agent=True):
         """`drover up`, until it prints `ready` and its agent is connected."""
         daemon = self._ready(self.start("drover", "up", *args), seconds)
         if agent:
             wait_until(lambda: self.agents("connected"), seconds)
         return daemon
 
-    def server(self, *args, seconds=20):
+    def server(self, *args, seconds=LIMIT):
         """A server alone, until its server.json is there."""
         daemon = self.start("droverd", "--dir", self.dir, *args)
 
@@ -199,7 +216,7 @@ class Instance:
         for pid in self.pids("drover-shepherd"):
             os.kill(pid, signal.SIGTERM)
 
-        end = time.monotonic() + 10
+        end = time.monotonic() + LIMIT
         while (left := processes(self.base)) and time.monotonic() < end:
             time.sleep(0.05)
         for pid in left:
@@ -222,7 +239,7 @@ class Instance:
 
     # -- the command line -------------------------------------------------------------------------------------
 
-    def cli(self, *args, code=0, stdin=None, cwd=None, timeout=60, env=None):
+    def cli(self, *args, code=0, stdin=None, cwd=None, timeout=LIMIT, env=None):
         """Runs `drover ARGS` in the working folder. Returns what it printed; `code` is the exit code it must have
         (None: any). The result has .out, .err and .code."""
         p = subprocess.run([self.program("drover"), *args], cwd=cwd or self.work, env={**self.env, **(env or {})},
@@ -253,6 +270,10 @@ class Instance:
     def exists(self, name):
         return os.path.exists(os.path.join(self.work, name))
 
+    def written(self, name):
+        """Whether anything is in the file: who makes one writes into it a moment later."""
+        return self.exists(name) and os.path.getsize(os.path.join(self.work, name)) > 0
+
     def submit(self, text, *args, **more):
         """Submits a description; returns the number of the request."""
         out = self.cli("submit", *args, "-", stdin=text, **more)
@@ -261,10 +282,10 @@ class Instance:
             raise Failed(f"drover submit printed {out.out!r} {out.err!r}")
         return int(m[1])
 
-    def wait(self, *ids, seconds=60, code=0):
-        return self.cli("wait", "--timeout", str(seconds), *map(str, ids), code=code, timeout=seconds + 20)
+    def wait(self, *ids, seconds=150, code=0):
+        return self.cli("wait", "--timeout", str(seconds), *map(str, ids), code=code, timeout=seconds + LIMIT)
 
-    def run(self, text, *args, code=0, seconds=60):
+    def run(self, text, *args, code=0, seconds=150):
         """Submits and waits. Returns the number of the request."""
         request = self.submit(text, *args)
         self.wait(request, seconds=seconds, code=code)
@@ -275,7 +296,7 @@ class Instance:
     def socket_path(self):
         return self.server_json()["api"].removeprefix("unix:")
 
-    def call(self, method, path, body=None, timeout=60, headers=None):
+    def call(self, method, path, body=None, timeout=LIMIT, headers=None):
         """One HTTP request on the unix socket. Returns (status, parsed JSON or bytes)."""
         connection = UnixConnection(self.socket_path(), timeout)
         try:
@@ -329,7 +350,7 @@ class Instance:
                 return found
             before = f"&before={page['next']}"
 
-    def wait_state(self, job, *states, seconds=20):
+    def wait_state(self, job, *states, seconds=LIMIT):
         """Until the job is in one of these states; returns the job."""
         last = [None]
 

@@ -17,7 +17,7 @@ class Processes:
 
     def ask(self, op, **words):
         p = subprocess.run([PROGRAM, op], input=json.dumps({"settings": self.settings, **words}) + "\n", capture_output=True,
-                           text=True, check=True, timeout=60)
+                           text=True, check=True, timeout=90)
         return [json.loads(line) for line in p.stdout.splitlines()]
 
     def jobs(self):

@@ -111,7 +111,7 @@ class GridEngine:
             """the host reports"""
             return re.search(r"all\.q@localhost\s+BIP\s+\S+\s+\S+\s+lx-amd64\s*$", self.tool("qstat", "-f", code=None), re.M)
 
-        wait_until(there, 60)
+        wait_until(there)
         return self
 
     def _daemon(self, name, program):
@@ -119,7 +119,7 @@ class GridEngine:
 
     def start_master(self):
         self.master = self._daemon("qmaster", f"{LIB}/sge_qmaster")
-        wait_until(lambda: "rror" not in self.tool("qconf", "-sh", code=None), 40)
+        wait_until(lambda: "rror" not in self.tool("qconf", "-sh", code=None))
 
     def kill_daemon(self):
         self.master.kill()
@@ -151,7 +151,7 @@ class GridEngine:
     def stop(self):
         if self.master and self.master.running():
             self.cancel_all()
-            wait_until(lambda: not self.jobs(), 60)
+            wait_until(lambda: not self.jobs())
         for d in (self.execd, self.master):  # asked to end they take ten seconds
             if d:
                 d.kill()

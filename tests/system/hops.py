@@ -80,6 +80,6 @@ def path_in(one, job, hops, state):
         return path if path and {h["state"] for h in path["hops"]} == {state} else None
 
     try:
-        return wait_until(there, 40)
+        return wait_until(there)
     except Failed:
         raise Failed(f"{hops} hops are not {state}: {one.api('GET', f'/v1/jobs/{job}/path')}") from None

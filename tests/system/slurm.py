@@ -12,7 +12,7 @@ from drover import Daemon, Failed, free_port, wait_until
 
 
 def run(*argv, env=None, code=0):
-    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False, timeout=60)
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False, timeout=90)
     if code is not None and p.returncode != code:
         raise Failed(f"{' '.join(argv)}: exit code {p.returncode}\n{p.stdout}")
     return p.stdout
@@ -103,12 +103,12 @@ class Slurm:
             states = self.tool("sinfo", "-h", "-N", "-p", "main", "-o", "%T", code=None).split()
             return states == ["idle"] * self.nodes
 
-        wait_until(idle, 60)
+        wait_until(idle)
         return self
 
     def start_controller(self):
         self.controller = self._daemon("ctld", "/usr/sbin/slurmctld", "-D", "-f", self.conf)
-        wait_until(lambda: "is UP" in self.tool("scontrol", "ping", code=None), 30)
+        wait_until(lambda: "is UP" in self.tool("scontrol", "ping", code=None))
 
     def kill_daemon(self):
         """The controller forgets numbers that it gave since its last save, when it is killed: so it is asked."""

@@ -24,7 +24,7 @@ class Database:
                                              "--auth-root-authentication-method=socket", "--skip-test-db", "--innodb-log-file-size=4M",
                                              "--innodb-flush-log-at-trx-commit=0"],
                       os.path.join(self.dir, "install.out"), os.environ.copy(), self.dir)
-        assert made.process.wait(60) == 0, made.output()
+        assert made.process.wait(90) == 0, made.output()
         sql = os.path.join(self.dir, "init.sql")
         with open(sql, "w", encoding="utf-8") as f:
             f.write(SQL)
@@ -34,7 +34,7 @@ class Database:
                                           "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900", "--innodb-log-file-size=4M",
                                           "--innodb-flush-log-at-trx-commit=0"],
                              os.path.join(self.dir, "out"), os.environ.copy(), self.dir)
-        wait_until(lambda: os.path.exists(self.socket), 40)
+        wait_until(lambda: os.path.exists(self.socket))
 
     def stop(self):
         self.daemon.stop()
@@ -88,7 +88,7 @@ class Accounted(Slurm):
         self.accounting = accounting
 
     def start(self):
-        wait_until(lambda: "Cluster" in self.tool("sacctmgr", "show", "cluster", code=None), 40)
+        wait_until(lambda: "Cluster" in self.tool("sacctmgr", "show", "cluster", code=None))
         self.manage("add", "cluster", self.name)
         self.manage("add", "qos", "high")
         self.manage("add", "account", "physics,biology", f"Cluster={self.name}")

@@ -37,7 +37,7 @@ class Server:
                 with open(os.path.join(self.folder, "server.log"), encoding="utf-8", errors="replace") as f:
                     raise Failed(f"the server ended:\n{f.read()}")
             return reached() if reached else answers(self.host, self.port)
-        wait_until(there, 20)
+        wait_until(there)
         return self
 
     def stop(self):

@@ -49,7 +49,7 @@ def place(request, instance):
 
 
 def hold_reason(place, request):
-    place.wait_state(f"{request}.0", "held", seconds=40)
+    place.wait_state(f"{request}.0", "held")
     return place.job(f"{request}.0")["hold_reason"]
 
 
@@ -60,8 +60,8 @@ def test_modules_are_loaded(place):
                        "modules = tool/1, tool/2\noutput = out\nqueue\n")
     two = place.submit(sh("cat; echo $LEVEL $OMP_NUM_THREADS; exit 7", modules="tool/$(v)", input="in", output="two",
                           environment="LEVEL=job", request_cpus="2", queue="queue v in 1"))
-    place.wait(one, seconds=90)
-    place.wait(two, code=None, seconds=90)
+    place.wait(one)
+    place.wait(two, code=None)
     assert place.read("out") == "measured with 2 a b $HOME\n"
     assert place.read("two") == "fed\njob 2\n"
     assert place.history(two)[0]["exit_code"] == 7
@@ -71,7 +71,7 @@ def test_a_conda_environment_is_entered(place):
     text = sh('echo $CONDA_DEFAULT_ENV $CONDA_PREFIX "$SECRET" $PATH $TOOL_VERSION', conda_env="plain", modules="tool/1",
               output="out")
     path = place.submit(sh("echo $CONDA_PREFIX", conda_env=f"{place.base}/conda/envs/plain", output="path"))
-    place.wait(place.submit(text), path, seconds=90)
+    place.wait(place.submit(text), path)
     prefix = f"{place.base}/conda/envs/plain"
     name, folder, secret, rest = place.read("out").replace("two words", "two_words").split(" ", 3)
     assert (name, folder, secret) == ("plain", prefix, "two_words")
@@ -93,7 +93,7 @@ def test_what_cannot_be_activated_is_held_with_its_words(place):
     assert "nothing is no environment" in hold_reason(place, folder)
     assert "no compiler here" in hold_reason(place, script)
     assert "no names of modules" in hold_reason(place, odd)
-    place.wait(ended, code=None, seconds=90)
+    place.wait(ended, code=None)
     assert place.history(ended)[0]["exit_code"] == 125
 
 
@@ -108,7 +108,7 @@ def test_the_environment_is_the_jobs(place):
     """What getenv took at the submit, what the file says, and what agent and batch system give; nothing of the daemons' own."""
     place.env["CAPTURED"] = "it's \"two\" words $HOME"
     request = place.submit("executable = /usr/bin/env\ngetenv = CAPTURED\nenvironment = \"OWN=1 LEVEL=job\"\noutput = out\nqueue\n")
-    place.wait(request, seconds=90)
+    place.wait(request)
     got = dict(line.split("=", 1) for line in place.read("out").splitlines())
     assert got.pop("CAPTURED") == "it's \"two\" words $HOME"
     assert (got.pop("OWN"), got.pop("LEVEL")) == ("1", "job")

@@ -65,7 +65,7 @@ def test_mistakes_of_calls_are_named(instance):
     """By every program, with exit code 2; and who only looks makes no folder."""
     def says(argv, code, text, **env):
         p = subprocess.run([instance.program(argv[0]), *argv[1:]], env={**instance.env, **env}, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+                           stderr=subprocess.PIPE, text=True, timeout=90, check=False)
         assert p.returncode == code and text in p.stderr, (argv, p)
 
     nowhere = os.path.join(instance.base, "nowhere")
@@ -176,7 +176,7 @@ def test_silent_peers_are_dropped(drover):
         return True
 
     try:
-        wait_until(all_closed, 30)
+        wait_until(all_closed)
     finally:
         for s in quiet:
             s.close()

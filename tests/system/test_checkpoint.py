@@ -47,7 +47,7 @@ CONFIG = "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 2\n"
 def place(request, instance):
     config = os.path.join(instance.base, "droverd.yaml")
     with open(config, "w", encoding="utf-8") as f:
-        f.write("lease: 9s\n")
+        f.write("lease: 9s\n" if request.function is test_asked_for_one_and_its_node_killed else "")
     instance.server("--config", config)
     instance.config = CONFIG if request.param == "process" else agents.batch_queues(request.getfixturevalue("alpha"))
     instance.agent = agents.start(instance, instance.config)
@@ -58,7 +58,7 @@ def place(request, instance):
 def test_goes_on_in_place(place):
     """Each checkpoint is kept at the server; the program is started again where it was, and its output goes on."""
     request = counter(place, most=13, often="yes", log="job.log")
-    place.wait(request, seconds=60)
+    place.wait(request)
     assert starts(place) == [0, 5, 10]
     assert place.read("out") == "from 0\nfrom 5\nfrom 10\ndone\n"
     assert kinds(place, f"{request}.0").count("checkpointed") == 2
@@ -76,30 +76,30 @@ def test_goes_on_in_place(place):
 def test_asked_for_one_and_its_node_killed(place):
     """It goes on elsewhere from the checkpoint, not from zero; its output until then is there, too."""
     request = counter(place, pause=7, most=9, **{"+CheckpointSig": '"SIGUSR1"'})
-    wait_until(lambda: place.exists("at") and place.read("at") == "7\n", 40)
-    place.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: place.exists("at") and place.read("at") == "7\n")
+    place.wait_state(f"{request}.0", "running")
     place.cli("checkpoint", str(request))
-    wait_until(lambda: starts(place) == [0, 7], 40)
-    wait_until(lambda: "checkpointed" in kinds(place, f"{request}.0"), 20)
+    wait_until(lambda: starts(place) == [0, 7])
+    wait_until(lambda: "checkpointed" in kinds(place, f"{request}.0"))
     place.agent.kill()
     for pid in place.pids("drover-shepherd"):
         os.kill(pid, signal.SIGKILL)
     agents.start(place, CONFIG, "n2")
-    wait_until(lambda: starts(place) == [0, 7, 7], 60)
+    wait_until(lambda: starts(place) == [0, 7, 7])
     place.write("go", "")
-    place.wait(request, seconds=60)
+    place.wait(request)
     assert place.read("out").splitlines() == ["from 0", "from 7", "done"]
     assert place.history(request)[0]["starts"] == 2
 
 
 def test_vacated_with_a_checkpoint(place):
     request = counter(place, pause=4, most=6, kill_sig="SIGUSR1")
-    wait_until(lambda: place.exists("at") and place.read("at") == "4\n", 40)
-    place.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: place.exists("at") and place.read("at") == "4\n")
+    place.wait_state(f"{request}.0", "running")
     place.cli("vacate", str(request))
-    wait_until(lambda: starts(place) == [0, 4], 60)
+    wait_until(lambda: starts(place) == [0, 4])
     place.write("go", "")
-    place.wait(request, seconds=60)
+    place.wait(request)
     assert place.read("out") == "from 0\nfrom 4\ndone\n"
 
 
@@ -107,10 +107,10 @@ def test_held_and_its_outputs_kept(place):
     """ON_EXIT_OR_EVICT: what it had written is there again."""
     request = place.submit(sh(f"[ -e half ] && cat half && exit 0; echo first >half; touch {place.work}/there; sleep 600",
                               when_to_transfer_output="ON_EXIT_OR_EVICT", output="out"))
-    wait_until(lambda: place.exists("there"), 40)
-    place.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: place.exists("there"))
+    place.wait_state(f"{request}.0", "running")
     place.cli("hold", str(request))
-    place.wait_state(f"{request}.0", "held", seconds=40)
+    place.wait_state(f"{request}.0", "held")
     place.cli("release", str(request))
-    place.wait(request, seconds=60)
+    place.wait(request)
     assert place.read("out") == "first\n" and place.read("half") == "first\n"

@@ -295,6 +295,6 @@ def test_another_programs_way_with_them(condor):
     script = "condor_submit job.sub | sed -n 's/.*submitted to cluster \\([0-9]*\\)\\./\\1/p'"
     condor.instance.write("job.sub", sh("exit 3"))
     cluster = subprocess.run(["sh", "-c", script], cwd=condor.instance.work, env=condor.env, check=True, text=True,
-                             stdout=subprocess.PIPE, timeout=60).stdout.strip()
+                             stdout=subprocess.PIPE, timeout=90).stdout.strip()
     ended(condor, cluster)
     assert condor("history", cluster, "-limit", 1, "-format", "%d", "ExitCode") == "3"

@@ -42,7 +42,7 @@ def containers_offered(instance, count=1):
         ads = [q["ad"] for a in instance.agents("connected") for q in a["queues"] if q["ad"]]
         return ads if sum(ad.get("HasContainer") is True for ad in ads) == count else None
 
-    return wait_until(offered, 30)
+    return wait_until(offered)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_words_streams_and_the_environment(place):
     streams = place.submit(job("cat; echo err >&2; echo made >new; pwd; echo $HOME; ls /; ls /sys/class/net; id -u; env",
                                input="in put", output="out", error="err", request_cpus="2",
                                environment="\"GREETING='gu ten' HASH=#1 QUOTE='a\"\"b' LAST='x ' PLAIN=grün\""))
-    place.wait(words, streams, seconds=60)
+    place.wait(words, streams)
     assert place.read("words") == "[it's]\n[a \"b\"]\n[$HOME `x` \\]\n[grün ☃]\n[]\n[*]\n[--init]\n"
     out = place.read("out").splitlines()
     assert out[0] == "from stdin" and "/jobs/" in out[1] and out[2] == out[1]
@@ -98,7 +98,7 @@ def test_words_streams_and_the_environment(place):
 def test_exit_codes_and_signals(place):
     codes = place.submit(job("exit $(( $DROVER_MEMBER * 25 ))", queue="queue 6"))
     killed = place.submit(job("kill -SEGV $$"))
-    place.wait(codes, killed, code=None, seconds=60)
+    place.wait(codes, killed, code=None)
     assert {j["member"]: j["exit_code"] for j in place.history(codes)} == {n: n * 25 for n in range(6)}
     assert place.history(killed)[0]["exit_signal"] == signal.SIGSEGV
 
@@ -118,7 +118,7 @@ def test_a_script_comes_along_and_the_folder_is_elsewhere(place):
 
 def test_memory_is_kept(place):
     request = place.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1"))
-    place.wait_state(f"{request}.0", "held", seconds=30)
+    place.wait_state(f"{request}.0", "held")
     assert "more than its memory of 32 MiB" in place.job(f"{request}.0")["hold_reason"]
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_is_held(place):
         place.submit(job("true", docker_network_type="none", container_target_dir="/a:b")): "cannot mount /a:b",
     }
     for request, words in held.items():
-        place.wait_state(f"{request}.0", "held", seconds=40)
+        place.wait_state(f"{request}.0", "held")
         assert words in place.job(f"{request}.0")["hold_reason"], place.job(f"{request}.0")
 
 
@@ -148,18 +148,18 @@ def test_hold_suspend_and_remove(place):
     text = f"601.{os.getpid()}"
     sleeps = "sleep\0" + text
     request = place.submit(job(f"trap '' TERM; sleep {text}; sleep {text}"))
-    wait_until(lambda: inside(place, sleeps), 30)
+    wait_until(lambda: inside(place, sleeps))
     act(place, "suspend", request)
-    wait_until(lambda: states(place, sleeps) == {b"T"}, 10)
+    wait_until(lambda: states(place, sleeps) == {b"T"})
     act(place, "resume", request)
-    wait_until(lambda: states(place, sleeps) == {b"S"}, 10)
+    wait_until(lambda: states(place, sleeps) == {b"S"})
     place.cli("hold", f"{request}.0")
-    place.wait_state(f"{request}.0", "held", seconds=30)
+    place.wait_state(f"{request}.0", "held")
     assert inside(place, text) == []
     place.cli("release", f"{request}.0")
-    wait_until(lambda: inside(place, sleeps), 30)
+    wait_until(lambda: inside(place, sleeps))
     place.cli("rm", f"{request}.0")
-    wait_until(lambda: not inside(place, text), 30)
+    wait_until(lambda: not inside(place, text))
 
 
 def act(place, action, request):
@@ -179,11 +179,11 @@ def test_removed_while_it_starts(place, podman):
     requests = []
     for turn in range(8):
         requests.append(place.submit(job(f"sleep 605.{os.getpid()}")))
-        place.wait_state(f"{requests[-1]}.0", "running", seconds=30)
+        place.wait_state(f"{requests[-1]}.0", "running")
         time.sleep(0.04 * turn)  # not to wait for something: to come at another moment each time
         place.cli("rm", str(requests[-1]))
-    wait_until(lambda: podman.names() == [], 40)
-    wait_until(lambda: not processes(podman.folder, "conmon"), 20)
+    wait_until(lambda: podman.names() == [])
+    wait_until(lambda: not processes(podman.folder, "conmon"))
 
 
 def test_agent_killed_and_container_goes_on(instance, podman):
@@ -191,7 +191,7 @@ def test_agent_killed_and_container_goes_on(instance, podman):
     flag = os.path.join(instance.work, "flag")
     request = instance.submit(job("echo >started; while [ ! -e flag ]; do sleep 0.1; done; exit 5",
                                   should_transfer_files="NO", initialdir=instance.work))
-    wait_until(lambda: instance.exists("started"), 30)
+    wait_until(lambda: instance.exists("started"))
     instance.agent.kill()
     instance.agent = agents.start(instance, QUEUE)
     containers_offered(instance)
@@ -200,24 +200,24 @@ def test_agent_killed_and_container_goes_on(instance, podman):
     instance.wait(request, code=None)
     row = instance.history(request)[0]
     assert (row["exit_code"], row["starts"]) == (5, 1)
-    wait_until(lambda: podman.names() == [], 10)
+    wait_until(lambda: podman.names() == [])
 
 
 def test_shepherd_killed_leaves_nothing(instance, podman):
     """Its jobs are lost and run again; what is left of the first container is removed."""
     start(instance, podman)
-    request = instance.submit(job("echo $DROVER_ATTEMPT_ >>ran; sleep 602", should_transfer_files="NO",
+    request = instance.submit(job("echo $DROVER_ATTEMPT_ >>ran; sleep 606", should_transfer_files="NO",
                                   initialdir=instance.work))
-    wait_until(lambda: instance.exists("ran"), 30)
+    wait_until(lambda: instance.written("ran"))
     first = podman.names()
     instance.agent.kill()
     for pid in instance.pids("drover-shepherd"):
         os.kill(pid, signal.SIGKILL)
     instance.agent = agents.start(instance, QUEUE)
-    wait_until(lambda: len(instance.read("ran").splitlines()) == 2, 40)
-    wait_until(lambda: not set(first) & set(podman.names()), 20)
+    wait_until(lambda: len(instance.read("ran").splitlines()) == 2)
+    wait_until(lambda: not set(first) & set(podman.names()))
     instance.cli("rm", str(request))
-    wait_until(lambda: podman.names() == [], 20)
+    wait_until(lambda: podman.names() == [])
 
 
 def test_a_job_goes_where_its_image_is(instance, podman, request):
@@ -292,23 +292,23 @@ def test_docker(instance, request):
         assert instance.history(ends)[0]["exit_code"] == 3 and instance.history(killed)[0]["exit_signal"] == signal.SIGSEGV
         assert instance.read("out").split() == [str(os.getuid()), "lo"] and instance.read("new") == "made\n"
         for number, words in held.items():
-            instance.wait_state(f"{number}.0", "held", seconds=40)
+            instance.wait_state(f"{number}.0", "held")
             assert words in instance.job(f"{number}.0")["hold_reason"]
         open(forgets, "w", encoding="utf-8").close()
         unsaid = instance.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1"))
-        instance.wait_state(f"{unsaid}.0", "held", seconds=40)
+        instance.wait_state(f"{unsaid}.0", "held")
         lasting = instance.submit(job(f"trap '' TERM; sleep 603.{os.getpid()}; sleep 9"))
         sleeps = "sleep\0" + f"603.{os.getpid()}"
-        wait_until(lambda: inside(instance, sleeps), 30)
+        wait_until(lambda: inside(instance, sleeps))
         act(instance, "suspend", lasting)
-        wait_until(lambda: states(instance, sleeps) == {b"T"}, 10)
+        wait_until(lambda: states(instance, sleeps) == {b"T"})
         instance.agent.kill()
         for pid in instance.pids("drover-shepherd"):
             os.kill(pid, signal.SIGKILL)
         instance.cli("rm", str(lasting))
         instance.agent = agents.start(instance, config)
-        wait_until(lambda: not inside(instance, sleeps), 30)
-        wait_until(lambda: docker.names() == [], 20)
+        wait_until(lambda: not inside(instance, sleeps))
+        wait_until(lambda: docker.names() == [])
     finally:
         docker.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -46,9 +46,12 @@ def files_with(folder, text, but=()):
             path = os.path.join(top, name)
             if any(path.startswith(b) for b in but) or not os.path.isfile(path):
                 continue
-            with open(path, "rb") as f:
-                if text.encode() in f.read():
-                    found.append(path)
+            try:
+                with open(path, "rb") as f:
+                    if text.encode() in f.read():
+                        found.append(path)
+            except FileNotFoundError:
+                pass  # it has gone meanwhile
     return found
 
 
@@ -62,11 +65,11 @@ def test_given_renewed_and_removed(place):
     script = ("echo $BEARER_TOKEN_FILE; stat -c '%a %u' $BEARER_TOKEN_FILE $_CONDOR_CREDS; cat $_CONDOR_CREDS/grid.use >seen; "
               f"cp seen {place.work}/now; while grep -q one $BEARER_TOKEN_FILE; do sleep 0.1; done; cat $BEARER_TOKEN_FILE")
     request = place.submit(sh(script, credentials="grid", output="out", transfer_output_files="seen"))
-    wait_until(lambda: place.exists("now"), 40)
+    wait_until(lambda: place.written("now"))
     box = glob.glob(f"{place.base}/n1/jobs/{request}.0.*")[0]
     assert files_with(place.base, SECRET, [f"{box}/.drover_credentials/", place.work, f"{box}/seen"]) == []
     add(place, "grid", SECRET + "two\n")
-    place.wait(request, seconds=40)
+    place.wait(request)
     lines = place.read("out").split()
     assert lines[0] == f"{box}/.drover_credentials/grid.use"
     assert lines[1:] == ["600", str(os.getuid()), "700", str(os.getuid()), SECRET + "two"]
@@ -82,7 +85,7 @@ def test_agent_and_server_killed(place):
     add(place, "grid", SECRET + "one")
     request = place.submit(sh(f"cp $BEARER_TOKEN_FILE {place.work}/first; while grep -q one $BEARER_TOKEN_FILE; do sleep 0.1; done; "
                               "cat $BEARER_TOKEN_FILE", credentials="grid", output="out"))
-    wait_until(lambda: place.exists("first"), 40)
+    wait_until(lambda: place.written("first"))
     place.agent.kill()
     os.kill(place.server_pid(), signal.SIGKILL)
     wait_until(lambda: not place.pids("droverd"))
@@ -90,7 +93,7 @@ def test_agent_and_server_killed(place):
     place.server()
     add(place, "grid", SECRET + "two")
     place.agent = agents.start(place, place.config)
-    place.wait(request, seconds=40)
+    place.wait(request)
     assert place.read("out") == SECRET + "two"
     assert place.history(request)[0]["starts"] == 1
     wait_until(lambda: not files_with(place.base, SECRET, [place.work]))

@@ -34,21 +34,21 @@ def test_full_disk(small):
     server, _, _ = apart(small)
     go = os.path.join(small.work, "go")
     running = small.submit(sh(f"echo s >>{small.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 3"))
-    wait_until(lambda: small.exists("starts"))
+    wait_until(lambda: small.written("starts"))
     held = small.submit(sh("true", queue="queue 10"), "--hold")
     accepted = {running: 1, held: 10}
     fill(small.dir)
 
     def refused():
         """a submit is refused"""
-        out = small.cli("submit", "-", stdin=sh("true # " + "x" * 2000), code=None, timeout=60)
+        out = small.cli("submit", "-", stdin=sh("true # " + "x" * 2000), code=None)
         if out.code == 0:
             accepted[int(out.split()[1].rstrip(":"))] = 1
             fill(small.dir)
             return None
         return [out]
 
-    out = wait_until(refused, 60)[0]
+    out = wait_until(refused)[0]
     assert "full" in out.err or "space" in out.err, out.err
     assert small.server_info()["accepting"] is False
     assert small.server_info()["reason"]
@@ -57,7 +57,7 @@ def test_full_disk(small):
     assert small.read("starts") == "s\n"
 
     os.unlink(os.path.join(small.dir, "ballast"))
-    wait_until(lambda: small.server_info()["accepting"] is True, 60)
+    wait_until(lambda: small.server_info()["accepting"] is True)
     small.cli("release", str(held))
     for request in accepted:
         small.wait(request, code=None)

@@ -45,7 +45,7 @@ def three(request, build, instance):
 
 def carried(one):
     """Names of the credentials in a server's database that came with a request."""
-    with sqlite3.connect(f"file:{os.path.join(one.dir, 'drover.db')}?mode=ro", uri=True, timeout=20) as db:
+    with sqlite3.connect(f"file:{os.path.join(one.dir, 'drover.db')}?mode=ro", uri=True, timeout=90) as db:
         return [name for (name,) in db.execute("select cast(name as text) from blob where cast(name as text) like 'credential/#%'")]
 
 
@@ -76,7 +76,7 @@ def test_they_go_along_are_renewed_and_go(three):
                            "while grep -q one $BEARER_TOKEN_FILE; do sleep 0.1; done; "
                            f"cat $BEARER_TOKEN_FILE; echo >{one.work}/renewed; while [ ! -e {one.work}/go ]; do sleep 0.1; done",
                            credentials="grid"))
-    wait_until(lambda: one.exists("there"), 40)
+    wait_until(lambda: one.exists("there"))
     for folder in three.folders:
         assert files_with(folder, SECRET, [f"{one.work}/", *boxes(end)]) == []
     assert len(carried(two)) == len(carried(end)) == 1 and carried(one) == []
@@ -85,14 +85,14 @@ def test_they_go_along_are_renewed_and_go(three):
     two.agent = agents.start(two, two.config)
     agents.offering(two)
     add(one, "grid", SECRET + "two\n")
-    wait_until(lambda: one.exists("renewed"), 40)
+    wait_until(lambda: one.exists("renewed"))
     assert [c["name"] for c in end.api("GET", "/v1/credentials")["credentials"]] == ["grid"]
     one.write("go", "")
     one.wait(number)
     path, *modes, first, second = one.read("out").split()
     assert path.endswith("/.drover_credentials/grid.use") and modes == ["600", "700"]
     assert (first, second) == (SECRET + "one", SECRET + "two")
-    wait_until(lambda: not carried(two) and not carried(end) and not far_jobs(two) and not far_jobs(end), 20)
+    wait_until(lambda: not carried(two) and not carried(end) and not far_jobs(two) and not far_jobs(end))
     two.agent.stop()
     for folder in three.folders:
         assert files_with(folder, SECRET, [f"{one.work}/"]) == []
@@ -103,7 +103,7 @@ def test_only_what_came_along_is_given(three):
     one, _, end = three.row
     add(end, "grid", SECRET + "of-another\n")
     number = one.submit(sh("cat $BEARER_TOKEN_FILE", credentials="grid", output="out"))
-    assert "no credential grid" in one.wait_state(f"{number}.0", "held", seconds=30)["hold_reason"]
+    assert "no credential grid" in one.wait_state(f"{number}.0", "held")["hold_reason"]
     status, answer = end.call("POST", "/v1/requests", {
         "uuid": "11111111-2222-4333-8444-666666666666", "lease_ms": 600000,
         "origin": {"servers": one.server_info()["uuid"], "job": "9.0", "hops_left": 3},
@@ -111,7 +111,7 @@ def test_only_what_came_along_is_given(three):
                                   "DroverCredentials": "\"grid\"", "Out": f"\"{end.work}/out\""}}]})
     assert status == 201
     there = f"{answer['id']}.0"
-    end.wait_state(there, "staging", "reserved", "running", seconds=20)
+    end.wait_state(there, "staging", "reserved", "running")
     agents.offering(end)
     add(end, "grid", SECRET + "of-another-again\n")
     assert end.job(there)["state"] != "completed" and not end.exists("out")
@@ -123,13 +123,13 @@ def test_only_what_came_along_is_given(three):
     own = end.submit("executable = /bin/true\nqueue\n", "--hold")
     assert end.call("PUT", f"/v1/requests/{own}/credentials/grid", {"type": "token", "data": "x"})[0] == 409
     end.cli("rm", str(own))
-    wait_until(lambda: not carried(end), 20)
+    wait_until(lambda: not carried(end))
 
 
 def test_alike_jobs_with_credentials_are_one_request(three):
     one, two, _ = three.row
     add(one, "grid", SECRET + "one\n")
     number = one.submit(sh("cat $BEARER_TOKEN_FILE", credentials="grid", output="out.$(Process)", queue="queue 8"))
-    one.wait(number, seconds=90)
+    one.wait(number)
     assert [one.read(f"out.{n}") for n in range(8)] == [SECRET + "one\n"] * 8
     assert len({row["request"] for row in two.history()}) < 8

@@ -15,9 +15,9 @@ def queue(instance, condor_pool):
 
 def started(queue, request, times=1):
     """Waits until it runs; returns its id in the pool."""
-    wait_until(lambda: queue.exists("pids") and len(queue.read("pids").split()) == times, 40)
-    queue.wait_state(f"{request}.0", "running", seconds=40)
-    jobs = wait_until(lambda: [job[0] for job in queue.system.jobs() if job[1] == "2"], 20)
+    wait_until(lambda: queue.exists("pids") and len(queue.read("pids").split()) == times)
+    queue.wait_state(f"{request}.0", "running")
+    jobs = wait_until(lambda: [job[0] for job in queue.system.jobs() if job[1] == "2"])
     assert len(jobs) == 1
     return jobs[0]
 
@@ -25,9 +25,9 @@ def started(queue, request, times=1):
 def test_somebodys_hold_of_what_runs_is_told(queue):
     request = queue.submit(sh(f"echo $$ >>{queue.work}/pids; sleep 600"))
     queue.system.condor("hold", started(queue, request), "-reason", "not in my pool")
-    queue.wait_state(f"{request}.0", "held", seconds=40)
+    queue.wait_state(f"{request}.0", "held")
     assert "not in my pool" in queue.job(f"{request}.0")["hold_reason"]
-    wait_until(lambda: not queue.system.jobs(), 20)
+    wait_until(lambda: not queue.system.jobs())
 
 
 def test_evicted_and_run_again(queue):
@@ -37,7 +37,7 @@ def test_evicted_and_run_again(queue):
     queue.system.condor("vacate_job", first)
     assert started(queue, request, 2) != first
     queue.cli("rm", str(request))
-    wait_until(lambda: not queue.system.jobs(), 40)
+    wait_until(lambda: not queue.system.jobs())
     assert len(queue.read("pids").split()) == 2
 
 

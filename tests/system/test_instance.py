@@ -40,7 +40,7 @@ def test_it_stops_with_polls_that_wait(instance):
 
 def test_a_second_server_is_refused(drover):
     for command in ("up", "server"):
-        out = drover.cli(command, code=None, timeout=20)
+        out = drover.cli(command, code=None)
         assert out.code not in (0, None)
         assert drover.dir in out.err or str(drover.server_pid()) in out.err
     drover.run(sh("true"))
@@ -62,7 +62,7 @@ def test_state_survives_a_restart(instance):
 
 
 def _refused(instance, *words):
-    out = instance.cli("server", code=None, timeout=30)
+    out = instance.cli("server", code=None)
     assert out.code not in (0, None)
     text = out.err + out.out
     for word in words:
@@ -151,7 +151,7 @@ def test_drover_up_without_anything_set(instance, build):
 
 
 def test_no_write_to_a_readonly_place(instance):
-    out = instance.cli("server", "--dir", "/proc/nothing", code=None, timeout=20)
+    out = instance.cli("server", "--dir", "/proc/nothing", code=None)
     assert out.code not in (0, None) and "/proc/nothing" in out.err
 
 

@@ -17,7 +17,7 @@ def configure(instance, text):
 
 def stored(instance, sql):
     """One number out of the store, read beside the server."""
-    db = sqlite3.connect(f"file:{os.path.join(instance.dir, 'drover.db')}?mode=ro", uri=True, timeout=20)
+    db = sqlite3.connect(f"file:{os.path.join(instance.dir, 'drover.db')}?mode=ro", uri=True, timeout=90)
     try:
         return db.execute(sql).fetchone()[0]
     finally:
@@ -128,7 +128,7 @@ def removed_jobs(instance, count):
     r = instance.submit(sh("exit 0", queue=f"queue {count}"), "--hold")
     before = rows(instance)
     instance.cli("rm", str(r))
-    wait_until(lambda: rows(instance) == before + count, 60)
+    wait_until(lambda: rows(instance) == before + count)
     return r
 
 
@@ -145,16 +145,16 @@ def test_history_by_age(instance):
     configure(instance, "keep_finished: 1s\n")
     server = instance.server()
     removed_jobs(instance, 2500)
-    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [], 20)  # the core has forgotten it
+    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [])  # the core has forgotten it
     waiting = instance.submit(sh("exit 0", queue="queue 3"), "--hold")
     server.stop()
     configure(instance, "keep_finished: 1s\nkeep:\n  history: 1s\n")
     server = instance.server()
-    wait_until(lambda: rows(instance) == 0, 30)
-    assert 'msg="history was pruned" jobs=2500' in server.output()
+    wait_until(lambda: rows(instance) == 0)
+    wait_until(lambda: 'msg="history was pruned" jobs=2500' in server.output())  # which is said when the cut is on the disk
     # its record goes too, once a snapshot is younger; that of the request that waits stays
-    wait_until(lambda: records(instance) == 1, 30)
-    assert 'msg="records of requests were pruned" requests=1' in server.output()
+    wait_until(lambda: records(instance) == 1)
+    wait_until(lambda: 'msg="records of requests were pruned" requests=1' in server.output())
     server.kill()
     instance.server()
     assert [j["state"] for j in instance.jobs(waiting)] == ["held"] * 3
@@ -168,19 +168,18 @@ def test_history_by_number(instance):
     server.stop()
     configure(instance, "keep:\n  history_jobs: 100\n")
     instance.server()
-    wait_until(lambda: rows(instance) == 100, 30)
+    wait_until(lambda: rows(instance) == 100)
     assert len(instance.history(last)) == 20
     assert instance.history()[0]["id"] == f"{last}.19"
 
 
-@pytest.mark.timeout(180)
 def test_killed_in_the_middle(instance):
     """Whenever it is killed, what is left is whole, and the pruning goes on."""
     configure(instance, "keep_finished: 1s\n")
     server = instance.server()
     for _ in range(4):
         removed_jobs(instance, 2000)
-    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [], 20)
+    wait_until(lambda: instance.api("GET", "/v1/requests?all=1")["requests"] == [])
     server.stop()
     configure(instance, "keep_finished: 1s\nkeep:\n  history: 1s\n")
     left = 8000
@@ -188,15 +187,15 @@ def test_killed_in_the_middle(instance):
     while left:
         server = instance.server()
         before = left
-        wait_until(lambda: rows(instance) < before, 30)  # pylint: disable=cell-var-from-loop
+        wait_until(lambda: rows(instance) < before)  # pylint: disable=cell-var-from-loop
         time.sleep(rng.random() * 0.2)
         server.kill()
         left = rows(instance)
         assert stored(instance, "SELECT max(id) - min(id) + 1 FROM history") in (None, left)
-    assert instance.start("droverd", "--dir", instance.dir, "--check").process.wait(30) == 0
+    assert instance.start("droverd", "--dir", instance.dir, "--check").process.wait(90) == 0
     instance.daemons.pop()
     server = instance.server()
-    wait_until(lambda: records(instance) == 0, 40)
+    wait_until(lambda: records(instance) == 0)
     server.kill()
     instance.server()
     r = instance.submit(sh("exit 0"), "--hold")
@@ -213,7 +212,7 @@ def test_outputs(instance):
     instance.stop()
     configure(instance, "keep:\n  outputs: 1s\n")
     instance.up()
-    wait_until(lambda: kept(instance) == 0, 20)
+    wait_until(lambda: kept(instance) == 0)
     assert len(instance.history(r)) == 1
 
 
@@ -223,6 +222,6 @@ def test_outputs(instance):
 def test_wrong_settings(instance, text, why):
     configure(instance, text)
     daemon = instance.start("droverd", "--dir", instance.dir)
-    wait_until(lambda: not daemon.running(), 10)
+    wait_until(lambda: not daemon.running())
     assert daemon.process.returncode != 0 and why in daemon.output(), daemon.output()
     instance.daemons.clear()

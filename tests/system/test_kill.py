@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 
-from drover import Failed, alive, sh, wait_until
+from drover import LIMIT, Failed, alive, sh, wait_until
 
 FINAL = ("exited", "removed")
 
@@ -50,10 +50,10 @@ def test_agent_is_killed_and_started_again(instance):
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(f"echo start >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 7"))
     instance.wait_state(f"{request}.0", "running")
-    wait_until(lambda: instance.exists("starts"))
+    wait_until(lambda: instance.written("starts"))
     agent.kill()
     instance.write("go", "")
-    wait_until(lambda: not any("go" in " ".join(cmdline(p)) for p in instance.pids("dash")), 10)
+    wait_until(lambda: not any("go" in " ".join(cmdline(p)) for p in instance.pids("dash")))
     start_agent()
     instance.wait(request, code=1)
     assert instance.read("starts") == "start\n", "the job was started twice"
@@ -74,7 +74,7 @@ def test_agent_comes_back_while_the_job_runs(instance):
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(f"echo start >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; "
                                  "echo done", output="result"))
-    wait_until(lambda: instance.exists("starts"))
+    wait_until(lambda: instance.written("starts"))
     agent.kill()
     start_agent()
     wait_until(lambda: instance.agents("connected"))
@@ -90,7 +90,7 @@ def test_agent_is_stopped_and_started_again(instance):
     _, agent, start_agent = apart(instance)
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(f"echo start >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done"))
-    wait_until(lambda: instance.exists("starts"))
+    wait_until(lambda: instance.written("starts"))
     agent.stop()
     start_agent()
     instance.write("go", "")
@@ -103,7 +103,7 @@ def test_server_is_killed_while_jobs_run(instance):
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(f"echo start >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 4"))
     waiting = instance.submit(sh("true", queue="queue 5"), "--hold")
-    wait_until(lambda: instance.exists("starts"))
+    wait_until(lambda: instance.written("starts"))
     server.kill()
     instance.server()
     assert instance.job(f"{waiting}.4")["state"] == "held"
@@ -137,7 +137,7 @@ def test_result_waits_for_a_server_that_is_down(instance):
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(f"echo start >>{instance.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; "
                                  f"echo over >{instance.work}/over; exit 5"))
-    wait_until(lambda: instance.exists("starts"))
+    wait_until(lambda: instance.written("starts"))
     server.kill()
     instance.write("go", "")
     wait_until(lambda: instance.exists("over"))
@@ -183,8 +183,8 @@ def test_parts_of_up_are_restarted(drover):
     for program in ("droverd", "drover-agent"):
         pid = one(drover, program)
         kill9(pid)
-        wait_until(lambda: [p for p in drover.pids(program) if p != pid], 30)
-        wait_until(lambda: up(drover), 30)
+        wait_until(lambda: [p for p in drover.pids(program) if p != pid])
+        wait_until(lambda: up(drover))
     drover.run(sh("true"))
 
 
@@ -195,7 +195,7 @@ def up(instance):
         return False
 
 
-def patiently(call, seconds=60):
+def patiently(call, seconds=LIMIT):
     """Repeats a call while the server is away."""
     end = time.monotonic() + seconds
     while True:
@@ -207,7 +207,7 @@ def patiently(call, seconds=60):
             time.sleep(0.1)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_all_three_at_random_moments(instance, long):
     """Under load, again and again: server, agent, shepherd or all of them are killed and started. In the end the
     history has each accepted job once, each has exactly one final event, and each ran to its own exit code."""
@@ -251,7 +251,7 @@ def test_all_three_at_random_moments(instance, long):
 
     print(f"all started again, {time.monotonic() - begin:.1f} s")
     for request in accepted:
-        instance.wait(request, seconds=150, code=1)
+        instance.wait(request, seconds=300, code=1)
     print(f"all done, {time.monotonic() - begin:.1f} s")
     rows, again = collections.Counter(), 0
     for request, jobs in accepted.items():

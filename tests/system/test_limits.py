@@ -18,7 +18,7 @@ def test_a_job_that_takes_too_much_memory_is_held(shared):
     shared.write("eat.py", script)
     request = shared.submit(f"executable = /usr/bin/python3\narguments = {shared.work}/eat.py\nrequest_memory = 64 MB\n"
                             "request_disk = 1 MB\nqueue\n")
-    job = shared.wait_state(f"{request}.0", "held", "completed", seconds=60)
+    job = shared.wait_state(f"{request}.0", "held", "completed")
     if "v1" in limits(shared).get("memory", "") or "v2" in limits(shared).get("memory", ""):
         assert "emory" in job.get("hold_reason", ""), job
     else:  # a limit on the address space alone: the job is told that there is no memory, and fails by itself

@@ -44,7 +44,7 @@ def row(chain, alpha):
     left = [str(n) for n in far_jobs(chain.one)]
     if left:
         chain.one.cli("rm", *left)
-    wait_until(lambda: not far_jobs(chain.one) and not far_jobs(chain.two) and not far_jobs(chain.three), 60)
+    wait_until(lambda: not far_jobs(chain.one) and not far_jobs(chain.two) and not far_jobs(chain.three))
 
 
 def natives(path):
@@ -83,25 +83,25 @@ def test_control_reaches_the_end(row):
     wait_until(lambda: pids(one))
     one.cli("suspend", job)
     assert path_in(one, job, 3, "suspended")["summary"] == "suspended"
-    wait_until(lambda: stopped(one), 30)
+    wait_until(lambda: stopped(one))
     one.cli("resume", job)
     assert natives(path_in(one, job, 3, "running")) == natives(first)
-    wait_until(lambda: not stopped(one), 30)
+    wait_until(lambda: not stopped(one))
     one.cli("hold", job)
-    one.wait_state(job, "held", seconds=30)
-    wait_until(lambda: gone(pids(one)[0]) and not far_jobs(row.three) and not row.alpha.jobs("pending,running,suspended"), 40)
+    one.wait_state(job, "held")
+    wait_until(lambda: gone(pids(one)[0]) and not far_jobs(row.three) and not row.alpha.jobs("pending,running,suspended"))
     assert [h["state"] for h in one.json("path", job)["hops"]] == ["held"]
     one.cli("release", job)
     second = path_in(one, job, 3, "running")
     assert natives(second)[2] != natives(first)[2] and len(wait_until(lambda: pids(one)[1:])) == 1
     one.cli("vacate", job)
-    wait_until(lambda: gone(pids(one)[1]) and pids(one)[2:], 60)
+    wait_until(lambda: gone(pids(one)[1]) and pids(one)[2:])
     third = path_in(one, job, 3, "running")
     assert natives(third)[2] not in natives(second) + natives(first)
     one.cli("rm", job)
-    one.wait_state(job, "removed", seconds=30)
-    wait_until(lambda: gone(pids(one)[2]) and not far_jobs(row.two) and not far_jobs(row.three), 40)
-    wait_until(lambda: not row.alpha.jobs("pending,running,completing,suspended"), 40)
+    one.wait_state(job, "removed")
+    wait_until(lambda: gone(pids(one)[2]) and not far_jobs(row.two) and not far_jobs(row.three))
+    wait_until(lambda: not row.alpha.jobs("pending,running,completing,suspended"))
     assert len(pids(one)) == 3
 
 
@@ -126,12 +126,12 @@ def test_the_middle_is_killed(row):
     one = row.one
     number = one.submit(sh(f"echo $DROVER_MEMBER >>{one.work}/ran; while [ ! -e {one.work}/flag ]; do sleep 0.1; done; "
                            "exit $(($DROVER_MEMBER % 4))", output="out.$(Process)", queue="queue 12"))
-    wait_until(lambda: one.exists("ran"), 40)
+    wait_until(lambda: one.written("ran"))
     kill_middle(row)
-    wait_until(lambda: "does not answer" in one.agent.output(), 30)
+    wait_until(lambda: "does not answer" in one.agent.output())
     one.write("flag", "")
     restart_middle(row)
-    one.wait(number, code=1, seconds=90)
+    one.wait(number, code=1)
     assert sorted(map(int, one.read("ran").split())) == list(range(12))
     assert {r["member"]: (r["exit_code"], r["starts"]) for r in one.history(number)} == {n: (n % 4, 1) for n in range(12)}
     wait_until(lambda: not os.listdir(f"{one.base}/n1/hop.east") and not os.listdir(f"{row.two.base}/n1/hop.west"))
@@ -141,10 +141,10 @@ def test_no_loops_through_three(row):
     """The last server's way back to the first is not taken: it has been there."""
     one = row.one
     number = one.submit(sh("exit 0", **{"+DroverPath": "\"n1/east, n1/*, n1/back\""}))
-    there = wait_until(lambda: far_jobs(row.three), 40)[0]
-    wait_until(lambda: any("DroverServer" in line for line in row.three.api("GET", f"/v1/jobs/{there}.0/why")["text"]), 20)
+    there = wait_until(lambda: far_jobs(row.three))[0]
+    wait_until(lambda: any("DroverServer" in line for line in row.three.api("GET", f"/v1/jobs/{there}.0/why")["text"]))
     assert row.three.job(f"{there}.0")["state"] == "idle" and far_jobs(one) == [number]
-    path = wait_until(lambda: (p := one.json("path", f"{number}.0")) and len(p["hops"]) == 3 and p, 20)
+    path = wait_until(lambda: (p := one.json("path", f"{number}.0")) and len(p["hops"]) == 3 and p)
     assert path["summary"] == "idle" and "server" in path["hops"][2]
     origin = row.three.api("GET", f"/v1/requests/{there}")["origin"]
     status, answer = one.call("POST", "/v1/requests", {
@@ -160,7 +160,7 @@ def test_paths_have_a_length(row):
     enough = one.submit(sh("exit 0", **{"+DroverMaxHops": "2"}))
     one.wait(enough)
     assert one.history(enough)[0]["exit_code"] == 0
-    path = wait_until(lambda: (p := one.json("path", f"{short}.0")) and len(p["hops"]) == 2 and p, 20)
+    path = wait_until(lambda: (p := one.json("path", f"{short}.0")) and len(p["hops"]) == 2 and p)
     assert path["summary"] == "idle"  # it waits for a place of the second server's own
     one.cli("rm", str(short))
 
@@ -177,10 +177,10 @@ def test_the_last_hops_words_come_home(row):
     """What the cluster says when it refuses is the reason at the first server."""
     ask, words = row.alpha.refused
     number = row.one.submit(sh("exit 0", **{f"+{name}": f'"{value}"' for name, value in ask.items()}))
-    held = row.one.wait_state(f"{number}.0", "held", seconds=40)
+    held = row.one.wait_state(f"{number}.0", "held")
     assert words in held["hold_reason"]
     assert words in row.one.cli("show", f"{number}.0")
-    wait_until(lambda: not far_jobs(row.two) and not far_jobs(row.three), 30)
+    wait_until(lambda: not far_jobs(row.two) and not far_jobs(row.three))
 
 
 def test_two_servers_and_slurm(request, build, instance, alpha):
@@ -200,10 +200,10 @@ def test_two_servers_and_slurm(request, build, instance, alpha):
         path_in(one, f"{number}.0", 2, state)
     pid = pids(one)[0]
     one.cli("hold", f"{number}.0")
-    one.wait_state(f"{number}.0", "held", seconds=40)
-    wait_until(lambda: gone(pid) and not alpha.jobs("pending,running,suspended"), 40)
+    one.wait_state(f"{number}.0", "held")
+    wait_until(lambda: gone(pid) and not alpha.jobs("pending,running,suspended"))
     one.cli("release", f"{number}.0")
-    second = wait_until(lambda: pids(one)[1:], 40)[0]
+    second = wait_until(lambda: pids(one)[1:])[0]
     one.cli("rm", f"{number}.0")
-    wait_until(lambda: gone(second) and not alpha.jobs("pending,running,completing,suspended"), 40)
-    one.wait_state(f"{number}.0", "removed", seconds=40)
+    wait_until(lambda: gone(second) and not alpha.jobs("pending,running,completing,suspended"))
+    one.wait_state(f"{number}.0", "removed")

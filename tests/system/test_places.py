@@ -111,7 +111,7 @@ def test_one_submit_over_all_places(instance, unlike, grid):
         settled()
         return unlike[1].jobs("node_fail")
 
-    wait_until(node_fell, 60, every=0.3)
+    wait_until(node_fell, every=0.3)
     unlike[1].tool("scontrol", "update", "NodeName=b1", "State=RESUME", code=None)
     wait_until(lambda: settled() == count, 1200 if LONG else 240, every=0.3)
 

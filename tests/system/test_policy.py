@@ -33,7 +33,7 @@ def test_on_exit_remove_false_runs_again(shared):
 
 def test_periodic_remove(shared):
     request = shared.submit(sh("sleep 600", periodic_remove="time() - QDate > 2"))
-    shared.wait(request, code=1, seconds=90)
+    shared.wait(request, code=1)
     assert shared.history(request)[0]["state"] == "removed"
 
 

@@ -151,5 +151,5 @@ def test_a_queue_that_has_gone_sees_its_jobs_to_their_end(instance):
 def test_a_mistake_in_a_queue_is_named_with_its_line(instance):
     instance.server()
     agent = agents.start(instance, "queues:\n  - name: a\n    requirments: x\n")
-    assert agent.process.wait(20) == 2
+    assert agent.process.wait(90) == 2
     assert "n1.yaml:5:" in agent.output() and "requirements" in agent.output()

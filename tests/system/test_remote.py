@@ -85,7 +85,7 @@ def test_a_token_is_used_once(listening):
     start_remote(listening, "far", one)
     wait_until(lambda: listening.agents("connected"))
     second = start_remote(listening, "far2", one)
-    wait_until(lambda: not second.running() or "token" in second.output(), 30)
+    wait_until(lambda: not second.running() or "token" in second.output())
     assert len(listening.agents("connected")) == 1
 
 
@@ -94,7 +94,7 @@ def test_a_false_token_is_refused(listening):
     head, secret = good.rsplit(".", 1)
     bad = f"{head}.{secret[:-4]}{'aaaa' if not secret.endswith('aaaa') else 'bbbb'}"
     agent = start_remote(listening, "far", bad)
-    wait_until(lambda: not agent.running() or "token" in agent.output(), 30)
+    wait_until(lambda: not agent.running() or "token" in agent.output())
     assert not listening.agents("connected")
 
 
@@ -104,7 +104,7 @@ def test_the_agent_believes_only_the_tokens_authority(listening):
     ca = parts.index(max(parts, key=len)) if len(parts[2]) != 64 else 2
     parts[ca] = "0" * 64
     agent = start_remote(listening, "far", ".".join(parts))
-    wait_until(lambda: not agent.running() or len(agent.output().splitlines()) > 1, 30)
+    wait_until(lambda: not agent.running() or len(agent.output().splitlines()) > 1)
     assert not listening.agents("connected")
     start_remote(listening, "good", good)
     wait_until(lambda: listening.agents("connected"))
@@ -114,7 +114,7 @@ def test_a_revoked_token_is_refused(listening):
     made = listening.json("token", "agent", "--name", "far")
     listening.cli("token", "revoke", made["id"])
     agent = start_remote(listening, "far", made["token"])
-    wait_until(lambda: not agent.running() or "token" in agent.output(), 30)
+    wait_until(lambda: not agent.running() or "token" in agent.output())
     assert not listening.agents("connected")
 
 
@@ -129,12 +129,12 @@ def test_no_transfer_no_match(listening):
 def test_agents_speak_tls_13_only(listening):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with socket.create_connection(("127.0.0.1", listening.port), 10) as raw:
+    with socket.create_connection(("127.0.0.1", listening.port), 90) as raw:
         with context.wrap_socket(raw) as tls:
             assert tls.version() == "TLSv1.3"
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises(OSError):
-        with socket.create_connection(("127.0.0.1", listening.port), 10) as raw, context.wrap_socket(raw) as tls:
+        with socket.create_connection(("127.0.0.1", listening.port), 90) as raw, context.wrap_socket(raw) as tls:
             tls.recv(1)
 
 
@@ -144,7 +144,7 @@ def test_a_connection_that_breaks_is_made_again(listening):
     wait_until(lambda: listening.agents("connected"))
     go = os.path.join(listening.work, "go")
     request = listening.submit(sh(f"echo s >>{listening.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 6"))
-    wait_until(lambda: listening.exists("starts"))
+    wait_until(lambda: listening.written("starts"))
     listening.daemons[0].stop()
     listening.write("go", "")
     listening.server("--listen", f"127.0.0.1:{listening.port}")

@@ -28,7 +28,7 @@ def test_the_script_of_a_job(place):
     go = os.path.join(place.work, "go")
     request = place.submit(sh(f"while [ ! -e {go} ]; do sleep 0.05; done # it's \"quoted\"", request_memory="321 MB",
                               environment='"WORD=\'it\'\'s\'"'))
-    place.wait_state(f"{request}.0", "running", seconds=40)
+    place.wait_state(f"{request}.0", "running")
     text = place.cli("show", str(request), "--script")
     head = text.split("# job ")[0].splitlines()
     assert head[0] == "#!/bin/sh" and any(line.startswith(place.resources) for line in head), head
@@ -37,8 +37,8 @@ def test_the_script_of_a_job(place):
     assert place.json("show", f"{request}.0", "--script")["script"] == text
     place.agent.kill()
     agents.start(place, place.config)
-    wait_until(lambda: place.agents("connected"), 20)
-    wait_until(lambda: "# job" in place.cli("show", f"{request}.0", "--script", code=None), 20)
+    wait_until(lambda: place.agents("connected"))
+    wait_until(lambda: "# job" in place.cli("show", f"{request}.0", "--script", code=None))
     place.write("go", "")
     place.wait(request)
     assert place.cli("show", f"{request}.0", "--script") == text
@@ -48,7 +48,7 @@ def test_the_script_of_a_job(place):
 
 def test_a_process_has_no_script(place):
     request = place.submit(sh("sleep 60", requirements='TARGET.Runner == "process"', **{"+WantHere": "true"}))
-    place.wait_state(f"{request}.0", "running", seconds=40)
+    place.wait_state(f"{request}.0", "running")
     assert "submits no script: its runner is process" in place.cli("show", str(request), "--script", code=None).err
     place.cli("rm", str(request))
 

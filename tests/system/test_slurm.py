@@ -1,4 +1,5 @@
 """Queues of real Slurm clusters: two private ones, on loopback, of nodes that are all this machine."""
+import contextlib
 import glob
 import os
 import re
@@ -51,7 +52,7 @@ def until(path):
 
 def test_jobs_alike_travel_as_arrays(one, alpha):
     before = {line[0].split("_")[0] for line in alpha.jobs("all")}
-    one.run(sh("true", queue="queue 100"), seconds=90)
+    one.run(sh("true", queue="queue 100"))
     after = {line[0].split("_")[0] for line in alpha.jobs("all")}
     assert len(after - before) < 40
 
@@ -63,10 +64,10 @@ def test_many_are_asked_about_at_once(instance, alpha):
     agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 200\n"))
     agents.offering(instance, "alpha")
     request = instance.submit(sh("sleep 600", queue="queue 120"))
-    wait_until(lambda: len(alpha.jobs("pending,running")) == 120, 60)
+    wait_until(lambda: len(alpha.jobs("pending,running")) == 120)
 
     before = len(calls())
-    wait_until(lambda: len(calls()) >= before + 4, 60)
+    wait_until(lambda: len(calls()) >= before + 4)
     asked = calls()
     assert len({words for _, words in asked}) == 1 and "--job" not in asked[0][1], asked
     gaps = [int(b[0]) - int(a[0]) for a, b in zip(asked, asked[1:])]
@@ -77,20 +78,20 @@ def test_many_are_asked_about_at_once(instance, alpha):
 def test_suspended_and_resumed(one, alpha):
     """What runs is stopped, what waits is held, until it is resumed."""
     request = one.submit(sh(f"while :; do echo x >>{one.work}/beats; sleep 0.05; done"))
-    wait_until(lambda: one.exists("beats"), 40)
-    one.wait_state(f"{request}.0", "running", seconds=40)
+    wait_until(lambda: one.exists("beats"))
+    one.wait_state(f"{request}.0", "running")
     one.api("POST", "/v1/actions", {"action": "suspend", "ids": [f"{request}.0"]})
 
     def quiet():
         """the job does nothing for a moment"""
         before = len(one.read("beats"))
-        wait_until(lambda: alpha.tool("sinfo", "-h"), 5)
+        wait_until(lambda: alpha.tool("sinfo", "-h"))
         time.sleep(0.3)
         return len(one.read("beats")) == before
 
-    wait_until(quiet, 30)
+    wait_until(quiet)
     one.api("POST", "/v1/actions", {"action": "resume", "ids": [f"{request}.0"]})
-    wait_until(lambda: not quiet(), 30)
+    wait_until(lambda: not quiet())
     one.cli("rm", f"{request}.0")
 
 
@@ -109,17 +110,18 @@ def test_a_submission_whose_answer_is_lost_is_found(one, alpha):
     agents.offering(one, "alpha")
     flag = os.path.join(one.work, "flag")
     request = one.submit(sh(f"echo once >>{one.work}/ran; {until(flag)}"))
-    wait_until(lambda: os.path.exists(f"{tools}/done"), 30)
+    wait_until(lambda: os.path.exists(f"{tools}/done"))
     one.agent.kill()
     one.env["PATH"] = path
     restart(one, alpha)
-    one.wait_state(f"{request}.0", "running", seconds=40)
+    one.wait_state(f"{request}.0", "running")
     one.write("flag", "")
-    one.wait(request, seconds=60)
+    one.wait(request)
     assert one.read("ran") == "once\n"
-    assert "found a submission again" in one.logs()
+    assert "found a submission again" in one.agent.output()
     for pid in one.pids("dash") + one.pids("sleep"):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_most_wait_in_drover(instance, alpha):
@@ -129,18 +131,18 @@ def test_most_wait_in_drover(instance, alpha):
     agents.offering(instance, "alpha")
     flag = os.path.join(instance.work, "flag")
     request = instance.submit(sh(until(flag), request_cpus="2", queue="queue 40"))
-    wait_until(lambda: len(alpha.jobs("running")) == 8, 40)
-    wait_until(lambda: alpha.jobs("pending"), 20)
+    wait_until(lambda: len(alpha.jobs("running")) == 8)
+    wait_until(lambda: alpha.jobs("pending"))
     assert len(alpha.jobs("pending")) <= 3
     instance.write("flag", "")
-    instance.wait(request, seconds=120)
+    instance.wait(request)
 
 
 def test_the_script_is_kept_and_says_what_was_asked_for(one, alpha):
     flag = os.path.join(one.work, "flag")
     request = one.submit(sh(until(flag), request_cpus="2", request_memory="100", allowed_execute_duration="120",
                             **{"+SlurmPartition": '"short"', "+SlurmComment": '"hello"'}))
-    one.wait_state(f"{request}.0", "running", seconds=40)
+    one.wait_state(f"{request}.0", "running")
     with open(f"{one.base}/n1/jobs/{request}.0.1/.drover_step.0.sh", encoding="utf-8") as f:
         script = f.read()
     for line in ("--cpus-per-task=2", "--mem=100M", "--time=2", "--partition=short", "--comment=hello"):
@@ -171,21 +173,21 @@ def test_scripts_end_without_their_agent(instance, alpha):
     instance.agent = agents.start(instance, agents.batch_queues(alpha))
     agents.offering(instance, "alpha")
     request = instance.submit(sh(f"echo $$ >>{instance.work}/pids; sleep 600"))
-    instance.wait_state(f"{request}.0", "running", seconds=40)
-    wait_until(lambda: instance.exists("pids"))
+    instance.wait_state(f"{request}.0", "running")
+    wait_until(lambda: instance.written("pids"))
     instance.agent.kill()
     lease = f"{instance.base}/n1/batch.alpha/lease"
     with open(lease, "w", encoding="utf-8") as f:
         f.write("old 1\n")
     pid = int(instance.read("pids").split()[0])
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 40)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
 
     def said():
         """the script has written that its lease was over"""
         done = glob.glob(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done")
         return done and re.search(r"^ended \d+ lease$", open(done[0], encoding="utf-8").read(), re.M)
 
-    wait_until(said, 20)
+    wait_until(said)
 
 
 def test_gpus_are_the_clusters(one, alpha):
@@ -194,7 +196,7 @@ def test_gpus_are_the_clusters(one, alpha):
     assert ad["GPUs"] == 2 and ad["TotalGPUs"] == 2 and ad["NodeGPUs"] == 2, ad
     flag = os.path.join(one.work, "flag")
     request = one.submit(sh(f"echo $CUDA_VISIBLE_DEVICES >>{one.work}/had; {until(flag)}", request_gpus="1", queue="queue 3"))
-    wait_until(lambda: one.exists("had") and sorted(one.read("had").split()) == ["0", "1"], 40)
+    wait_until(lambda: one.exists("had") and sorted(one.read("had").split()) == ["0", "1"])
     assert "TresPerNode=gres:gpu:1" in alpha.tool("scontrol", "show", "job", alpha.jobs("running")[0][0])
     plain = one.run(sh("echo [$CUDA_VISIBLE_DEVICES]", output="out"))
     assert one.history(plain)[0]["exit_code"] == 0 and one.read("out") == "[]\n"
@@ -202,7 +204,7 @@ def test_gpus_are_the_clusters(one, alpha):
     many = one.submit(sh("true", request_gpus="3"))
     assert "GPUs" in one.cli("why", f"{many}.0")
     one.write("flag", "")
-    one.wait(request, seconds=60)
+    one.wait(request)
     assert len(one.read("had").split()) == 3
     one.cli("rm", str(many))
 
@@ -211,16 +213,16 @@ def test_slurms_own_quote(one, alpha):
     """Somebody else has the cluster for ten minutes: Slurm's word of when a job would begin is what we say, too."""
     others = alpha.tool("sbatch", "--parsable", "-N4", "-n16", "--mem-per-cpu=10", "--time=10", "--output=/dev/null",
                         "--wrap=sleep 600").strip()
-    wait_until(lambda: alpha.jobs("running"), 30)
+    wait_until(lambda: alpha.jobs("running"))
 
     def wait_s():
         """the ad of the queue says how long a job would wait"""
         (queue,) = (q for a in one.agents("connected") for q in a["queues"])
         return queue["ad"].get("QueueWait")
 
-    assert 240 < wait_until(wait_s, 40) <= 660
+    assert 240 < wait_until(wait_s) <= 660
     request = one.submit(sh("true"))
-    wait_until(lambda: alpha.jobs("pending"), 30)
+    wait_until(lambda: alpha.jobs("pending"))
     now_ms = time.time() * 1000
     there = one.json("why", f"{request}.0")
     assert there["eta_start_ms"] - now_ms > 200000, "it waits there"
@@ -228,9 +230,9 @@ def test_slurms_own_quote(one, alpha):
     quote = one.json("quote", "job.sub")
     assert quote["start_ms"] - now_ms > 200000 and quote["places"][0]["cost"]["wait_ms"] > 200000
     alpha.tool("scancel", others)
-    one.wait(request, seconds=60)
-    wait_until(lambda: not wait_s(), 40)
-    wait_until(lambda: one.json("quote", "job.sub")["start_ms"] - time.time() * 1000 < 200000, 20)
+    one.wait(request)
+    wait_until(lambda: not wait_s())
+    wait_until(lambda: one.json("quote", "job.sub")["start_ms"] - time.time() * 1000 < 200000)
 
 
 def requeueing(instance, alpha, word):
@@ -244,18 +246,18 @@ def requeueing(instance, alpha, word):
     instance.agent = agents.start(instance, instance.config)
     agents.offering(instance, "alpha")
     request = instance.submit(sh(f"echo $$ >>{instance.work}/ran; {until(instance.work + '/flag')}"))
-    instance.wait_state(f"{request}.0", "running", seconds=40)
-    wait_until(lambda: instance.exists("ran"))
+    instance.wait_state(f"{request}.0", "running")
+    wait_until(lambda: instance.written("ran"))
     return request, alpha.jobs("running")[0][0]
 
 
 def ran_twice(instance, request):
     """The job was lost where it ran, runs again, and the first one is not there any more."""
-    wait_until(lambda: len(instance.read("ran").split()) == 2, 60)
+    wait_until(lambda: len(instance.read("ran").split()) == 2)
     first, second = instance.read("ran").split()
     assert not os.path.exists(f"/proc/{first}") and os.path.exists(f"/proc/{second}")
     instance.write("flag", "")
-    instance.wait(request, seconds=60)
+    instance.wait(request)
     assert len(instance.read("ran").split()) == 2
     assert instance.job(f"{request}.0")["starts"] == 2
 
@@ -266,7 +268,7 @@ def test_requeued_is_lost_there_and_runs_again(instance, alpha):
     alpha.tool("scontrol", "requeue", native)
     ran_twice(instance, request)
     assert "put back into the queue" in instance.agent.output()
-    assert alpha.jobs("pending,running") == []
+    wait_until(lambda: not alpha.jobs("pending,running"))
 
 
 @pytest.mark.parametrize("word", ["killed", "itself"])
@@ -276,10 +278,10 @@ def test_requeued_while_the_agent_was_away(instance, alpha, word):
     request, native = requeueing(instance, alpha, "yes")
     instance.agent.kill()
     alpha.tool("scontrol", "requeue", native)
-    wait_until(lambda: [native, "PENDING"] in [line[:2] for line in alpha.jobs("pending")], 30)
+    wait_until(lambda: [native, "PENDING"] in [line[:2] for line in alpha.jobs("pending")])
     # it would wait for two minutes; a node refuses what is started in the second of its kill
     alpha.tool("scontrol", "update", f"JobId={native}", "StartTime=now+2")
-    wait_until(lambda: [native, "COMPLETED"] in [line[:2] for line in alpha.jobs("all")], 40)
+    wait_until(lambda: [native, "COMPLETED"] in [line[:2] for line in alpha.jobs("all")])
     assert len(instance.read("ran").split()) == 1
     with open(f"{instance.base}/n1/jobs/{request}.0.1/.drover_step.0.done", "w", encoding="utf-8") as f:
         f.write(f"0m0.00s 0m0.00s\n0m0.00s 0m0.00s\nended 143 {word}\n")
@@ -293,13 +295,13 @@ def test_requeue_is_not_allowed_unless_said(instance, alpha):
     instance.write("flag", "")
     instance.wait(request)
     bad = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {requeue: perhaps}\n", "n2")
-    assert bad.process.wait(20) == 2 and "requeue is yes or no, not 'perhaps'" in bad.output()
+    assert bad.process.wait(90) == 2 and "requeue is yes or no, not 'perhaps'" in bad.output()
 
 
 def test_mistakes_are_said_at_the_start(instance):
     instance.server()
     agent = agents.start(instance, "queues:\n  - name: a\n    runner: slurm\n    slurm: {partitions: x}\n")
-    assert agent.process.wait(20) == 2
+    assert agent.process.wait(90) == 2
     assert "slurm has no setting 'partitions'" in agent.output()
 
 
@@ -328,17 +330,17 @@ def test_containers_on_the_nodes(instance, alpha, request):
         image = {"universe": "container", "container_image": f"docker://{IMAGE}"}
         ends = instance.submit(sh("ls /; ls /sys/class/net; echo $GREETING; exit 3", output="out",
                                   environment="\"GREETING='it''s me'\"", **image))
-        instance.wait(ends, code=None, seconds=60)
+        instance.wait(ends, code=None)
         assert instance.history(ends)[0]["exit_code"] == 3
         out = instance.read("out").splitlines()
         assert "usr" not in out and out[-2:] == ["lo", "it's me"]
         missing = instance.submit(sh("true", universe="container", container_image="docker://localhost:1/nosuch:1"))
-        instance.wait_state(f"{missing}.0", "held", seconds=60)
+        instance.wait_state(f"{missing}.0", "held")
         assert "localhost:1/nosuch:1" in instance.job(f"{missing}.0")["hold_reason"]
         lasting = instance.submit(sh("trap '' TERM; sleep 604; sleep 604", **image))
-        wait_until(podman.names, 40)
+        wait_until(podman.names)
         instance.cli("rm", str(lasting))
-        wait_until(lambda: podman.names() == [], 60)
+        wait_until(lambda: podman.names() == [])
     finally:
         podman.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -356,11 +358,11 @@ def test_two_queues_of_one_cluster(instance, alpha):
     flag = os.path.join(instance.work, "flag")
     requests = [instance.submit(sh(f"echo {name} >>{instance.work}/ran; {until(flag)}", requirements=f'TARGET.QueueName == "{name}"'))
                 for name in ("main", "short")]
-    wait_until(lambda: len(alpha.jobs("running")) == 2, 40)
+    wait_until(lambda: len(alpha.jobs("running")) == 2)
     asked = len(calls())
-    wait_until(lambda: len(calls()) >= asked + 6, 40)
+    wait_until(lambda: len(calls()) >= asked + 6)
     assert len(alpha.jobs("running")) == 2
     instance.write("flag", "")
     for request in requests:
-        instance.wait(request, seconds=60)
+        instance.wait(request)
     assert sorted(instance.read("ran").split()) == ["main", "short"]

@@ -27,11 +27,11 @@ def one(instance, books):
 
 def native(one, job):
     """What Slurm calls a job, as Drover knows it."""
-    return wait_until(lambda: one.json("path", job)["hops"][0].get("native"), 30)
+    return wait_until(lambda: one.json("path", job)["hops"][0].get("native"))
 
 
 def held(one, job):
-    return one.wait_state(job, "held", seconds=60)["hold_reason"]
+    return one.wait_state(job, "held")["hold_reason"]
 
 
 def until(path):
@@ -51,24 +51,24 @@ def test_the_accounting_is_asked_for_what_is_gone_and_waited_for(one, books):
     waiting = one.submit(sh("true", **by_account(SlurmQOS="high")))
     alone = one.submit(sh(f"echo $$ >>{one.work}/alone; {until(last)}", request_cpus="4"))
     wordless = one.submit(sh(f"echo $$ >>{one.work}/wordless; {until(flag)}"))
-    greedy = one.submit(sh(f"{until(flag)}; sleep 0.1; exec /usr/bin/python3 -c 'x = [1] * 30000000; input()'", request_memory="40",
-                           input="/dev/zero"))
+    greedy = one.submit(sh(f"{until(flag)}; sleep 0.1; exec /usr/bin/python3 -c 'x = [1] * 30000000; import time; time.sleep(600)'",
+                           request_memory="40"))
     numbers = {r: native(one, f"{r}.0") for r in (cancelled, waiting, alone, wordless, greedy)}
     for request in (cancelled, alone, wordless, greedy):
-        one.wait_state(f"{request}.0", "running", seconds=40)
-    wait_until(lambda: one.exists("alone") and one.exists("wordless"), 20)
+        one.wait_state(f"{request}.0", "running")
+    wait_until(lambda: one.written("alone") and one.written("wordless"))
     one.agent.kill()
     node = books.tool("squeue", "-h", "-j", numbers[alone], "-o", "%N").strip()
     books.tool("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
     books.accounting.stop_daemon()
     one.write("flag", "")
     books.tool("scancel", numbers[cancelled], numbers[waiting])
-    wait_until(lambda: not books.jobs("all"), 60)
+    wait_until(lambda: not books.jobs("all"))
     os.unlink(flag)
     os.unlink(f"{one.base}/n1/jobs/{wordless}.0.1/.drover_step.0.done")
     try:
         one.agent = agents.start(one, agents.batch_queues(books))
-        wait_until(lambda: one.calls("sacct") > 12, 60)  # once a second; without an accounting all would be over by now
+        wait_until(lambda: one.calls("sacct") > 12)  # once a second; without an accounting all would be over by now
         jobs = [one.job(f"{r}.0") for r in numbers]
         assert not [j for j in jobs if j["state"] in ("held", "idle", "completed") or j["starts"] > 1], jobs
         assert "what is over cannot be asked about" in one.agent.output()
@@ -79,30 +79,30 @@ def test_the_accounting_is_asked_for_what_is_gone_and_waited_for(one, books):
     assert "slurm: it was cancelled there (by 0)" in held(one, f"{waiting}.0")
     assert "memory" in held(one, f"{greedy}.0")
     for name, request in (("alone", alone), ("wordless", wordless)):
-        wait_until(lambda n=name: len(one.read(n).split()) == 2, 60)
-        wait_until(lambda r=request: one.job(f"{r}.0")["starts"] == 2, 20)
+        wait_until(lambda n=name: len(one.read(n).split()) == 2)
+        wait_until(lambda r=request: one.job(f"{r}.0")["starts"] == 2)
     assert "why=\"slurm: it ended without a word\"" in one.agent.output()
     one.write("flag", "")
     one.write("last", "")
-    one.wait(alone, wordless, seconds=60)
+    one.wait(alone, wordless)
 
 
 def test_a_member_that_is_cancelled_while_it_waits_is_held(one, books):
     """Slurm forgets it at once, and has it in no accounts."""
     flag = os.path.join(one.work, "flag")
     request = one.submit(sh(until(flag), request_cpus="4", queue="queue 7"))
-    pending = wait_until(lambda: [line[0] for line in books.jobs("pending")], 40)
+    pending = wait_until(lambda: [line[0] for line in books.jobs("pending")])
     assert "_" in pending[-1], pending
-    wait_until(lambda: len(books.jobs("running,pending")) == 7, 20)
+    wait_until(lambda: len(books.jobs("running,pending")) == 7)
     books.tool("scancel", books.jobs("pending")[-1][0])
 
     def cancelled():
         """one is held, and the reason says so"""
         return [j for j in one.jobs(request) if j["state"] == "held" and "cancelled there" in j["hold_reason"]]
 
-    assert len(wait_until(cancelled, 60)) == 1
+    assert len(wait_until(cancelled)) == 1
     one.write("flag", "")
-    wait_until(lambda: len(one.history(request)) == 6, 60)
+    wait_until(lambda: len(one.history(request)) == 6)
     assert all(j["exit_code"] == 0 and j["starts"] == 1 for j in one.history(request))
     one.cli("rm", str(request))
 
@@ -112,7 +112,7 @@ def test_who_may_run_what(one, books):
     right = one.submit(sh("true", queue="queue 3", **by_account(SlurmAccount="biology", SlurmQOS="normal")))
     project = one.submit(sh("true", **by_account(BatchProject="biology")))
     plain = one.submit(sh("true"))
-    one.wait(right, project, plain, seconds=60)
+    one.wait(right, project, plain)
     books.manage("modify", "qos", "high", "set", "GrpJobs=-1")
     high = one.run(sh("true", **by_account(SlurmQOS="high")))
     assert "#SBATCH --qos=high\n" in one.cli("show", f"{high}.0", "--script")
@@ -123,7 +123,7 @@ def test_who_may_run_what(one, books):
         accounts = [(p[2], p[3]) for p in past]
         return accounts.count(("biology", "normal")) == 4 and accounts.count(("physics", "high")) == 1 and past
 
-    past = wait_until(written, 30)
+    past = wait_until(written)
     assert sorted(p[0].split("_")[1] for p in past if p[2] == "biology" and "_" in p[0]) == ["0", "1", "2"]
     account = one.submit(sh("true", **by_account(SlurmAccount="chemistry")))
     quality = one.submit(sh("true", **by_account(SlurmQOS="low")))
@@ -138,7 +138,7 @@ def test_too_many_are_sent_again(one, books):
     books.limit("normal", MaxSubmitJobsPerUser=3)
     try:
         request = one.submit(sh(f"echo $DROVER_JOB >>{one.work}/ran; {until(flag)}", queue="queue 9"))
-        wait_until(lambda: len(books.jobs("running")) == 3, 40)
+        wait_until(lambda: len(books.jobs("running")) == 3)
         one.run(sh("true", **by_account(SlurmQOS="high")))
 
         def refused():
@@ -146,18 +146,18 @@ def test_too_many_are_sent_again(one, books):
             hops = [one.json("path", f"{request}.{n}")["hops"][0] for n in range(9)]
             return [n for n in range(9) if hops[n].get("word") == "refused for now" and "SubmitJobPerUserLimit" in hops[n]["said"]]
 
-        left = wait_until(lambda: len(refused()) == 6 and refused(), 30)
+        left = wait_until(lambda: len(refused()) == 6 and refused())
         assert "SubmitJobPerUserLimit" in one.cli("why", f"{request}.{left[0]}")
         assert "hop 1: it waits there: sbatch: error: QOSMaxSubmitJobPerUserLimit" in one.cli("path", f"{request}.{left[0]}")
         sent, asked = one.calls("sbatch"), one.calls("squeue")
-        wait_until(lambda: one.calls("squeue") > asked + 5, 30)
+        wait_until(lambda: one.calls("squeue") > asked + 5)
         assert one.calls("sbatch") <= sent + 5
         one.cli("rm", f"{request}.{left[0]}")
-        wait_until(lambda: len(one.history(request)) == 1, 10)  # at once
+        wait_until(lambda: len(one.history(request)) == 1)  # at once
         one.agent.kill()
         one.agent = agents.start(one, agents.batch_queues(books))
         one.write("flag", "")
-        wait_until(lambda: len(one.history(request)) == 9, 100)
+        wait_until(lambda: len(one.history(request)) == 9)
     finally:
         books.limit("normal", MaxSubmitJobsPerUser=-1)
     ran = one.read("ran").split()
@@ -170,9 +170,9 @@ def test_why_a_job_waits_there(one, books):
     try:
         flag = os.path.join(one.work, "flag")
         request = one.submit(sh(until(flag), queue="queue 2", **by_account(SlurmQOS="high")))
-        wait_until(lambda: any("It waits there: QOSGrpJobsLimit." in one.cli("why", f"{request}.{n}") for n in range(2)), 40)
+        wait_until(lambda: any("It waits there: QOSGrpJobsLimit." in one.cli("why", f"{request}.{n}") for n in range(2)))
         one.write("flag", "")
-        one.wait(request, seconds=60)
+        one.wait(request)
     finally:
         books.limit("high", GrpJobs=-1)
 
@@ -195,16 +195,16 @@ def test_the_accounting_is_asked_by_requests(instance, books):
         instance.agent = agents.start(instance, agents.batch_queues(rest))
         agents.offering(instance, "rest")
         job = f"{instance.submit(sh('sleep 600'))}.0"
-        instance.wait_state(job, "running", seconds=40)
+        instance.wait_state(job, "running")
         number = native(instance, job)
         instance.agent.kill()
         books.accounting.stop_daemon()
         books.tool("scancel", number)
-        wait_until(lambda: not books.jobs("all"), 60)
+        wait_until(lambda: not books.jobs("all"))
         os.unlink(f"{instance.base}/n1/jobs/{job}.1/.drover_step.0.done")
         try:
             instance.agent = agents.start(instance, agents.batch_queues(rest))
-            wait_until(lambda: "what is over cannot be asked about" in instance.agent.output(), 40)
+            wait_until(lambda: "what is over cannot be asked about" in instance.agent.output())
             assert instance.job(job)["state"] not in ("held", "idle")
         finally:
             books.accounting.start()

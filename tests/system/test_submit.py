@@ -133,7 +133,7 @@ def test_the_same_uuid_twice_is_one_request(shared):
 
 def test_a_thousand_jobs(shared):
     request = shared.submit("executable = /bin/true\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue 1000\n")
-    shared.wait(request, seconds=120)
+    shared.wait(request)
     rows = shared.history(request)
     assert len(rows) == 1000
     assert {r["member"] for r in rows} == set(range(1000))

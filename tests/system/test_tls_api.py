@@ -20,7 +20,7 @@ def secure(instance):
 def https(instance, method, path, token=None, body=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    c = http.client.HTTPSConnection("127.0.0.1", instance.port, timeout=20, context=context)
+    c = http.client.HTTPSConnection("127.0.0.1", instance.port, timeout=90, context=context)
     try:
         c.request(method, path, json.dumps(body) if body else None,
                   {"Authorization": f"Bearer {token}"} if token else {})

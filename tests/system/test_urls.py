@@ -70,8 +70,14 @@ def test_an_input_is_fetched_once(instance, store):
     # the server knows what is there, and how far the store is
     place = cost(instance, cat(one, two))
     assert place["bytes_held"] == place["bytes_in"] == len(instance.read("out.0"))
-    link = wait_until(lambda: (s := instance.json("stores")["stores"][0])["links"] and s["links"][0])
-    assert link["agent"] == "n1" and link["latency_us"] < 1000000 and link["bytes_per_s"] > 0
+    instance.run(cat(store.put("three", os.urandom(240000).hex().encode())))  # the agent knows the store by now
+
+    def link():
+        """both its latency, which is probed, and its rate, which is seen when a file comes, are known"""
+        links = instance.json("stores")["stores"][0]["links"]
+        return links and links[0]["latency_us"] and links[0]["bytes_per_s"] and links[0]
+
+    assert wait_until(link)["agent"] == "n1"
 
 
 def test_a_changed_file_is_fetched_again(instance, store):
@@ -180,7 +186,7 @@ def test_the_cache_survives_a_crash(instance, store):
     agent = start(instance, store)
     instance.run(cat(*urls))
     folder = os.path.join(instance.base, "n1")
-    wait_until(lambda: os.path.exists(os.path.join(folder, "cache", "index")), 20)
+    wait_until(lambda: os.path.exists(os.path.join(folder, "cache", "index")))
     agent.stop(signal.SIGKILL)
     # a file that was torn, and one that has changed behind our back
     names = cached(folder)

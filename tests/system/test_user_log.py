@@ -29,12 +29,15 @@ def events(text):
 
 
 def numbers(instance, name, request, member=0):
+    """Of the events that are written whole: the last one may be half written as we read."""
     if not instance.exists(name):
         return []
-    return [e[0] for e in events(instance.read(name)) if e[1:3] == (request, member)]
+    text = instance.read(name)
+    whole = text[:text.rfind("...\n") + 4] if "...\n" in text else ""
+    return [e[0] for e in events(whole) if e[1:3] == (request, member)]
 
 
-def wait_numbers(instance, name, request, want, member=0, seconds=20):
+def wait_numbers(instance, name, request, want, member=0):
     last = [None]
 
     def there():
@@ -42,7 +45,7 @@ def wait_numbers(instance, name, request, want, member=0, seconds=20):
         return last[0] == want
 
     try:
-        wait_until(there, seconds)
+        wait_until(there)
     except Exception:
         raise AssertionError(f"{name} of {request}.{member} says {last[0]}, not {want}") from None
 
@@ -110,7 +113,7 @@ def test_suspended_and_not_started(shared):
     bad = shared.submit("executable = /nothing/here\nlog = stop.log\nrequest_memory = 32 MB\n"
                         "should_transfer_files = NO\ntransfer_executable = False\nqueue\n")
     shared.wait_state(f"{bad}.0", "held")
-    wait_until(lambda: numbers(shared, "stop.log", bad)[-2:] == [2, 12], 20)
+    wait_until(lambda: numbers(shared, "stop.log", bad)[-2:] == [2, 12])
     assert numbers(shared, "stop.log", bad) in ([0, 2, 12], [0, 1, 2, 12])  # the agent may take it for started
     assert event(shared, "stop.log", 12, bad)[2].startswith("\tCode 6 Subcode")
 
@@ -148,7 +151,7 @@ def test_many_jobs_in_one_file(shared):
         text = shared.read("many.log") if shared.exists("many.log") else ""
         return text.count("\n012 (") == 20000 and text.endswith("...\n")
 
-    wait_until(all_there, 60)
+    wait_until(all_there)
     found = events(shared.read("many.log"))
     assert [e[2] for e in found if e[0] == 0] == list(range(20000))
     assert [e[2] for e in found if e[0] == 12] == list(range(20000))
@@ -161,7 +164,7 @@ def agent_of(instance):
     def start():
         one = instance.start("drover-agent", "--server", instance.server_json()["agents"][0], "--dir",
                              os.path.join(instance.base, "agent"), "--token", token, "--name", "a1", "--cpus", "4")
-        wait_until(lambda: instance.agents("connected"), 20)
+        wait_until(lambda: instance.agents("connected"))
         return one
 
     return start
@@ -171,7 +174,6 @@ def size(instance, name):
     return os.path.getsize(os.path.join(instance.work, name)) if instance.exists(name) else 0
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("who", ["server", "agent", "both"])
 def test_killed_in_the_middle_of_many(instance, who):
     server = instance.server()
@@ -190,7 +192,7 @@ def test_killed_in_the_middle_of_many(instance, who):
 
     for _ in range(2):
         before = size(instance, "many.log")
-        wait_until(lambda: size(instance, "many.log") > before + (3 << 20) or all_there(), 20)
+        wait_until(lambda: size(instance, "many.log") > before + (3 << 20) or all_there())
         if who != "server":
             agent.kill()
         if who != "agent":
@@ -198,14 +200,13 @@ def test_killed_in_the_middle_of_many(instance, who):
             server = instance.server()
         if who != "server":
             agent = start_agent()
-    wait_until(all_there, 60)
+    wait_until(all_there)
     with open(os.path.join(instance.work, "many.log"), encoding="utf-8") as f:
         found = re.findall(r"^(\d{3}) \(%03d\.(\d+)" % r, f.read(), re.M)
     assert [int(m) for n, m in found if n == "000"] == list(range(jobs))
     assert [int(m) for n, m in found if n == "012"] == list(range(jobs))
 
 
-@pytest.mark.timeout(180)
 def test_killed_server_loses_and_repeats_nothing(instance):
     server = instance.server()
     start_agent = agent_of(instance)
@@ -217,10 +218,10 @@ def test_killed_server_loses_and_repeats_nothing(instance):
         server.kill()
         server = instance.server()
     requests.append(instance.submit(sh("exit 0", log="kill.log")))
-    instance.wait(*requests, code=1, seconds=90)
+    instance.wait(*requests, code=1)
     for r in requests[:-1]:
         for member in range(8):
-            wait_numbers(instance, "kill.log", r, [0, 1, 5], member, seconds=30)
+            wait_numbers(instance, "kill.log", r, [0, 1, 5], member)
             assert event(instance, "kill.log", 5, r, member)[1].endswith(f"(return value {member})")
     wait_numbers(instance, "kill.log", requests[-1], [0, 1, 5])
     # Without an agent lines wait; it is the server's restart that has to remember them.

@@ -41,7 +41,10 @@ def form(request):
 
 
 def events(instance, name, form):
-    return FORMS[form][1](instance.read(name)) if instance.exists(name) else []
+    """What the log has. Its last event may be half written as we read."""
+    text = instance.read(name) if instance.exists(name) else ""
+    end = {"xml": "</c>\n", "json": "\n}\n"}[form]
+    return FORMS[form][1](text[:text.rfind(end) + len(end)] if end in text else "")
 
 
 def numbers(instance, name, form, request, member=0):
@@ -54,7 +57,7 @@ def wait_numbers(instance, name, form, request, want, member=0):
         """the log has its events"""
         return numbers(instance, name, form, request, member) == want
 
-    wait_until(there, 30)
+    wait_until(there)
 
 
 def test_a_job_that_ends(shared, form):
@@ -107,21 +110,21 @@ def test_held_released_removed(shared, form):
 def test_times_in_text(shared, words, want):
     name = "time-" + re.sub(r"\W", "", words) + ".log"
     r = shared.run(sh("exit 0", log=name, log_format=words))
-    wait_until(lambda: "\n005 (" in shared.read(name) and shared.read(name).endswith("...\n"), 20)
+    wait_until(lambda: shared.exists(name) and re.search(r"\n005 \((.|\n)*\.\.\.\n$", shared.read(name)))
     heads = re.findall(r"^\d{3} \(%03d\.000\.000\) (.*?) Job" % r, shared.read(name), re.M)
     assert len(heads) == 3 and all(re.fullmatch(want, h) for h in heads), heads
-    Condor(shared)("wait", name, timeout=20)
+    Condor(shared)("wait", name)
 
 
 def test_condor_wait_reads_it(shared, form):
     name = f"wait-{form}.log"
     r = shared.submit(sh("exit $(Process)", log=name, queue="queue 3", **FORMS[form][0]))
-    out = Condor(shared)("wait", "-status", name, r, timeout=40)
+    out = Condor(shared)("wait", "-status", name, r)
     assert re.search(r"^%d\.2\.0 submitted$" % r, out, re.M)
     assert re.search(r"^%d\.2\.0 executing on host <\S+>$" % r, out, re.M)
     assert re.search(r"^%d\.2\.0 completed$" % r, out, re.M)
     assert out.endswith("All jobs done.\n")
-    echoed = Condor(shared)("wait", "-echo", name, r, timeout=40).removesuffix("All jobs done.\n")
+    echoed = Condor(shared)("wait", "-echo", name, r).removesuffix("All jobs done.\n")
     assert FORMS[form][1](echoed) == events(shared, name, form)
 
 
@@ -138,7 +141,6 @@ def test_as_htcondor_reads_the_attribute(shared):
     wait_numbers(shared, "number.log", "json", r, [0, 1, 5])
 
 
-@pytest.mark.timeout(180)
 def test_killed_in_the_middle_of_many(instance, form):
     server = instance.server()
     token = instance.cli("token", "agent", "--name", "a1").split()[-1]
@@ -146,7 +148,7 @@ def test_killed_in_the_middle_of_many(instance, form):
     def agent():
         one = instance.start("drover-agent", "--server", instance.server_json()["agents"][0], "--dir",
                              os.path.join(instance.base, "agent"), "--token", token, "--name", "a1", "--cpus", "4")
-        wait_until(lambda: instance.agents("connected"), 20)
+        wait_until(lambda: instance.agents("connected"))
         return one
 
     def size():
@@ -156,12 +158,13 @@ def test_killed_in_the_middle_of_many(instance, form):
     r = instance.submit(sh("exit 0", log="many.log", queue=f"queue {jobs}", **FORMS[form][0]), "--hold")
     for _ in range(2):
         before = size()
-        wait_until(lambda: size() > before + (1 << 20), 30)
+        wait_until(lambda: size() > before + (1 << 20))
         one.kill()
         server.kill()
         server = instance.server()
         one = agent()
-    wait_until(lambda: instance.read("many.log").count("JobHeldEvent") >= jobs, 60)
+    end = {"xml": "</c>\n", "json": "\n}\n"}[form]
+    wait_until(lambda: (text := instance.read("many.log")).count("JobHeldEvent") >= jobs and text.endswith(end))
     found = [(e["EventTypeNumber"], e["Proc"]) for e in events(instance, "many.log", form) if e["Cluster"] == r]
     assert [p for n, p in found if n == 0] == list(range(jobs))
     assert [p for n, p in found if n == 12] == list(range(jobs))

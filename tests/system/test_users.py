@@ -58,7 +58,7 @@ def test_what_a_submit_ships_arrives_and_goes_back(site):
         p = subprocess.run([drover, *args], env=env, cwd=home, user=ONE.pw_uid, group=ONE.pw_gid, extra_groups=[],
                            input="executable = tool.sh\ntransfer_input_files = data\noutput = out\n"
                                  "transfer_output_files = big\nrequest_memory = 32 MB\nrequest_disk = 9 MB\nqueue\n",
-                           capture_output=True, text=True, timeout=60, check=False)
+                           capture_output=True, text=True, timeout=90, check=False)
         assert p.returncode == 0, p.stdout + p.stderr
         return p.stdout
 
@@ -214,7 +214,7 @@ def test_without_its_shepherd_it_ends(site):
         os.kill(pid, 9)
     wait_until(lambda: not agent.running())
     assert agent.process.returncode == 1
-    assert not processes(site.state)
+    wait_until(lambda: not processes(site.state))
     site.instance.daemons.remove(agent)
 
 

@@ -101,7 +101,7 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def place(request, instance):
     system = request.getfixturevalue(FIXTURES[request.param])
-    site = Site(instance, "lease: 9s\n")
+    site = Site(instance, "lease: 9s\n" if request.function is test_no_agent_no_job else "")
     os.chmod(request.config.drover_tmp, 0o711)
     if request.param == "rest":
         os.chown(system.token_file, AGENT.pw_uid, -1)
@@ -113,7 +113,7 @@ def place(request, instance):
     agents.offering(instance)
     yield site
     site.native.cancel()
-    wait_until(lambda: not site.native.users(), 60)
+    wait_until(lambda: not site.native.users())
 
 
 def waits_for(go):
@@ -130,7 +130,7 @@ def test_each_owners_jobs_are_its_users(place):
             user, f"id -u; id -g; echo $USER $HOME; cat in; echo new >made; echo $DROVER_SCRATCH >{place.home(user)}/where; {waits_for(go)}",
             TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
     for user in (ONE, TWO):
-        wait_until(lambda u=user: os.path.exists(os.path.join(place.home(u), "where")), 40)
+        wait_until(lambda u=user: os.path.exists(os.path.join(place.home(u), "where")))
     assert place.native.users() == sorted((ONE.pw_name, TWO.pw_name))
     sandbox = place.text(ONE, "where").strip()
     st = os.stat(sandbox)
@@ -145,7 +145,7 @@ def test_each_owners_jobs_are_its_users(place):
     as_user(TWO, lambda: place.instance.api("GET", asked, status=404))
     for user in (ONE, TWO):
         place.write(user, "go")
-        place.instance.wait(jobs[user.pw_name], seconds=60)
+        place.instance.wait(jobs[user.pw_name])
         assert place.text(user, "out").splitlines() == [
             str(user.pw_uid), str(user.pw_gid), f"{user.pw_name} {user.pw_dir}", "x"]
         for name in ("out", "made", "err"):
@@ -158,7 +158,7 @@ def test_arrays_do_not_mix_users(place):
     requests = [(user, i, place.submit(user, f"id -u >{place.home(user)}/got.{i}.$DROVER_MEMBER", jobs=8))
                 for i, user in enumerate((ONE, TWO, ONE))]
     for user, i, request in requests:
-        place.instance.wait(request, seconds=60)
+        place.instance.wait(request)
         for member in range(8):
             assert place.text(user, f"got.{i}.{member}") == f"{user.pw_uid}\n"
 
@@ -169,9 +169,9 @@ def test_stopped_signalled_and_removed(place):
     request = place.submit(ONE, f"trap 'touch {home}/asked' USR1; while :; do echo >>{home}/beats; sleep 0.05; done",
                            CheckpointExitCode=85, CheckpointSig="SIGUSR1")
     name, cli = f"{request}.0", place.instance.cli
-    place.instance.wait_state(name, "running", seconds=40)
+    place.instance.wait_state(name, "running")
     beats = os.path.join(home, "beats")
-    wait_until(lambda: os.path.exists(beats), 20)
+    wait_until(lambda: os.path.exists(beats))
 
     def is_stopped():
         """the job does nothing for a moment"""
@@ -180,15 +180,15 @@ def test_stopped_signalled_and_removed(place):
         return os.stat(beats).st_size == before
 
     cli("suspend", name)
-    place.instance.wait_state(name, "suspended", seconds=20)
-    wait_until(is_stopped, 20)
+    place.instance.wait_state(name, "suspended")
+    wait_until(is_stopped)
     cli("resume", name)
-    wait_until(lambda: not is_stopped(), 30)
+    wait_until(lambda: not is_stopped())
     cli("checkpoint", name)
-    wait_until(lambda: os.path.exists(os.path.join(home, "asked")), 30)
+    wait_until(lambda: os.path.exists(os.path.join(home, "asked")))
     cli("rm", name)
-    wait_until(lambda: not place.native.users(), 40)
-    place.instance.wait(request, code=None, seconds=40)
+    wait_until(lambda: not place.native.users())
+    place.instance.wait(request, code=None)
 
 
 # its node, which has no control groups then, cannot stop what a script has begun in a session of its own
@@ -199,13 +199,13 @@ def test_its_agent_killed(place):
     """What was submitted for a user is found again, and ends as it ends; nothing runs twice."""
     go = os.path.join(place.home(ONE), "go")
     request = place.submit(ONE, f"echo start >>{place.home(ONE)}/starts; {waits_for(go)}; id -u; exit 3", jobs=4)
-    place.instance.wait_state(f"{request}.3", "running", seconds=40)
+    place.instance.wait_state(f"{request}.3", "running")
     second = place.submit(TWO, "id -u")
     place.node.kill()
     place.node = place.agent(more=place.more)
     place.write(ONE, "go")
-    place.instance.wait(second, seconds=60)
-    place.instance.wait(request, code=1, seconds=60)
+    place.instance.wait(second)
+    place.instance.wait(request, code=1)
     assert {row["exit_code"] for row in place.instance.history(request)} == {3}
     assert place.text(ONE, "starts") == "start\n" * 4
     assert place.text(ONE, "out") == f"{ONE.pw_uid}\n" and place.text(TWO, "out") == f"{TWO.pw_uid}\n"
@@ -214,31 +214,30 @@ def test_its_agent_killed(place):
 def test_no_agent_no_job(place):
     """A script whose agent is gone for longer than its lease ends its program."""
     request = place.submit(ONE, f"echo $$ >{place.home(ONE)}/pid; exec sleep 600")
-    place.instance.wait_state(f"{request}.0", "running", seconds=40)
-    wait_until(lambda: os.path.exists(os.path.join(place.home(ONE), "pid")) and place.text(ONE, "pid"), 20)
+    place.instance.wait_state(f"{request}.0", "running")
+    wait_until(lambda: os.path.exists(os.path.join(place.home(ONE), "pid")) and place.text(ONE, "pid"))
     pid = int(place.text(ONE, "pid"))
     assert os.stat(f"/proc/{pid}").st_uid == ONE.pw_uid
     place.node.kill()
     for shepherd in place.instance.pids("drover-shepherd"):
         os.kill(shepherd, signal.SIGKILL)
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 60)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 def test_submitted_twice(place):
     """What arrives late under a name of ours is ended by the user whose it is; another user's of that name is his own affair."""
     request = place.submit(ONE, f"echo start >>{place.home(ONE)}/starts; {waits_for(place.home(ONE) + '/go')}")
-    place.instance.wait_state(f"{request}.0", "running", seconds=40)
+    place.instance.wait_state(f"{request}.0", "running")
     (user, name), = place.native.names()
     assert user == ONE.pw_name
     place.native.submit(TWO, name)
     place.native.submit(ONE, name)
-    assert len(place.native.names()) == 3
-    wait_until(lambda: sorted(place.native.names()) == [(ONE.pw_name, name), (TWO.pw_name, name)], 30)
+    wait_until(lambda: sorted(place.native.names()) == [(ONE.pw_name, name), (TWO.pw_name, name)])
     place.write(ONE, "go")
-    place.instance.wait(request, seconds=60)
+    place.instance.wait(request)
     assert place.text(ONE, "starts") == "start\n"
     place.native.submit(ONE, name)
-    wait_until(lambda: place.native.names() == [(TWO.pw_name, name)], 30)
+    wait_until(lambda: place.native.names() == [(TWO.pw_name, name)])
 
 
 test_submitted_twice.only = ["slurm"]

@@ -1,4 +1,5 @@
 """An agent with `users` and containers: each user's podman, without root, with his own images."""
+import contextlib
 import os
 import shutil
 import signal
@@ -49,7 +50,8 @@ class UsersPodman(Podman):
         for user in (ONE, TWO):
             self.run(user, "rm", "--force", "--all", "--time", "0")
             for pid in processes(f"/{user.pw_name}/store"):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             for name in (f"podman-run-{user.pw_uid}", f"containers-user-{user.pw_uid}"):
                 shutil.rmtree(os.path.join("/tmp", name), ignore_errors=True)
 
@@ -91,9 +93,9 @@ def test_a_container_is_its_users(place, podman):
     go = "go"
     request = submit(place, ONE, f"cat in; echo new >made; pwd >where; while [ ! -e {go} ]; do sleep 0.1; done; echo $DROVER_JOB",
                      TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
-    place.instance.wait_state(f"{request}.0", "running", seconds=30)
+    place.instance.wait_state(f"{request}.0", "running")
     sandbox, = [os.path.join(place.state, "jobs", n) for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()]
-    wait_until(lambda: os.path.exists(os.path.join(sandbox, "where")), 20)
+    wait_until(lambda: os.path.exists(os.path.join(sandbox, "where")))
     made = os.stat(os.path.join(sandbox, "made"))
     assert (made.st_uid, made.st_gid) == (ONE.pw_uid, ONE.pw_gid) and mode_of(sandbox) == 0o730
     assert len(podman.names_of(ONE)) == 1 and podman.names_of(TWO) == []
@@ -102,7 +104,7 @@ def test_a_container_is_its_users(place, podman):
     place.instance.wait(request)
     assert place.text(ONE, "out") == f"data\n{request}.0\n"
     assert place.text(ONE, "made") == "new\n" and place.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
-    wait_until(lambda: not podman.names_of(ONE), 20)
+    wait_until(lambda: not podman.names_of(ONE))
     assert os.path.isdir(home)
 
 
@@ -119,32 +121,32 @@ def test_in_a_batch_system(instance, podman, request):
                     WhenToTransferOutput="ON_EXIT")
     instance.wait(number)
     assert site.text(ONE, "out") == "data\ninside\n" and site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
-    wait_until(lambda: not podman.names_of(ONE), 20)
-    wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()], 20)
+    wait_until(lambda: not podman.names_of(ONE))
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()])
 
 
 def test_an_image_of_another_is_not_there(place):
     request = submit(place, TWO, "true")
-    job = place.instance.wait_state(f"{request}.0", "held", seconds=30)
+    job = place.instance.wait_state(f"{request}.0", "held")
     assert IMAGE in job["hold_reason"], job["hold_reason"]
 
 
 def test_removed_and_agent_killed(place, podman):
     """Neither a process nor a container is left."""
     request = submit(place, ONE, "sleep 54321")
-    place.instance.wait_state(f"{request}.0", "running", seconds=30)
+    place.instance.wait_state(f"{request}.0", "running")
 
     def sleeps():
         return [pid for pid in processes("54321") if alive(pid)]
 
-    wait_until(sleeps, 20)
+    wait_until(sleeps)
     place.node.kill()
     place.node = place.agent(more=place.more)
     assert sleeps()
     place.instance.cli("rm", str(request))
-    wait_until(lambda: not sleeps(), 30)
-    wait_until(lambda: not podman.names_of(ONE), 30)
-    wait_until(lambda: not [n for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()], 20)
+    wait_until(lambda: not sleeps())
+    wait_until(lambda: not podman.names_of(ONE))
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(place.state, "jobs")) if n[0].isdigit()])
 
 
 def test_docker(instance, request):
@@ -166,10 +168,10 @@ def test_docker(instance, request):
         assert site.text(ONE, "out") == f"data\n{ONE.pw_uid}\ninside\n"
         assert site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
         other = submit(site, TWO, "true")
-        reason = instance.wait_state(f"{other}.0", "held", seconds=30)["hold_reason"]
+        reason = instance.wait_state(f"{other}.0", "held")["hold_reason"]
         assert "docker" in reason and "permission denied" in reason, reason
-        wait_until(lambda: docker.names() == [], 20)
-        wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()], 20)
+        wait_until(lambda: docker.names() == [])
+        wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()])
     finally:
         docker.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -50,7 +50,8 @@ class Hop:
 def hop(request, build, instance):
     os.chmod(request.config.drover_tmp, 0o711)
     port = free_port()
-    return Hop(Site(instance, "lease: 9s\n"), Site(far(request, build), "lease: 9s\n", "--api-listen", f"127.0.0.1:{port}"), port)
+    lease = "lease: 9s\n" if request.function is test_a_token_that_is_gone else ""
+    return Hop(Site(instance, lease), Site(far(request, build), lease, "--api-listen", f"127.0.0.1:{port}"), port)
 
 
 def waits_for(go):
@@ -75,19 +76,19 @@ def test_each_is_there_in_his_own_name(hop):
         jobs[user] = near.submit(user, "", Cmd=os.path.join(home, "tool"), TransferInput="in", ShouldTransferFiles="YES",
                                  WhenToTransferOutput="ON_EXIT", Out="deep.out")
     for user in (ONE, TWO):
-        wait_until(lambda u=user: os.path.exists(os.path.join(near.home(u), "where")), 40)
+        wait_until(lambda u=user: os.path.exists(os.path.join(near.home(u), "where")))
     assert owners(there) == ["ann@local", "ben@local"]
     for user in (ONE, TWO):
         sandbox = near.text(user, "where").strip()
         assert sandbox.startswith(hop.there.state) and os.stat(sandbox).st_uid == user.pw_uid
         near.write(user, "go")
-        near.instance.wait(jobs[user], seconds=60)
+        near.instance.wait(jobs[user])
         assert near.text(user, "deep.out") == f"{user.pw_uid}\nx{user.pw_dir}\n"
         assert near.text(user, "made") == "new\n" and mode_of(os.path.join(near.home(user), "made")) == 0o750
         for name in ("deep.out", "made", "err"):
             assert near.owner(user, name) == (user.pw_uid, user.pw_gid), name
-    wait_until(lambda: not [n for n in os.listdir(os.path.join(near.state, "jobs")) if n[0].isdigit()], 20)
-    wait_until(lambda: not far_jobs(there), 20)
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(near.state, "jobs")) if n[0].isdigit()])
+    wait_until(lambda: not far_jobs(there))
     for user in (ONE, TWO):
         secret = hop.tokens[user.pw_name].rsplit(".", 1)[1]
         for folder in (near.instance.base, there.base):
@@ -101,20 +102,20 @@ def test_who_has_no_token_waits_for_nobody(hop):
     hop.start()
     hop.give(ONE)
     lost = near.submit(TWO, "id -u")
-    reason = near.instance.wait_state(f"{lost}.0", "held", seconds=30)["hold_reason"]
+    reason = near.instance.wait_state(f"{lost}.0", "held")["hold_reason"]
     assert TWO.pw_name in reason and TOKEN in reason and "No such file" in reason, reason
     near.run(ONE, "id -u")
     assert near.text(ONE, "out") == f"{ONE.pw_uid}\n"
     as_user(TWO, lambda: os.makedirs(".config", mode=0o700), near.home(TWO))
     near.write(TWO, TOKEN, "drover-user-token.v1." + "0" * 64 + ".1.2\n")
     as_user(TWO, lambda: near.instance.api("POST", "/v1/actions", {"action": "release", "ids": [f"{lost}.0"]}))
-    wait_until(lambda: near.instance.job(f"{lost}.0")["state"] != "held", 20)
-    reason = near.instance.wait_state(f"{lost}.0", "held", seconds=30)["hold_reason"]
+    wait_until(lambda: near.instance.job(f"{lost}.0")["state"] != "held")
+    reason = near.instance.wait_state(f"{lost}.0", "held")["hold_reason"]
     assert "token" in reason, reason
     os.unlink(os.path.join(near.home(TWO), TOKEN))
     hop.give(TWO)
     as_user(TWO, lambda: near.instance.api("POST", "/v1/actions", {"action": "release", "ids": [f"{lost}.0"]}))
-    near.instance.wait(lost, seconds=60)
+    near.instance.wait(lost)
     assert near.text(TWO, "out") == f"{TWO.pw_uid}\n"
 
 
@@ -128,12 +129,12 @@ def test_its_agent_killed(hop):
         home = near.home(user)
         jobs[user] = near.submit(user, f"echo start >>{home}/starts; {waits_for(home + '/go')}; exit 3", jobs=3)
     for user in (ONE, TWO):
-        near.instance.wait_state(f"{jobs[user]}.2", "running", seconds=40)
+        near.instance.wait_state(f"{jobs[user]}.2", "running")
     near.node.kill()
     hop.start()
     for user in (ONE, TWO):
         near.write(user, "go")
-        near.instance.wait(jobs[user], code=1, seconds=60)
+        near.instance.wait(jobs[user], code=1)
         assert {row["exit_code"] for row in near.instance.history(jobs[user])} == {3}
         assert near.text(user, "starts") == "start\n" * 3
 
@@ -144,17 +145,17 @@ def test_stopped_and_removed(hop):
     hop.give(ONE)
     request = near.submit(ONE, f"echo $$ >{near.home(ONE)}/pid; exec sleep 600")
     name = f"{request}.0"
-    near.instance.wait_state(name, "running", seconds=40)
+    near.instance.wait_state(name, "running")
     near.instance.cli("suspend", name)
     there = hop.there.instance
-    wait_until(lambda: far_jobs(there, "suspended"), 20)
+    wait_until(lambda: far_jobs(there, "suspended"))
     near.instance.cli("resume", name)
-    wait_until(lambda: far_jobs(there, "running"), 20)
+    wait_until(lambda: far_jobs(there, "running"))
     near.instance.cli("rm", name)
-    wait_until(lambda: not far_jobs(there), 20)
-    near.instance.wait(request, code=None, seconds=40)
+    wait_until(lambda: not far_jobs(there))
+    near.instance.wait(request, code=None)
     pid = near.text(ONE, "pid").strip()
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 def test_a_token_that_is_gone(hop):
@@ -163,12 +164,12 @@ def test_a_token_that_is_gone(hop):
     hop.start()
     hop.give(ONE)
     request = near.submit(ONE, f"echo $$ >{near.home(ONE)}/pid; exec sleep 600")
-    near.instance.wait_state(f"{request}.0", "running", seconds=40)
+    near.instance.wait_state(f"{request}.0", "running")
     near.node.kill()
     os.unlink(os.path.join(near.home(ONE), TOKEN))
     hop.start()
     near.instance.cli("rm", f"{request}.0")
-    near.instance.wait(request, code=None, seconds=60)
-    wait_until(lambda: not far_jobs(there), 30)
+    near.instance.wait(request, code=None)
+    wait_until(lambda: not far_jobs(there))
     pid = near.text(ONE, "pid").strip()
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))

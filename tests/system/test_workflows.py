@@ -6,7 +6,7 @@ import time
 import pytest
 
 from condor import Condor
-from drover import wait_until
+from drover import LIMIT, wait_until
 
 STATUS = {"U": "pending", "I": "pending", "R": "running", "X": "error", "C": "done", "H": "hold", "E": "error"}
 
@@ -19,7 +19,7 @@ class Polling:
         self.condor, self.tasks = condor, {}
 
     def run(self, *argv, cwd=None):
-        return subprocess.run(argv, cwd=cwd or self.condor.instance.work, env=self.condor.env, text=True, timeout=60,
+        return subprocess.run(argv, cwd=cwd or self.condor.instance.work, env=self.condor.env, text=True, timeout=90,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
     def submit(self, name, script, *directives):
@@ -61,7 +61,7 @@ def test_nextflows_way(drover):
     polling.submit("one", "echo one")
     polling.submit("two", "exit 2", "request_cpus = 1", "machine_count = 1", "request_memory = 64 MB",
                    "request_disk = 1 MB", "periodic_remove = (RemoteWallClockTime - CumulativeSuspensionTime) > 3600")
-    polling.submit("long", "sleep 100")
+    polling.submit("long", "sleep 600")
     polling.submit("held", "exit 0", "hold = true")
     wait_until(lambda: polling.ended("one") is not None and polling.ended("two") is not None)
     assert polling.ended("one") == 0 and polling.ended("two") == 2
@@ -76,7 +76,7 @@ def test_polling_many(drover):
     for n in range(12):
         polling.submit(f"t{n}", f"echo {n}", "request_memory = 32 MB")
     seen = set()
-    end = time.monotonic() + 60
+    end = time.monotonic() + LIMIT
     while polling.states():
         seen |= set(polling.states())
         assert time.monotonic() < end
@@ -126,7 +126,7 @@ def snakemake(drover):
         return subprocess.run(["/usr/bin/snakemake", "--cluster", "./submit", "--cluster-status", "./status", "--cluster-cancel",
                                "condor_rm", "--jobs", "3", "--latency-wait", "20", "--max-status-checks-per-second", "10",
                                *args], cwd=drover.work, env={**condor.env, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"},  # it looks every second, not every ten
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
 
     return condor, run
 

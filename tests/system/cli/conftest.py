@@ -31,7 +31,7 @@ class Cli:
 
     def __call__(self, *args, code=0, stdin=None, env=None):
         p = subprocess.run([self.program, *args], input=stdin, cwd=self.work, env={**self.env, **(env or {})},
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=90, check=False)
         for one in self.fakes:
             assert not one.wrong, one.wrong
         assert code is None or p.returncode == code, f"exit code {p.returncode}: {p.stdout}{p.stderr}"

@@ -66,9 +66,8 @@ def test_wait_runs_out_of_time(cli):
         return counts("a")
 
     cli.fake(replies={"GET /v1/wait": reply})
-    start = time.monotonic()
     assert cli("wait", "7", "--timeout", "0.3s", code=None) == "0 of 4 done, 4 idle\n"
-    assert cli.code == 124 and time.monotonic() - start < 10
+    assert cli.code == 124
     cli("wait", "7", "-qt0", code=124)
     assert cli.out == cli.err == ""
 

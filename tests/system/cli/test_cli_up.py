@@ -83,7 +83,7 @@ class Up:
         with open(self.notes_path, encoding="utf-8") as f:
             return f.read().splitlines()
 
-    def until(self, what, seconds=20):
+    def until(self, what, seconds=90):
         end = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < end and self.process.poll() is None, (self.notes(), self.process.poll())
@@ -91,7 +91,7 @@ class Up:
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=90)
         return self.process.stdout.read(), self.process.stderr.read()
 
 
@@ -101,7 +101,7 @@ def up(cli):
     yield one
     if one.process and one.process.poll() is None:
         one.process.terminate()
-        one.process.communicate(timeout=30)
+        one.process.communicate(timeout=90)
 
 
 def test_up(up):
@@ -144,7 +144,7 @@ def test_a_server_that_refuses(up):
     with open(os.path.join(up.dir, "refuse"), "w", encoding="utf-8"):
         pass
     up.start()
-    out, err = up.process.communicate(timeout=30)
+    out, err = up.process.communicate(timeout=90)
     assert up.process.returncode == 1 and out == "" and not up.notes()
     assert err.splitlines() == ["droverd: the folder is used by another server", "drover: droverd ended with status 1"]
 
@@ -161,7 +161,7 @@ def test_killed_itself_it_leaves_nothing_running(up):
     assert up.process.stdout.readline() == "ready\n"
     up.process.kill()
     up.process.communicate()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while not {"server ends", "agent ends by 15"} <= set(up.notes()):
         assert time.monotonic() < end, up.notes()
         time.sleep(0.02)
@@ -173,7 +173,7 @@ def test_folders_of_others_are_refused(up):
     os.makedirs(up.dir)
     os.chown(up.dir, 12345, 12345)
     up.start()
-    _, err = up.process.communicate(timeout=30)
+    _, err = up.process.communicate(timeout=90)
     assert up.process.returncode == 1 and "belongs to another user" in err
 
 
