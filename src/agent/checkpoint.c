@@ -58,7 +58,7 @@ void checkpoint_saved(struct attempt *at, const char *reason)
 {
         at->checkpointing = false;
         if (reason) {
-                log_warn("msg=\"a checkpoint cannot be kept\" job=%llu.%u error=%s",
+                log_warn("msg=\"a checkpoint cannot be kept\" job=%llu.%u error=\"%s\"",
                          (unsigned long long)at->request, at->member, LOG_TEXT(str_of(reason)));
                 checkpoint_outputs_drop(at);
         }

@@ -23,7 +23,8 @@ static const struct setting settings[] = {
           "where the agent keeps its key, its sandboxes and what it has to tell"),
         S(name, SETTING_TEXT, "NAME", "what it is called; the host's name"),
         S(token, SETTING_TEXT, "TOKEN", "of the first contact, from `drover token agent`"),
-        S(token_file, SETTING_TEXT, "FILE", "the same, in a file"),
+        S(token_file, SETTING_TEXT, "FILE",
+          "the same, in a file that nobody else can read; -: standard input"),
         {"owner", SETTING_LIST, offsetof(struct config, owners), "NAME@DOMAIN",
          "whose jobs it runs; its own user's; `any` for all"},
         S(users, SETTING_OWNERS, NULL, NULL), /* in the file only */
@@ -162,7 +163,7 @@ static void help_of(struct settings t)
 
 static void help(void)
 {
-        printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token TOKEN] [--config FILE] "
+        printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token-file FILE] [--config FILE] "
                "[options]\n\n"
                "Offers this machine to a Drover server and runs the jobs it is given. See "
                "drover-agent(8).\n\n"
@@ -249,7 +250,8 @@ static int read_token(struct config *c, struct err *err)
         if (c->token || !c->token_file)
                 return 0;
         BUF_CLEANUP struct buf b = {0};
-        int r = fs_read(AT_FDCWD, c->token_file, 4096, &b, err);
+        const char *path = strcmp(c->token_file, "-") == 0 ? "/dev/stdin" : c->token_file;
+        int r = fs_read(AT_FDCWD, path, 4096, &b, err);
         if (r == 0)
                 c->token = str_dupz(str_trim(buf_view(&b)));
         return r;

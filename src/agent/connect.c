@@ -50,7 +50,7 @@ static bool load_credential(struct connection *c)
             fs_read(a->dir, "ca.crt", 65536, &c->ca, NULL) < 0)
                 return false;
         if (cert_facts(buf_view(&c->cert), &facts, &err) < 0) {
-                log_warn("msg=\"the certificate cannot be read\" error=%s", LOG_TEXT(str_of(err.text)));
+                log_warn("msg=\"the certificate cannot be read\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 return false;
         }
         c->cert_from_ms = facts.from_ms;
@@ -152,7 +152,7 @@ static void on_closed(void *arg, struct session *s, const struct err *why)
         struct connection *c = arg;
         (void)s;
         if (c->a->greeted || c->retry_ms > 1000)
-                log_warn("msg=\"no session with the server\" address=%s why=%s",
+                log_warn("msg=\"no session with the server\" address=%s why=\"%s\"",
                          LOG_TEXT(str_of(c->a->config.servers.v[c->server])), LOG_TEXT(str_of(why->text)));
         drop(c);
         again(c);
@@ -228,7 +228,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 tell_lease(a);
                 break;
         case DROVER__TO_AGENT__KIND_ERROR:
-                log_error("msg=\"the server refuses us\" code=%u text=%s", m->error->code,
+                log_error("msg=\"the server refuses us\" code=%u text=\"%s\"", m->error->code,
                           LOG_TEXT(str_of(m->error->text)));
                 if (m->error->code == 2 && c->joining) {
                         a->exit_code = 1;
@@ -304,7 +304,7 @@ static void dial(void *arg)
         if (c->joining) {
                 struct str rest = str_of(a->config.token), kind, version, fingerprint;
                 if (!a->config.token) {
-                        log_error("msg=\"no certificate yet, and no token to get one with: give --token "
+                        log_error("msg=\"no certificate yet, and no token to get one with: give --token-file "
                                   "(drover token agent --name %s)\"",
                                   a->config.name);
                         a->exit_code = 1;
@@ -328,7 +328,7 @@ static void dial(void *arg)
                 t.key_pem = buf_view(&c->key);
         }
         if (tls_client_new(&t, &tls, &err) < 0) {
-                log_error("msg=\"cannot use the credential\" error=%s", LOG_TEXT(str_of(err.text)));
+                log_error("msg=\"cannot use the credential\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 again(c);
                 return;
         }

@@ -179,7 +179,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
         struct args before = e->images;
         e->command = NULL;
         if (status != 0) {
-                log_warn("msg=\"cannot list the images\" engine=%s error=%s",
+                log_warn("msg=\"cannot list the images\" engine=%s error=\"%s\"",
                          container_engine_name(e->host.engine), LOG_TEXT(container_words(errors)));
         } else {
                 e->images = (struct args){0};
@@ -190,7 +190,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
                 args_deinit(&before);
         }
         if (!e->works)
-                log_info("msg=\"containers run here\" engine=%s version=%s images=%zu",
+                log_info("msg=\"containers run here\" engine=%s version=\"%s\" images=%zu",
                          container_engine_name(e->host.engine), e->host.version, e->images.n);
         e->works = true;
         changed(e);
@@ -222,7 +222,7 @@ static void on_probe(void *arg, int status, struct str out, struct str errors)
         struct engine *e = arg;
         e->command = NULL;
         if (status != 0 || !container_probed(e->trying, out, &e->host)) {
-                log_info("msg=\"a container engine does not work\" engine=%s error=%s",
+                log_info("msg=\"a container engine does not work\" engine=%s error=\"%s\"",
                          container_engine_name(e->trying), LOG_TEXT(container_words(errors)));
                 try_next(e);
                 return;
@@ -362,7 +362,7 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
         struct removal *r = arg;
         (void)out;
         if (status != 0 && str_search(errors, STR("No such container")) < 0)
-                log_warn("msg=\"cannot remove a container\" container=%s error=%s", r->name,
+                log_warn("msg=\"cannot remove a container\" container=%s error=\"%s\"", r->name,
                          LOG_TEXT(container_words(errors)));
         for (struct removal **at = &r->e->removals; *at; at = &(*at)->next)
                 if (*at == r) {
@@ -407,7 +407,8 @@ static void on_left(void *arg, int status, struct str out, struct str errors)
         if (e->relist)
                 list_images(e);
         if (status != 0)
-                log_warn("msg=\"cannot list the containers\" error=%s", LOG_TEXT(container_words(errors)));
+                log_warn("msg=\"cannot list the containers\" error=\"%s\"",
+                         LOG_TEXT(container_words(errors)));
         while (status == 0 && out.n && str_cut(&out, '\n', &line)) {
                 struct run_id id;
                 const struct attempt *at;
@@ -469,7 +470,7 @@ static void on_pulled(void *arg, int status, struct str out, struct str errors)
                 buf_printf(&why, "%s cannot fetch the image %s: " STR_FMT,
                            container_engine_name(p->e->host.engine), p->image,
                            STR_ARG(container_words(errors)));
-                log_info("msg=\"cannot pull\" image=%s error=%s", p->image,
+                log_info("msg=\"cannot pull\" image=\"%s\" error=\"%s\"", p->image,
                          LOG_TEXT(container_words(errors)));
         }
         pull_end(p, status ? buf_z(&why) : NULL);
@@ -481,7 +482,7 @@ static void pull_start(struct pull *p)
         struct engine *e = p->e;
         p->pulling = true;
         container_pull(&e->settings, e->host.engine, p->image, &words);
-        log_info("msg=\"pulling an image\" image=%s", p->image);
+        log_info("msg=\"pulling an image\" image=\"%s\"", p->image);
         p->command = command_run(e->a->loop, &words, NULL, STR_NONE, (int64_t)e->a->config.transfer_limit_ms,
                                  on_pulled, p);
 }

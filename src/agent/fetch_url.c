@@ -47,7 +47,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
                 fetch_get(f);
                 return;
         }
-        log_warn("msg=\"an input cannot be fetched\" error=%s", LOG_TEXT(str_of(answer->text)));
+        log_warn("msg=\"an input cannot be fetched\" error=\"%s\"", LOG_TEXT(str_of(answer->text)));
         fetch_end(f, NULL, answer->error, f->first_error);
 }
 
@@ -91,7 +91,7 @@ static void on_got(void *arg, const struct move_answer *answer)
                 if (answer->tries == 1)
                         stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
                 MEM_CLEANUP char *url = move_url_shown(f->url);
-                log_info("msg=fetched url=%s bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(url)),
+                log_info("msg=fetched url=\"%s\" bytes=%llu moved=%llu ms=%llu", LOG_TEXT(str_of(url)),
                          (unsigned long long)e->use.bytes, (unsigned long long)answer->moved,
                          (unsigned long long)answer->took_us / 1000);
                 fetch_end(f, e, 0, NULL);

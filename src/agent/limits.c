@@ -29,7 +29,7 @@ void limits_prepare(struct attempt *at)
         else if (contain_any(at) && l.memory_bytes)
                 l.memory_bytes += ENGINE_BYTES;
         if (cgroup_get(a->cgroups, &l, &at->cgroup, &err) < 0)
-                log_warn("msg=\"no control group for a job\" error=%s", LOG_TEXT(str_of(err.text)));
+                log_warn("msg=\"no control group for a job\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
 }
 
 void limits_release(struct attempt *at)

@@ -137,7 +137,7 @@ static int open_all(struct agent *a, struct err *err)
                 snprintf(name, sizeof(name), "drover-%.13s", a->instance);
                 struct err why;
                 if (cgroups_open(name, NULL, NULL, &a->cgroups, &why) < 0)
-                        log_warn("msg=\"no control groups\" error=%s", LOG_TEXT(str_of(why.text)));
+                        log_warn("msg=\"no control groups\" error=\"%s\"", LOG_TEXT(str_of(why.text)));
         }
         a->attempts = map_new();
         a->templates = map_new();
@@ -211,6 +211,20 @@ static void close_all(struct agent *a)
         close(a->dir);
 }
 
+/* All users of a machine see its processes' words. */
+static void hide_token(int argc, char **argv)
+{
+        for (int i = 1; i < argc; i++) {
+                char *token = NULL;
+                if (str_starts(str_of(argv[i]), STR("--token=")))
+                        token = strchr(argv[i], '=') + 1;
+                else if (!strcmp(argv[i], "--token") && i + 1 < argc)
+                        token = argv[++i];
+                if (token)
+                        memset(token, '*', strlen(token));
+        }
+}
+
 int main(int argc, char **argv)
 {
         static struct agent a = {.magic = AGENT_MAGIC, .dir = -1, .jobs = -1};
@@ -222,6 +236,7 @@ int main(int argc, char **argv)
                 return galaxy_import(argc - 2, argv + 2);
         config_init(&a.config);
         int r = config_options(&a.config, argc, argv, &done, &err);
+        hide_token(argc, argv);
         if (r == 0 && done)
                 return 0;
         if (r == 0)
@@ -246,7 +261,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "drover-agent: %s\n", err.text);
                 return r == -EINVAL ? EXIT_USAGE : 1;
         }
-        log_info("msg=started name=%s dir=%s", a.config.name, LOG_TEXT(str_of(a.config.dir)));
+        log_info("msg=started name=%s dir=\"%s\"", a.config.name, LOG_TEXT(str_of(a.config.dir)));
         loop_run(a.loop);
         log_info("msg=stopping jobs=%zu kill=%d", queues_count(&a, ATTEMPT_RUNNING), a.config.kill_on_stop);
         close_all(&a);

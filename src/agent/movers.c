@@ -106,7 +106,7 @@ static void mover_lost(struct mover *v, const char *how)
         all->busy -= is_long(m);
         m->mover = NULL;
         MEM_CLEANUP char *url = move_url_shown(m->task.url);
-        log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=%s", how, move_op_names[m->task.op],
+        log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=\"%s\"", how, move_op_names[m->task.op],
                  LOG_TEXT(str_of(url)));
         if (++m->lives < LIVES) {
                 m->next = all->first;

@@ -66,7 +66,7 @@ static void failed(struct attempt *at, int hold_code, int error, const char *why
 {
         char text[768]; /* why may be of what is freed */
         snprintf(text, sizeof(text), "%s", why);
-        log_warn("msg=\"an output cannot be sent\" error=%s", LOG_TEXT(str_of(text)));
+        log_warn("msg=\"an output cannot be sent\" error=\"%s\"", LOG_TEXT(str_of(text)));
         sends_forget(at);
         at->hold_subcode = error;
         attempt_delivered(at, hold_code, text);
@@ -100,7 +100,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
                 stores_measured(at->a, stores_of(at->a, str_of(url)), PROBE_OUT, answer->moved,
                                 answer->took_us);
         MEM_CLEANUP char *shown = move_url_shown(url);
-        log_info("msg=sent url=%s bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
+        log_info("msg=sent url=\"%s\" bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
                  (unsigned long long)answer->size, (unsigned long long)answer->took_us / 1000);
         at->bytes_out += answer->size;
         s->index++;

@@ -205,7 +205,7 @@ bool stage_event(struct agent *a, const struct run_event *e)
         }
         child_answered(s, e);
         if (s->w.result < 0 && s->w.kind == STAGE_REMOVE)
-                log_warn("msg=\"cannot empty a sandbox\" error=%s", LOG_TEXT(str_of(s->w.err.text)));
+                log_warn("msg=\"cannot empty a sandbox\" error=\"%s\"", LOG_TEXT(str_of(s->w.err.text)));
         bool log = s->w.kind == STAGE_LOG;
         stage_finish(s);
         if (log)

@@ -316,7 +316,7 @@ static void on_read(void *arg, const struct move_answer *answer)
         struct store *s = arg;
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
-                log_info("msg=\"cannot read a store's probe\" store=%s error=%s", s->name,
+                log_info("msg=\"cannot read a store's probe\" store=%s error=\"%s\"", s->name,
                          LOG_TEXT(str_of(answer->text)));
                 return;
         }
@@ -348,7 +348,7 @@ static void on_looked(void *arg, const struct move_answer *answer)
         int64_t now = clock_boot_ms();
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
-                log_info("msg=\"a store does not answer\" store=%s error=%s", s->name,
+                log_info("msg=\"a store does not answer\" store=%s error=\"%s\"", s->name,
                          LOG_TEXT(str_of(answer->text)));
                 s->way = (s->way + 1) % s->prefix_count;
                 if (s->way != 0) /* another way to it, at once */

@@ -10,7 +10,7 @@ void userlog_written(struct agent *a, uint64_t serial, int r, const struct userl
                      struct err *err)
 {
         if (r < 0)
-                log_warn("msg=\"lines of a user log were not written\" error=%s",
+                log_warn("msg=\"lines of a user log were not written\" error=\"%s\"",
                          LOG_TEXT(str_of(err->text)));
         Drover__UserLogWritten done = DROVER__USER_LOG_WRITTEN__INIT;
         done.serial = serial;

@@ -92,6 +92,8 @@ static int drop(struct cli *cli, const char *name)
         struct err err = {""};
         int rc;
 
+        if (!credential_name_fits(name))
+                return CLI_USAGE;
         buf_addz(&path, "/v1/credentials/");
         url_escape(&path, str_of(name));
         rc = api_call(cli, &(struct api_request){.method = "DELETE", .path = buf_z(&path)}, &answer, &err);

@@ -233,7 +233,8 @@ const struct command commands[] = {
          "one for calls over TLS, in $DROVER_TOKEN. The token is the only line on standard output; it is "
          "shown once. "
          "`drover token list` lists what there is, and `drover token revoke ID` ends one.",
-         "drover token agent --name node1 --uses 1 --expires 1h\n  on node1: drover agent, with this token\n"
+         "drover token agent --name node1 --uses 1 --expires 1h > token\n  on node1: drover-agent "
+         "--token-file token\n"
          "drover token user --expires 30d > ~/.config/drover/token\n  for this user, from other machines",
          token_options, 1, 2, "agent user list revoke", false, cmd_token},
 

@@ -84,6 +84,14 @@ static void write_urls(struct json *j, const struct options *o)
         json_close(j, ']');
 }
 
+bool credential_name_fits(const char *name)
+{
+        if (*name && !strchr(name, '/'))
+                return true;
+        cli_error(CLI_USAGE, "'%s' cannot be the name of a credential: letters, digits and . _ - only", name);
+        return false;
+}
+
 int credential_send(struct cli *cli, const char *name, const char *type, const char *path,
                     const struct options *options, struct api_answer *ret)
 {
@@ -93,6 +101,8 @@ int credential_send(struct cli *cli, const char *name, const char *type, const c
         struct err err = {""};
         int rc;
 
+        if (!credential_name_fits(name))
+                return CLI_USAGE;
         if (read_file(path, &data, &err) < 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         if (!is_text(buf_view(&data)))

@@ -6,6 +6,8 @@
 
 /* Where one of this type usually is: what the environment names, else the file that its tools make. */
 void credential_usual_file(const char *type, struct buf *out);
+/* Can it be the name of one, as far as a URL goes (the server looks closer)? If not, it has been said. */
+bool credential_name_fits(const char *name);
 /* Reads the file ("-": standard input) and stores it under the name. `options`: those of --for say what it is
  * for; NULL, or none given: what the one that it replaces was for. 0, or an exit code, and it has been said
  * why. */

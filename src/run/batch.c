@@ -226,7 +226,7 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         if ((result == -ENOSPC || result == -EDQUOT) && write_over(b->fd, "lease", buf_view(&text)) == 0)
                 result = 0;
         if (result < 0)
-                log_error("msg=\"cannot renew the lease of batch jobs\" error=%s",
+                log_error("msg=\"cannot renew the lease of batch jobs\" error=\"%s\"",
                           LOG_TEXT(str_of(err.text)));
 }
 

@@ -60,7 +60,7 @@ static void acted(void *arg, int status, struct str out, struct str errors)
         (void)out;
         b->commands[SLOT_ACT] = NULL;
         if (status != 0 && errors.n)
-                log_warn("msg=\"a command of the batch system failed\" queue=%s error=%s", b->dir,
+                log_warn("msg=\"a command of the batch system failed\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
 }
 

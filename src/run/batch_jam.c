@@ -111,7 +111,7 @@ void batch_jam_full(struct batch *b, struct submission *s, struct str errors)
         unsigned half = s->count > 1 ? s->count / 2 : 1;
         batch_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
         if (!j->words)
-                log_warn("msg=\"the batch system takes no more for now\" queue=%s error=%s", b->dir,
+                log_warn("msg=\"the batch system takes no more for now\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(buf_view(&words)));
         if (s->count == 1 && now >= j->until_ms) { /* else another one has said it a moment ago */
                 j->wait_ms = !j->wait_ms ? FIRST_MS : j->wait_ms < LAST_MS / 2 ? 2 * j->wait_ms : LAST_MS;

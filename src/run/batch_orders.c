@@ -31,7 +31,7 @@ void batch_order(struct batch *b, struct task *t, int signal)
         buf_printf(&path, "%s/" BATCH_STEP ".%u.order.%016llx", t->box, t->id.step,
                    (unsigned long long)b->order_serial);
         if (fs_write(AT_FDCWD, buf_z(&path), buf_view(&text), b->errands ? 0644 : 0600, false, &err) < 0) {
-                log_warn("msg=\"cannot send a signal\" error=%s", LOG_TEXT(str_of(err.text)));
+                log_warn("msg=\"cannot send a signal\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
                 return;
         }
         batch_act(b, t, BATCH_NUDGE);

@@ -207,7 +207,7 @@ static void on_past(void *arg, int status, struct str out, struct str errors)
         b->commands[SLOT_PAST] = NULL;
         if (status != 0 && b->system->past_away && b->system->past_away(errors)) {
                 if (!b->past_away_ms)
-                        log_warn("msg=\"what is over cannot be asked about\" queue=%s error=%s", b->dir,
+                        log_warn("msg=\"what is over cannot be asked about\" queue=%s error=\"%s\"", b->queue,
                                  LOG_TEXT(str_head(str_trim(errors), SAID_MAX)));
                 b->past_away_ms = clock_boot_ms();
         }

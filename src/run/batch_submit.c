@@ -270,7 +270,8 @@ static void sent(void *arg, int status, struct str out, struct str errors)
                 refused(b, s, str_trim(errors));
         } else {
                 batch_jam_close(s);
-                log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d error=%s",
+                log_warn("msg=\"it is not known whether a submission was taken\" name=%s status=%d "
+                         "error=\"%s\"",
                          s->name, status,
                          LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
                 s->unsure = true; /* the next status query tells */

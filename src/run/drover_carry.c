@@ -62,7 +62,7 @@ static void refused(struct far_request *r, int status, struct str body)
                         continue;
                 if (t->begun) {
                         log_warn("msg=\"a job's new credential is refused by the other server\" queue=%s "
-                                 "job=%llu.%u name=%s why=%s",
+                                 "job=%llu.%u name=%s why=\"%s\"",
                                  r->far->queue, (unsigned long long)t->id.request, t->id.member,
                                  r->carrying->name, LOG_TEXT(buf_view(&why)));
                         continue;

@@ -65,8 +65,8 @@ void far_away(struct far *f, const char *why)
         if (!f->up)
                 return;
         f->up = false;
-        log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=%s", f->queue, f->address,
-                 LOG_TEXT(str_of(why)));
+        log_warn("msg=\"the other server does not answer\" queue=%s server=%s why=\"%s\"", f->queue,
+                 f->address, LOG_TEXT(str_of(why)));
         http_call_cancel(f->feed);
         http_call_cancel(f->room);
         http_call_cancel(f->paths);
@@ -101,7 +101,7 @@ void far_settled(struct far_task *t)
 static void again(struct far *f, const char *why)
 {
         if (f->retry_ms >= RETRY_MAX_MS / 2 && f->retry_ms < RETRY_MAX_MS)
-                log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=%s", f->queue,
+                log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=\"%s\"", f->queue,
                          f->address, LOG_TEXT(str_of(why)));
         f->retry_ms = f->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : f->retry_ms * 2;
         timer_start(f->hello, f->retry_ms);

@@ -133,7 +133,7 @@ static int read_folder(struct far *f, struct err *err)
                 }
                 if (fs_read(f->fd, e->d_name, 64 << 20, &text, NULL) < 0 ||
                     !far_restore(f, buf_view(&text), e->d_name))
-                        log_warn("msg=\"a file of a handed-on job cannot be read\" file=%s/%s", f->dir,
+                        log_warn("msg=\"a file of a handed-on job cannot be read\" file=\"%s/%s\"", f->dir,
                                  e->d_name);
         }
         closedir(d);

@@ -68,7 +68,7 @@ static void note_gone(struct far_request *r, uint32_t member)
         int n = snprintf(line, sizeof(line), "%u\n", member);
         int fd = openat(r->far->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 || fs_write_all(fd, line, (size_t)n) < 0)
-                log_warn("msg=\"cannot note that a handed-on job is forgotten\" file=%s/%s error=\"%s\"",
+                log_warn("msg=\"cannot note that a handed-on job is forgotten\" file=\"%s/%s\" error=\"%s\"",
                          r->far->dir, name, strerror(errno));
         if (fd >= 0)
                 close(fd);

@@ -148,7 +148,7 @@ static int restore(struct hub *h, struct err *err)
                 int r = fs_read(dir, FAR_OWNER, 1024, &owner, &why);
                 if (has_requests(dir) && (r < 0 || !add(h, buf_z(&owner), e->d_name, &why)))
                         log_warn("msg=\"a user's jobs at another server cannot be looked at\" queue=%s "
-                                 "user=%s error=%s",
+                                 "user=%s error=\"%s\"",
                                  h->own->queue, e->d_name, LOG_TEXT(str_of(why.text)));
         }
         closedir(d);

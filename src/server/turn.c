@@ -191,7 +191,7 @@ static void enter_full(struct turn *t)
                 return;
         t->full = true;
         t->retry_ms = RETRY_FIRST_MS;
-        log_error("msg=\"the disk is full: no new work is accepted until there is space\" dir=%s",
+        log_error("msg=\"the disk is full: no new work is accepted until there is space\" dir=\"%s\"",
                   t->server->paths.dir);
         if (store_reserve_release(t->server->store) != 0)
                 log_warn("msg=\"the reserve file could not be released\"");

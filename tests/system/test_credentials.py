@@ -131,6 +131,12 @@ def test_what_is_none_is_refused_without_a_word_of_it(instance):
     instance.cli("credential", "rm", "grid", code=2)
 
 
+def test_a_name_with_a_slash(shared):
+    for words in (("add", "a/b", "--type", "token", "-"), ("rm", "a/b")):
+        said = shared.cli("credential", *words, code=2, stdin="x")
+        assert "'a/b' cannot be the name of a credential" in said.err
+
+
 def test_htcondors_words(instance):
     """A proxy and a token by the path of their files."""
     instance.up()

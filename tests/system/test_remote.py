@@ -2,6 +2,7 @@
 import os
 import socket
 import ssl
+import subprocess
 
 import pytest
 
@@ -78,6 +79,26 @@ def test_a_large_file_survives_the_way(listening):
     listening.cli("get", f"{request}.0", "-o", "big")
     with open(os.path.join(listening.work, "big", "copy.bin"), "rb") as f:
         assert f.read() == data
+
+
+def test_a_token_is_shown_to_nobody(listening):
+    secret = token(listening, "quiet", "--uses", "2")
+    words = ["--server", f"127.0.0.1:{listening.port}", "--name", "quiet", "--dir", os.path.join(listening.base, "quiet")]
+    agent = listening.start("drover-agent", *words, "--token", secret)
+    wait_until(lambda: listening.agents("connected"))
+    with open(f"/proc/{agent.pid}/cmdline", "rb") as f:
+        shown = f.read().split(b"\0")
+    assert secret.encode() not in shown and shown[shown.index(b"--token") + 1] == b"*" * len(secret)
+    agent.stop()
+    words[-1] += "2"
+    program = [listening.program("drover-agent"), *words, "--token-file", "-"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env=listening.env) as p:
+        p.stdin.write(secret.encode() + b"\n")
+        p.stdin.close()
+        try:
+            wait_until(lambda: os.path.exists(os.path.join(words[-1], "agent.crt")))
+        finally:
+            p.terminate()
 
 
 def test_a_token_is_used_once(listening):
