@@ -139,9 +139,16 @@ static int64_t wordless_ms(const struct batch *b)
         return b->system->wordless_s ? b->system->wordless_s * 1000 : WORDLESS_MS;
 }
 
+/* What it was may still be in an accounting that is away, or behind, or is being asked. */
+static bool in_the_books(const struct batch *b, const struct task *t, int64_t waited_ms)
+{
+        bool behind = b->past_away_ms && clock_boot_ms() - b->past_away_ms < BEHIND_MS;
+        return waited_ms < PAST_MS && (behind || t->owed || (b->system->past_away && b->commands[SLOT_PAST]));
+}
+
 /* A system that ends a job may reach the program before the script, which then knows no more than that a
- * SIGTERM has ended it. Whose that was the system's state tells, soon; a job that is over has had its own,
- * unless the system ran it again, which it does with none that ended by itself. */
+ * SIGTERM has ended it. Whose that was the system's state tells, soon, or its accounting; a job that is over
+ * has had its own, unless the system ran it again, which it does with none that ended by itself. */
 static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
 {
         if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled || e->exit_code != SIGTERM ||
@@ -151,8 +158,9 @@ static bool must_ask(const struct batch *b, struct task *t, const struct run_eve
                 return ran_again(b, t);
         if (!t->term_ms)
                 t->term_ms = clock_boot_ms();
-        return (t->phase != BATCH_WAITING && t->phase != BATCH_RUNNING) ||
-               clock_boot_ms() - t->term_ms < wordless_ms(b);
+        int64_t waited = clock_boot_ms() - t->term_ms;
+        return (t->phase != BATCH_WAITING && t->phase != BATCH_RUNNING) || waited < wordless_ms(b) ||
+               in_the_books(b, t, waited);
 }
 
 bool batch_see_end(struct batch *b, struct task *t, struct str reason)
@@ -188,9 +196,7 @@ static const struct run_event
 static bool word_may_come(const struct batch *b, const struct task *t)
 {
         int64_t gone = clock_boot_ms() - t->gone_ms;
-        bool asking = (b->past_away_ms && clock_boot_ms() - b->past_away_ms < BEHIND_MS) || t->owed ||
-                      (b->system->past_away && b->commands[SLOT_PAST]);
-        return gone < wordless_ms(b) || (t->phase != BATCH_OVER && asking && gone < PAST_MS);
+        return gone < wordless_ms(b) || (t->phase != BATCH_OVER && in_the_books(b, t, gone));
 }
 
 /* It is over, or missing, and nobody says how that came. */
