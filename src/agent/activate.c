@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/environments.h"
 #include "base/fs.h"
 
 #define WORDS_MAX 4096 /* bytes of what went wrong */
@@ -17,10 +18,10 @@ static const char choose[] = "if command -v bash >/dev/null 2>&1; then exec bash
                              "exec /bin/sh -c \"$@\"\n";
 
 /* Its arguments: a file for what goes wrong, the modules' init file, the modules, conda's root, the
- * environment; then the program and its own. */
+ * environment, a folder of a Python's; then the program and its own. */
 static const char script[] =
-        "words=$1 init=$2 modules=$3 root=$4 env=$5\n"
-        "shift 5\n"
+        "words=$1 init=$2 modules=$3 root=$4 env=$5 venv=$6\n"
+        "shift 6\n"
         "fail() { printf '%s\\n' \"$*\" >>\"$words\"; cat \"$words\" >&2; exit 125; }\n"
         "if [ -n \"$modules\" ]; then\n"
         "        shell=sh\n"
@@ -72,6 +73,11 @@ static const char script[] =
         "                cat \"$words\" >&2\n"
         "        done\n"
         "fi\n"
+        "if [ -n \"$venv\" ]; then\n"
+        "        [ -x \"$venv/bin/python\" ] || fail \"python: the environment $venv cannot be used here\"\n"
+        "        export PATH=\"$venv/bin:$PATH\" VIRTUAL_ENV=\"$venv\"\n"
+        "        unset PYTHONHOME\n"
+        "fi\n"
         "rm -f \"$words\"\n"
         "case $1 in\n"
         "*/*) [ -x \"$1\" ] && [ ! -d \"$1\" ] || fail \"cannot run $1: it is no program\" ;;\n"
@@ -89,7 +95,7 @@ bool activate_wanted(const struct attempt *at)
         const Drover__Template *m = at->t->m;
         if (*m->steps[at->step]->container)
                 return false;
-        return *modules_of(at) || *m->conda_env || at->q->config->modules.n;
+        return *modules_of(at) || *m->conda_env || *m->python_env || at->q->config->modules.n;
 }
 
 static void words_name(const struct attempt *at, struct buf *out)
@@ -112,12 +118,26 @@ static int add_modules(struct str text, struct buf *out, struct err *err)
         return 0;
 }
 
+/* What was made of a file is a folder here. */
+static int add_environment(const struct attempt *at, struct buf *env, struct buf *venv, struct err *err)
+{
+        struct buf path = {0};
+        enum environment_kind kind;
+        if (!environments_asked(at))
+                return expand_text(at, at->t->m->conda_env, env, err);
+        if (!environments_path(at, &kind, &path))
+                return err_set(err, -EINVAL, "the environment that it began with is not here any more");
+        buf_str(kind == ENVIRONMENT_PYTHON ? venv : env, buf_view(&path));
+        buf_deinit(&path);
+        return 0;
+}
+
 int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *path, struct args *argv,
                   struct err *err)
 {
         const struct config_queue *c = at->q->config;
         BUF_CLEANUP struct buf words = {0}, text = {.max = 65536}, modules = {.max = 65536},
-                               env = {.max = 65536};
+                               env = {.max = 65536}, venv = {.max = 65536};
         struct args all = {0};
         int r = expand_text(at, modules_of(at), &text, err);
         for (size_t i = 0; i < c->modules.n && r == 0; i++)
@@ -125,7 +145,7 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
         if (r == 0)
                 r = add_modules(buf_view(&text), &modules, err);
         if (r == 0)
-                r = expand_text(at, at->t->m->conda_env, &env, err);
+                r = add_environment(at, &env, &venv, err);
         if (r < 0)
                 return r;
         buf_printf(&words, "%s/", sandbox);
@@ -140,7 +160,8 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
                                     c->modules_init ? c->modules_init : "",
                                     str_trim(buf_view(&modules)).n ? buf_z(&modules) : "",
                                     c->conda_root ? c->conda_root : "",
-                                    buf_z(&env)};
+                                    buf_z(&env),
+                                    buf_z(&venv)};
         for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
                 args_add(&all, str_of(head[i]));
         for (size_t i = 0; i < argv->n; i++)

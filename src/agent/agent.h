@@ -110,13 +110,15 @@ struct attempt {
         unsigned waits;         /* fetches that it waits for */
         struct input_pin *pins; /* what it has of the cache, while it is staged */
         size_t pin_count, pin_cap;
-        bool imaging;                /* an image is being fetched */
-        unsigned imaged;             /* steps whose images were fetched although they were here */
-        struct ending *ending;       /* its container is over, and is being removed; or NULL */
-        bool over;                   /* that was done, for this step */
-        bool out_of_memory;          /* its engine says so */
-        struct sends *sends;         /* outputs on their way to URLs, or NULL */
-        struct staged_input *inputs; /* as they were when the job began */
+        struct environment *environment; /* that its program runs in, see environments.h; NULL: none */
+        bool environment_waits;          /* for that to be made */
+        bool imaging;                    /* an image is being fetched */
+        unsigned imaged;                 /* steps whose images were fetched although they were here */
+        struct ending *ending;           /* its container is over, and is being removed; or NULL */
+        bool over;                       /* that was done, for this step */
+        bool out_of_memory;              /* its engine says so */
+        struct sends *sends;             /* outputs on their way to URLs, or NULL */
+        struct staged_input *inputs;     /* as they were when the job began */
         size_t input_count, input_cap;
         /* the result */
         Drover__Outcome outcome;
@@ -159,8 +161,8 @@ struct agent {
         size_t queue_count, queue_cap;
         struct backend **backends;
         size_t backend_count, backend_cap;
-        struct runner *runner;   /* of the processes of this machine: backends[0]'s */
-        struct errands *errands; /* with `users`, else NULL */
+        struct runner *runner; /* of the processes of this machine: backends[0]'s */
+        struct errands *errands;
         bool swept;
         struct cgroups *cgroups;
         struct worker *worker;
@@ -187,8 +189,9 @@ struct agent {
 
         struct journal *journal;
         struct machine machine;
-        struct devices *devices;                           /* of the machine */
-        struct engine *engines;                            /* containers.h */
+        struct devices *devices; /* of the machine */
+        struct engine *engines;  /* containers.h */
+        struct environments *environments;
         uint64_t machine_cpus_milli, machine_memory_bytes; /* for all process queues together */
         struct buf use_kept;                               /* as STATE/use has it */
         unsigned use_ticks;

@@ -10,6 +10,7 @@
 #include "agent/contain.h"
 #include "agent/containers.h"
 #include "agent/credentials.h"
+#include "agent/environments.h"
 #include "agent/offers.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -133,6 +134,7 @@ void attempt_free(struct attempt *at)
         list_take(at);
         commit(at, false);
         stage_cancel(at);
+        environments_release(at);
         credentials_release(at);
         contain_cancel(at);
         checkpoint_free(at);
@@ -223,6 +225,7 @@ void attempt_finish(struct attempt *at)
                 at->ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
         limits_release(at);
+        environments_release(at);
         at->leaves_sandbox = at->a->sandboxes_wait = true;
         attempt_move(at, ATTEMPT_DONE);
         journal_result(at);

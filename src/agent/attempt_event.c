@@ -202,7 +202,7 @@ void attempt_event(struct backend *b, const struct run_event *e)
                 queue_wait_told(b, e);
                 return;
         }
-        if (stage_event(a, e) || movers_event(a, e) || (a->errands && errands_event(a->errands, e)))
+        if (stage_event(a, e) || movers_event(a, e) || errands_event(a->errands, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->n_steps ||

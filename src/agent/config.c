@@ -40,6 +40,13 @@ static const struct setting settings[] = {
          "between SIGTERM and SIGKILL; 10s"},
         {"cache", SETTING_SIZE, offsetof(struct config, cache_bytes), "SIZE",
          "of inputs kept for later jobs; 10GiB"},
+        {"environments", SETTING_SIZE, offsetof(struct config, environments_bytes), "SIZE",
+         "of environments that are made for jobs and kept for later ones; 0: none are made; 20GiB"},
+        {"environment_limit", SETTING_TIME, offsetof(struct config, environment_limit_ms), "TIME",
+         "to make one; 1h"},
+        S(python, SETTING_TEXT, "PROGRAM", "that makes Python environments, or none; python3"),
+        S(conda, SETTING_TEXT, "PROGRAM", "that makes conda environments, or none; what is found"),
+        S(pip_options, SETTING_LIST, "WORD", "of every `pip install`; again for another"),
         {"cache_fresh", SETTING_TIME, offsetof(struct config, cache_fresh_ms), "TIME",
          "a copy of a URL is used for so long before its store is asked again; 1m"},
         S(transfers, SETTING_COUNT, "N", "of URLs at the same time; 4"),
@@ -69,6 +76,8 @@ void config_init(struct config *c)
                              .pids_max = 16384,
                              .kill_grace_ms = 10000,
                              .cache_bytes = 10ull << 30,
+                             .environments_bytes = 20ull << 30,
+                             .environment_limit_ms = 3600000,
                              .cache_fresh_ms = 60000,
                              .transfers = 4,
                              .transfer_limit_ms = 12ull * 3600000,
@@ -329,6 +338,8 @@ int config_finish(struct config *c, struct err *err)
                 c->queue.name = mem_dupz("default");
         if (!c->domain)
                 c->domain = mem_dupz("local");
+        if (!c->python)
+                c->python = mem_dupz("python3");
         if (!c->filesystem_domain) {
                 char domain[128];
                 fs_domain(domain, sizeof(domain));

@@ -53,9 +53,13 @@ struct config {
         bool cgroups;
         uint64_t pids_max;
         uint64_t kill_grace_ms, cache_bytes;
-        uint64_t cache_fresh_ms;    /* a copy is used for so long before its store is asked */
-        uint64_t transfers;         /* at the same time */
-        uint64_t transfer_limit_ms; /* for one, with all its attempts */
+        uint64_t environments_bytes;    /* that jobs run in, made here; 0: none are made */
+        uint64_t environment_limit_ms;  /* for making one */
+        char *python, *conda;           /* that make them; "none" */
+        struct config_list pip_options; /* of every install */
+        uint64_t cache_fresh_ms;        /* a copy is used for so long before its store is asked */
+        uint64_t transfers;             /* at the same time */
+        uint64_t transfer_limit_ms;     /* for one, with all its attempts */
         uint64_t transfer_tries, transfer_retry_ms;
         uint64_t probe_ms;         /* between two looks at a store; 0: none */
         struct config_list movers; /* "scheme program" */

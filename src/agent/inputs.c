@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/environments.h"
 #include "agent/fetch.h"
 #include "agent/movers.h"
 #include "agent/shipped.h"
@@ -409,14 +410,10 @@ static int want_url(void *arg, struct str element, struct err *err)
         return 0;
 }
 
-int inputs_want(struct attempt *at, struct err *err)
+static int want_files(struct attempt *at, struct err *err)
 {
         const Drover__Template *m = at->t->m;
         struct shipped shipped;
-        if (at->wanted)
-                return at->waits > 0;
-        at->wanted = true;
-        at->waits++; /* nothing that ends meanwhile goes on without us */
         shipped_read(at, &shipped);
         for (size_t i = 0; i < m->n_spooled; i++) {
                 const Drover__SpoolRef *ref = m->spooled[i];
@@ -427,7 +424,21 @@ int inputs_want(struct attempt *at, struct err *err)
         shipped_deinit(&shipped);
         for (size_t i = 0; i < at->restore_count; i++)
                 want_shipped(at, &at->restore[i]);
-        int r = inputs_each(at, want_url, at, err);
+        return inputs_each(at, want_url, at, err);
+}
+
+int inputs_want(struct attempt *at, struct err *err)
+{
+        int r = 0;
+        if (at->wanted)
+                return at->waits > 0;
+        at->wanted = true;
+        at->waits++; /* nothing that ends meanwhile goes on without us */
+        const Drover__SpoolRef *of = environments_asked(at) ? environments_file(at) : NULL;
+        if (of)
+                want_shipped(at, of);
+        if (at->t->m->transfer != DROVER__TRANSFER__TRANSFER_NO)
+                r = want_files(at, err);
         at->waits--;
         return r < 0 ? r : at->waits > 0;
 }

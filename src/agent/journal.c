@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/environments.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -268,6 +269,7 @@ static void read_group(struct queue *q, const void *p, size_t n)
                                 continue;
                         struct attempt *at = assign_member(q, t, g, member);
                         at->adopted = true;
+                        environments_adopt(at);
                 }
         if (t && g->lease_ms)
                 lease_clock_hold(&a->lease, (int64_t)g->lease_ms, 0);

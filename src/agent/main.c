@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/checkpoint.h"
+#include "agent/environments.h"
 #include "agent/import/galaxy.h"
 #include "agent/mapping.h"
 #include "agent/movers.h"
@@ -159,6 +160,8 @@ static int open_all(struct agent *a, struct err *err)
         a->tick = timer_new(a->loop, on_tick, a);
         timer_start(a->tick, TICK_MS);
         r = queues_open(a, err);
+        if (r == 0)
+                environments_open(a);
         if (r == 0)
                 r = journal_open(a, err);
         if (r == 0)

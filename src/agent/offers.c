@@ -7,6 +7,7 @@
 #include "agent/activate.h"
 #include "agent/agent.h"
 #include "agent/containers.h"
+#include "agent/environments.h"
 #include "base/clock.h"
 
 #define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
@@ -40,6 +41,7 @@ static void extra_attributes(const struct queue *q, struct buf *out)
                 buf_printf(out, "JobsMax = %llu; ", (unsigned long long)c->jobs_max);
         buf_str(out, buf_view(&a->machine.attributes));
         activate_attributes(c, out);
+        environments_attributes(q, out);
         engine_attributes(q->engine, out);
         if (c->attributes)
                 buf_addz(out, c->attributes);

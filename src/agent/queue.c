@@ -1,4 +1,5 @@
 #include "agent/queue.h"
+#include "agent/environments.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         rc.queue = c ? c->name : NULL;
-        rc.errands = a->errands;
+        rc.errands = a->users_path ? a->errands : NULL;
         rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {
                 b->settings = queue_words(words);
@@ -203,7 +204,7 @@ int queues_open(struct agent *a, struct err *err)
         if (r < 0)
                 return r;
         a->runner = local->runner;
-        a->errands = a->users_path ? errands_new(a->runner, a->jobs, a->jobs_path) : NULL;
+        a->errands = errands_new(a->runner, a->jobs, a->jobs_path);
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 const struct config_queue *c = a->config.queues[i];
@@ -270,6 +271,7 @@ void queues_close(struct agent *a)
         free(a->queues);
         free(a->backends);
         containers_close(a);
+        environments_close(a);
         devices_free(a->devices);
         errands_free(a->errands);
         a->queue_count = a->backend_count = 0;

@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/contain.h"
+#include "agent/environments.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -87,7 +88,8 @@ void sandbox_sweep(struct agent *a)
                 if (e->d_name[0] == '.' ||
                     str_starts(str_of(e->d_name), STR("batch.")) || /* of users, see batch_party.c */
                     str_starts(str_of(e->d_name), STR("hop.")) ||   /* and drover_party.c */
-                    str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)))
+                    str_starts(str_of(e->d_name), STR(SANDBOX_OF_ENGINE)) ||
+                    environments_folder(a, e->d_name))
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
                         const struct attempt *at = agent_find(a, request, member, fence);

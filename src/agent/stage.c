@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/checkpoint.h"
+#include "agent/environments.h"
 #include "agent/shipped.h"
 #include "agent/stage_private.h"
 #include "agent/userlog_file.h"
@@ -190,12 +191,15 @@ void stage_in(struct attempt *at)
         char name[64];
         bool none = (m->n_spooled == 0 && m->n_input_files == 0 && at->restore_count == 0) ||
                     m->transfer == DROVER__TRANSFER__TRANSFER_NO,
-             first = sandbox_is_shared(at); /* it must be there before anything of it is started */
-        if (none && !first) {
+             first = sandbox_is_shared(at), /* it must be there before anything of it is started */
+                made = environments_asked(at);
+        if (none && !first && !made) {
                 attempt_staged(at, 0, NULL);
                 return;
         }
-        int r = none ? 0 : inputs_want(at, &err);
+        int r = none && !made ? 0 : inputs_want(at, &err);
+        if (r == 0 && made)
+                r = environments_want(at, &err);
         if (r > 0)
                 return; /* called again when they are here */
         if (r == 0)

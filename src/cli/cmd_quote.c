@@ -97,6 +97,8 @@ static int ask(struct submit *s)
                 return code;
         if (ship_collect(&s->ship, &s->form, view_true(view_get(about.root, "remote_agents")), &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
+        if (ship_tell(&s->ship, &err) != 0)
+                return cli_error(CLI_FAILED, "%s", err.text);
         submit_write_body(s);
         if (s->body.n > SUBMIT_BODY_MAX)
                 return cli_error(CLI_FAILED, "the description is over %u MiB: ask for fewer jobs",

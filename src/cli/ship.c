@@ -13,13 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
+#include "base/fs.h"
 #include "base/macro.h"
 #include "base/map.h"
 #include "base/match_macro.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "classad/ad.h"
 #include "classad/eval.h"
 #include "cli/upload.h"
+
+#define MADE_MAX (1u << 20) /* of a file that an environment is made of, as agents take it */
 
 /* One member's values for late macros. */
 struct member {
@@ -284,16 +289,38 @@ static int add_one(struct ship *s, struct str iwd, struct str written, bool exec
 /* The attributes of a part that name files. */
 struct names {
         struct buf iwd, cmd, in, list;
-        bool late; /* any of them */
+        struct buf made[ENVIRONMENT_KINDS]; /* what environments are made of */
+        bool late;                          /* any of them */
 };
 
-static void read_names(const struct form_part *p, struct names *n)
+/* Also when nothing else is sent: what is in it says which environment is meant. */
+static void read_made(const struct form_part *p, struct names *n)
+{
+        static const char *const attributes[] = {
+                [ENVIRONMENT_CONDA] = "CondaEnv", [ENVIRONMENT_PYTHON] = "PythonEnv"};
+        bool late;
+
+        for (int kind = 0; kind < ENVIRONMENT_KINDS; kind++) {
+                struct buf *text = &n->made[kind];
+
+                if (literal(p, attributes[kind], text, &late) &&
+                    (kind == ENVIRONMENT_PYTHON || environment_is_file(buf_view(text))))
+                        n->late |= late;
+                else
+                        buf_reset(text);
+        }
+}
+
+static void read_names(const struct form_part *p, bool all, struct names *n)
 {
         bool late;
 
         *n = (struct names){0};
         if (literal(p, "Iwd", &n->iwd, &late))
                 n->late |= late;
+        read_made(p, n);
+        if (!all)
+                return;
         if (!is_false(p, "TransferExecutable") && literal(p, "Cmd", &n->cmd, &late))
                 n->late |= late;
         if (literal(p, "In", &n->in, &late))
@@ -308,6 +335,8 @@ static void names_deinit(struct names *n)
         buf_deinit(&n->cmd);
         buf_deinit(&n->in);
         buf_deinit(&n->list);
+        for (int kind = 0; kind < ENVIRONMENT_KINDS; kind++)
+                buf_deinit(&n->made[kind]);
 }
 
 static int expand(struct member *m, const struct buf *text, struct buf *out, struct err *err)
@@ -326,6 +355,20 @@ static int expand(struct member *m, const struct buf *text, struct buf *out, str
         return rc;
 }
 
+static int add_made(struct ship *s, struct str iwd, struct str written, struct err *err)
+{
+        uintptr_t index;
+        int rc = add_one(s, iwd, written, false, err);
+
+        if (rc != 0)
+                return rc;
+        written = str_skip(written, (size_t)(str_rfind(written, '/') + 1));
+        index = (uintptr_t)map_get(s->by_name, written);
+        if (index > 0)
+                s->files[index - 1].made = true;
+        return 0;
+}
+
 static int add_member(struct ship *s, struct member *m, const struct names *n, struct err *err)
 {
         struct buf iwd BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
@@ -340,6 +383,11 @@ static int add_member(struct ship *s, struct member *m, const struct names *n, s
                 rc = expand(m, &n->in, &text, err);
         if (rc == 0 && text.n && !str_eqz(buf_view(&text), "/dev/null"))
                 rc = add_one(s, buf_view(&iwd), buf_view(&text), false, err);
+        for (int kind = 0; rc == 0 && kind < ENVIRONMENT_KINDS; kind++) {
+                rc = expand(m, &n->made[kind], &text, err);
+                if (rc == 0 && text.n)
+                        rc = add_made(s, buf_view(&iwd), buf_view(&text), err);
+        }
         if (rc == 0)
                 rc = expand(m, &n->list, &text, err);
         rest = buf_view(&text);
@@ -349,13 +397,13 @@ static int add_member(struct ship *s, struct member *m, const struct names *n, s
         return rc;
 }
 
-static int add_part(struct ship *s, const struct form_part *p, uint64_t first, struct err *err)
+static int add_part(struct ship *s, const struct form_part *p, bool all, uint64_t first, struct err *err)
 {
         struct str items = buf_view(&p->items), row = STR_NONE;
         struct names n;
         int rc = 0;
 
-        read_names(p, &n);
+        read_names(p, all, &n);
         for (uint64_t r = 0; rc == 0 && r < p->rows; r++) {
                 if (p->variable_count)
                         str_cut(&items, '\n', &row);
@@ -382,13 +430,11 @@ int ship_collect(struct ship *s, const struct form *f, bool remote_agents, struc
         for (size_t i = 0; i < f->part_count; i++) {
                 const struct form_part *p = &f->parts[i];
                 enum should should = should_transfer(p);
-                int rc;
+                bool all = should == SHOULD_YES || (should == SHOULD_IF_NEEDED && remote_agents);
+                int rc = add_part(s, p, all, first, err);
 
-                if (should == SHOULD_YES || (should == SHOULD_IF_NEEDED && remote_agents)) {
-                        rc = add_part(s, p, first, err);
-                        if (rc != 0)
-                                return rc;
-                }
+                if (rc != 0)
+                        return rc;
                 first += p->rows * p->steps;
         }
         return 0;
@@ -406,7 +452,28 @@ int ship_send(struct cli *cli, struct ship *s)
                         return code;
                 memcpy(file->sha256, upload.sha256, sizeof(file->sha256));
                 file->size = upload.size;
-                s->refs[i] = (struct form_file){file->name, file->sha256, file->size, file->executable};
+                s->refs[s->ref_count++] =
+                        (struct form_file){file->name, file->sha256, file->size, file->executable};
+        }
+        return 0;
+}
+
+int ship_tell(struct ship *s, struct err *err)
+{
+        s->refs = mem_array(NULL, s->count ? s->count : 1, sizeof(*s->refs));
+        for (size_t i = 0; i < s->count; i++) {
+                struct ship_file *file = &s->files[i];
+                struct buf text BUF_CLEANUP = {0};
+                int rc;
+
+                if (!file->made)
+                        continue;
+                rc = fs_read(AT_FDCWD, file->path, MADE_MAX, &text, err);
+                if (rc == 0)
+                        rc = sha256_hex(buf_view(&text), file->sha256, err);
+                if (rc != 0)
+                        return rc;
+                s->refs[s->ref_count++] = (struct form_file){file->name, file->sha256, text.n, false};
         }
         return 0;
 }

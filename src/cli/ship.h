@@ -3,7 +3,8 @@
  * Which files: the program (unless TransferExecutable is false), standard input, and what TransferInput
  * lists, for every member, with late macros filled in. A folder goes with all that is in it; "folder/" means
  * what is in it, without the folder. Each file is sent once. When: ShouldTransferFiles is YES; or it is
- * IF_NEEDED and the server takes agents of other machines.
+ * IF_NEEDED and the server takes agents of other machines. A file that an environment is made of (PythonEnv;
+ * CondaEnv, *.yml) is always sent.
  */
 #pragma once
 #include "cli/cli.h"
@@ -18,12 +19,14 @@ struct ship_file {
         char sha256[65];
         uint64_t size;
         bool executable;
+        bool made; /* an environment is made of it */
 };
 struct ship {
         struct ship_file *files;
         size_t count, cap;
         struct map *by_name;    /* name -> index + 1 */
-        struct form_file *refs; /* for form_write_json, after ship_send */
+        struct form_file *refs; /* for form_write_json, after ship_send or ship_tell */
+        size_t ref_count;
 };
 void ship_deinit(struct ship *s);
 
@@ -37,3 +40,5 @@ bool ship_asks_server(const struct form *f);
 int ship_collect(struct ship *s, const struct form *f, bool remote_agents, struct err *err);
 /* Uploads them. Returns an exit code; prints what goes wrong. */
 int ship_send(struct cli *cli, struct ship *s);
+/* Sends nothing: for a quote, which is to know the environments. 0, or -errno with err. */
+int ship_tell(struct ship *s, struct err *err);

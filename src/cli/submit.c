@@ -152,7 +152,7 @@ void submit_write_body(struct submit *s)
         form_write_json(&s->body, &s->form,
                         &(struct form_body){.uuid = s->uuid,
                                             .spooled = s->ship.refs,
-                                            .spooled_count = s->ship.refs ? s->ship.count : 0,
+                                            .spooled_count = s->ship.ref_count,
                                             .items_uploads = (const char *const *)s->uploads});
 }
 

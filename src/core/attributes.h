@@ -19,7 +19,7 @@
         X(JobMaterializeLimit) X(AllowedJobDuration) X(PeriodicVacate) X(DeferralTime) X(DeferralWindow)                           \
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
-        X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(DataLabels)\
+        X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \

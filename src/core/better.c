@@ -136,7 +136,7 @@ static struct queue *best_busy(struct core *c, const struct class *k, const stru
         int64_t limit;
 
         cost_of(c, p, member, q, &here);
-        if (here.fetch_ms + here.image_ms < WORTH_MS)
+        if (cost_input_ms(&here) < WORTH_MS)
                 return NULL;
         inputs_each(c, p->inputs, member, find_missing, &missing);
         f = missing.bytes ? idmap_get(c->files, missing.file) : NULL;

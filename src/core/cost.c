@@ -10,11 +10,11 @@
 struct sum {
         const struct profile *profile;
         const struct core_agent *agent;
-        double fetch_us, image_us;
+        double fetch_us, image_us, environment_us;
         struct core_cost *cost;
 };
 
-/* `store` may be one that came after the profile was made. */
+/* `store` may be one that came after the profile was made, or none (INPUT_MADE). */
 static double transfer_us(const struct profile *p, size_t store, double files, double bytes, bool out)
 {
         const struct profile_link *l = p && store < p->link_count ? &p->links[store] : NULL;
@@ -34,7 +34,9 @@ static bool add_input(void *arg, const struct input *f)
         } else {
                 double share = coming_to(s->agent, f->id) ? COMING_PART : 1;
 
-                *(f->image ? &s->image_us : &s->fetch_us) +=
+                *(f->image         ? &s->image_us
+                  : f->environment ? &s->environment_us
+                                   : &s->fetch_us) +=
                         transfer_us(s->profile, f->store, share, share * (double)f->bytes, false);
         }
         return true;
@@ -64,8 +66,7 @@ static void add_place(struct core *c, const struct part *p, const struct profile
                 ret->send_ms = to_ms(transfer_us(x, p->output_store, 1, (double)ret->bytes_out, true));
         add_price(p, price, ret);
         ret->wait_ms = x ? (int64_t)(x->wait_s * 1000) : 0;
-        ret->total_ms =
-                ret->wait_ms + ret->fetch_ms + ret->image_ms + ret->run_ms + ret->send_ms + ret->price_ms;
+        ret->total_ms = ret->wait_ms + cost_input_ms(ret) + ret->run_ms + ret->send_ms + ret->price_ms;
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
@@ -77,6 +78,7 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         inputs_each(c, p->inputs, member, add_input, &s);
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
+        ret->environment_ms = to_ms(s.environment_us);
         add_place(c, p, q->profile, q->price, ret);
 }
 

@@ -18,11 +18,13 @@ struct core_cost {
         int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
                              half of it for those on their way to it (coming.h) */
         int64_t image_ms; /* the same for container images */
+        int64_t environment_ms; /* to make environments that it does not hold: their bytes at the pace of a
+                                   link that nobody has measured */
         int64_t run_ms;
         int64_t send_ms;  /* outputs to their store */
         int64_t price_ms; /* the price, times what the job says a unit of money is worth (PriceWeight, s) */
         int64_t total_ms;
-        uint64_t bytes_in;   /* of its inputs and images, those that are held included */
+        uint64_t bytes_in;   /* of its inputs, images and environments, those that are held included */
         uint64_t bytes_held; /* of these, at the place already */
         uint64_t bytes_out;
         double price; /* of the run, by the place's Price for a processor and an hour */
@@ -41,6 +43,11 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
              struct core_cost *ret);
 /* Until the place has room: at least so long. */
 void cost_wait(struct core_cost *cost, int64_t wait_ms);
+/* What must come, or be made, before it can run. */
+static inline int64_t cost_input_ms(const struct core_cost *cost)
+{
+        return cost->fetch_ms + cost->image_ms + cost->environment_ms;
+}
 /* How long a job holds its processors. */
 static inline int64_t cost_held_ms(const struct core_cost *cost)
 {

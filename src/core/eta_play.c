@@ -131,7 +131,7 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
         lane_take(where, best_at, p->template->cpus, cost_held_ms(&best));
         eta_draws_take(d, 1, best_at, cost_held_ms(&best));
         t->run_ms = (float)best.run_ms;
-        return best_at + best.fetch_ms + best.image_ms;
+        return best_at + cost_input_ms(&best);
 }
 
 /* So much of each of its queues is taken for so long. */

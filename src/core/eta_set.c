@@ -115,7 +115,7 @@ void eta_play_sets(struct eta_play *x, const struct eta_fit *f, const struct eta
                 if (limits_allow(d, size, times[i], all_ms) &&
                     take_set(x, &some, size, cpus, times[i], all_ms)) {
                         eta_draws_take(d, size, times[i], all_ms);
-                        t->start_ms = t->last_ms = times[i] + cost.fetch_ms + cost.image_ms;
+                        t->start_ms = t->last_ms = times[i] + cost_input_ms(&cost);
                         t->placed = size;
                 }
         if (t->start_ms && t->jobs > size)

@@ -1,3 +1,4 @@
+#include "base/environment.h"
 #include "base/image.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -86,6 +87,26 @@ static void add_image(struct core *c, struct inputs *in)
                         add_shared(in, &f);
                 }
         }
+}
+
+/* An environment is what is in the file that it is made of: that came along with the request. */
+static void add_environment(struct core *c, struct inputs *in, enum environment_kind kind, symbol name)
+{
+        BUF_CLEANUP struct buf text = {0}, url = {0};
+        const struct submission_file *f;
+        struct str file;
+
+        if (!in->spooled || late_of(in->part, name) ||
+            request_member_text(c, in->request, in->part->first, name, &text) != 0)
+                return;
+        file = buf_view(&text);
+        file = str_skip(file, (size_t)(str_rfind(file, '/') + 1));
+        f = kind == ENVIRONMENT_PYTHON || environment_is_file(file) ? map_get(in->spooled, file) : NULL;
+        if (!f)
+                return;
+        environment_url(kind, f->sha256, &url);
+        add_shared(in,
+                   &(struct input){.id = file_id(buf_view(&url)), .store = INPUT_MADE, .environment = true});
 }
 
 /* The list of a member's inputs, and of their sizes, element by element. */
@@ -243,16 +264,24 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         }
 }
 
+static bool says_any(const struct ad *ad, const symbol *names, size_t n)
+{
+        while (n > 0)
+                if (ad_find(ad, names[--n]))
+                        return true;
+        return false;
+}
+
 struct inputs *inputs_new(struct core *c, const struct request *r, const struct part *p)
 {
+        const symbol names[] = {c->attr.TransferInput, c->attr.ContainerImage, c->attr.DockerImage,
+                                c->attr.CondaEnv, c->attr.PythonEnv};
         const struct template_late *late = late_of(p, c->attr.TransferInput);
         struct inputs *in;
         struct str raw = STR_NONE;
         uint32_t own;
 
-        if (p->count == 0 || (!late && !ad_find(p->template->ad, c->attr.TransferInput) &&
-                              !ad_find(p->template->ad, c->attr.ContainerImage) &&
-                              !ad_find(p->template->ad, c->attr.DockerImage)))
+        if (p->count == 0 || (!late && !says_any(p->template->ad, names, sizeof(names) / sizeof(*names))))
                 return NULL;
         in = mem_new(struct inputs);
         in->request = r;
@@ -262,6 +291,8 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
                 raw = late->text;
         own = read_shared(c, in, raw);
         add_image(c, in);
+        add_environment(c, in, ENVIRONMENT_CONDA, c->attr.CondaEnv);
+        add_environment(c, in, ENVIRONMENT_PYTHON, c->attr.PythonEnv);
         eval_reset(&c->eval);
         if (own) {
                 make_rows(c, in, own);
@@ -316,7 +347,7 @@ void inputs_destroy(struct inputs *in)
 
 static struct input entry(const struct inputs *in, size_t at)
 {
-        return (struct input){in->ids[at], (uint64_t)in->sizes[at], in->stores[at], false};
+        return (struct input){in->ids[at], (uint64_t)in->sizes[at], in->stores[at], false, false};
 }
 
 /* What nobody told, an agent that holds it may have. */
@@ -326,6 +357,8 @@ static void learn_size(struct core *c, struct input *f)
 
         if (known)
                 f->bytes = known->bytes;
+        else if (f->bytes == 0 && f->environment)
+                f->bytes = INPUT_ENVIRONMENT_BYTES;
 }
 
 void inputs_each(struct core *c, const struct inputs *in, uint32_t member,

@@ -1,10 +1,10 @@
 /* inputs: the files that the members of a part read, as the core keeps them; for the files of core/ only.
  *
- * What is the same for all members (elements of TransferInput without macros, the image) is kept once, as is
- * all of a part with a single member. What differs is a row of files for each member, about 25 bytes a file,
- * with a chain from each file to the members that want it. Of a large part the rows are filled in slices
- * (inputs_fill_slice), so that a submit of a million files holds nobody up; until then its members are as if
- * they read nothing of their own.
+ * What is the same for all members (elements of TransferInput without macros, the image, the environment) is
+ * kept once, as is all of a part with a single member. What differs is a row of files for each member, about
+ * 25 bytes a file, with a chain from each file to the members that want it. Of a large part the rows are
+ * filled in slices (inputs_fill_slice), so that a submit of a million files holds nobody up; until then its
+ * members are as if they read nothing of their own.
  */
 #pragma once
 #include "base/set.h"
@@ -16,15 +16,18 @@ struct part;
 struct request;
 struct inputs;
 
-#define INPUTS_OWN_MAX 16u        /* files of one member's own; what is more is not counted */
-#define INPUTS_MAX     10000u     /* files in one part's list that are the same for all */
-#define MEMBER_ANY     UINT32_MAX /* what is the same for all members only */
+#define INPUTS_OWN_MAX          16u    /* files of one member's own; what is more is not counted */
+#define INPUTS_MAX              10000u /* files in one part's list that are the same for all */
+#define INPUT_MADE              UINT8_MAX /* no store has it: it is made, at the pace of a link that nobody measured */
+#define INPUT_ENVIRONMENT_BYTES (256ull << 20) /* of one that no agent has made yet */
+#define MEMBER_ANY              UINT32_MAX     /* what is the same for all members only */
 
 struct input {
         uint64_t id;
         uint64_t bytes; /* 0: not known */
         uint8_t store;  /* its number; sites.store_count: the server's spool, or nowhere that is known */
         bool image;
+        bool environment; /* that an agent makes of a file; `store` is INPUT_MADE */
 };
 
 /* NULL when they read nothing. The part is of r, and stays where it is. */

@@ -120,7 +120,7 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
         if (slots == 0 || at == 0)
                 return;
         x->part.room = room > x->part.room ? room : x->part.room;
-        ret->start_ms = at + cost->fetch_ms + cost->image_ms;
+        ret->start_ms = at + cost_input_ms(cost);
         ret->end_ms = at + job_ms * (int64_t)((p->count + slots - 1) / slots);
         ret->bytes_moved = bytes_moved(c, p, q, cost);
         ret->price = cost->price * p->count;
@@ -144,7 +144,7 @@ static void on_place(void *arg, const struct core_why *w)
                 quote_place(x, q, &w->cost, &place.quote);
                 if (place.quote.start_ms) /* what is queued already goes first */
                         place.why.cost.wait_ms =
-                                place.quote.start_ms - x->core->now_ms - w->cost.fetch_ms - w->cost.image_ms;
+                                place.quote.start_ms - x->core->now_ms - cost_input_ms(&w->cost);
                 place.why.cost.total_ms += place.why.cost.wait_ms - w->cost.wait_ms;
         }
         x->fn(x->arg, &place);

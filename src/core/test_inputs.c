@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/environment.h"
 #include "core/near.h"
 #include "core/test_help.h"
 
@@ -183,6 +184,46 @@ static void test_cost(void **state)
         assert_int_equal(cost.fetch_ms, 0);
 }
 
+/* What is in the file counts, not how it is called, nor how far the spool is. */
+static void test_environments(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .uuid = {0xee}};
+        struct submission_part *p = submission_add_part(&s);
+        struct submission_file *f = submission_add_file(&s);
+        BUF_CLEANUP struct buf url = {0};
+        struct core_cost cost;
+        struct err err = {""};
+        bool existing;
+        uint64_t id;
+
+        p->rows = p->steps = 1;
+        *f = (struct submission_file){.name = STR("environment.yml"), .sha256 = {7}, .size = 99};
+        *(f = submission_add_file(&s)) =
+                (struct submission_file){.name = STR("requirements.txt"), .sha256 = {8}, .size = 99};
+        submission_add_attribute(p, STR("PythonEnv"), STR("\"envs/requirements.txt\""), false);
+        submission_add_attribute(p, STR("CondaEnv"), STR("\"stats\""), false); /* a name: nothing to make */
+        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
+                fail_msg("%s", err.text);
+        submission_deinit(&s);
+        const struct request *r = request_find(c, id);
+        const struct queue *q = offer(c, "n1", "[Cpus=4; Memory=100; Disk=100]");
+        link_to(c, "n1", 1, 1ull << 40);
+        cost_of(c, &r->parts[0], 0, q, &cost);
+        assert_int_equal(cost.bytes_in, INPUT_ENVIRONMENT_BYTES);
+        assert_int_equal(cost.environment_ms,
+                         (INPUT_ENVIRONMENT_BYTES + COST_BYTES_PER_S / 20) * 1000 / COST_BYTES_PER_S);
+        assert_int_equal(cost.total_ms, cost.environment_ms + cost.run_ms);
+        environment_url(ENVIRONMENT_PYTHON, (unsigned char[32]){8}, &url);
+        core_cache_delta(c, "n2", &(struct core_file){id_of(buf_z(&url)), 25000000}, 1, NULL, 0, false);
+        cost_of(c, &r->parts[0], 0, q, &cost);
+        assert_int_equal(cost.environment_ms, 2050); /* its size is known now */
+        core_cache_delta(c, "n1", &(struct core_file){id_of(buf_z(&url)), 25000000}, 1, NULL, 0, false);
+        cost_of(c, &r->parts[0], 0, q, &cost);
+        assert_int_equal(cost.environment_ms, 0);
+        assert_int_equal(cost.bytes_held, 25000000);
+}
+
 /* Whatever agents say, in whatever order: both directions agree, and sets are what they would be if made
  * anew. */
 static void test_caches_come_and_go(void **state)
@@ -225,6 +266,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_large, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_caches_come_and_go, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_cost, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_environments, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

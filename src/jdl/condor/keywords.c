@@ -103,7 +103,12 @@ const struct keyword keywords[] = {
          "Environment modules to load before the program, parted by commas: `gcc/12, openmpi`. The place must have modules. "
          "Drover's own."},
         {"conda_env", NULL, ACTS, STRING, "CondaEnv", NULL,
-         "The conda environment to run in: a folder, or a name in the place's conda. The place must have conda. Drover's own."},
+         "The conda environment to run in: a folder, or a name in the place's conda; the place must have conda. Or a file "
+         "(`*.yml`, `*.yaml`): the place makes the environment of it, and keeps it for later jobs; see drover-environment(7). "
+         "Drover's own."},
+        {"python_env", NULL, ACTS, STRING, "PythonEnv", NULL,
+         "A file of requirements as pip has them: the place makes a Python environment with them, and keeps it for later jobs; "
+         "see drover-environment(7). Drover's own."},
         {"container_image", "ContainerImage", ACTS, OTHER, "ContainerImage", NULL,
          "The image to run in: `docker://…`, `oras://…`, a file that ends in `.sif`, or a folder. The place must run "
          "containers; see drover-container(7)."},

@@ -5,6 +5,7 @@
  * takes them off what it has. */
 #include <errno.h>
 
+#include "base/environment.h"
 #include "classad/expr.h"
 #include "jdl/condor/reader.h"
 
@@ -106,24 +107,42 @@ static void transfer_clause(struct reader *r, struct mentions *m, struct buf *ou
                            "(TARGET.HasFileTransfer || (TARGET.FileSystemDomain == MY.FileSystemDomain))");
 }
 
-/* Where its modules and its conda environment are. A place that tells its environments must have this one. */
-static void environment_clauses(struct reader *r, struct mentions *m, struct buf *out)
+static bool is_made(struct str text)
 {
-        const struct form_attribute *env = form_get(r->part, STR("CondaEnv"));
+        if (str_ends(text, STR("\""))) /* that of the string */
+                text.n--;
+        return environment_is_file(text);
+}
 
-        if ((env || form_get(r->part, STR("Modules"))) &&
+/* Where its modules and its environment are, or can be made. A place that tells its conda environments must
+ * have this one. */
+static int environment_clauses(struct reader *r, struct mentions *m, struct buf *out)
+{
+        const struct form_attribute *env = form_get(r->part, STR("CondaEnv")),
+                                    *python = form_get(r->part, STR("PythonEnv"));
+        bool made = env && is_made(str_of(env->text));
+
+        if ((env || python || form_get(r->part, STR("Modules"))) &&
             (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))) {
                 reader_warn(r, (struct place){r->files[0], r->part->line},
-                            "modules and conda_env are not used in a container");
-                return;
+                            "modules, conda_env and python_env are not used in a container");
+                return 0;
         }
+        if (env && python)
+                return reader_fail(r, (struct place){r->files[0], r->part->line},
+                                   "give conda_env or python_env, not both");
         if (form_get(r->part, STR("Modules")) && !mentioned(m, STR("HasModules")))
                 clause_add(out, "TARGET.HasModules");
-        if (env && !mentioned(m, STR("HasConda")))
+        if (python && !mentioned(m, STR("HasPythonEnv")))
+                clause_add(out, "TARGET.HasPythonEnv");
+        if (made && !mentioned(m, STR("HasCondaEnv")))
+                clause_add(out, "TARGET.HasCondaEnv");
+        if (env && !made && !mentioned(m, STR("HasConda")))
                 clause_add(out, env->late || strchr(env->text, '/')
                                         ? "TARGET.HasConda"
                                         : "TARGET.HasConda && (TARGET.CondaEnvs is undefined || "
                                           "member(MY.CondaEnv, TARGET.CondaEnvs))");
+        return 0;
 }
 
 static void platform_clauses(struct reader *r, struct mentions *m, struct buf *out)
@@ -162,7 +181,9 @@ static int make_requirements(struct reader *r, struct mentions *m)
         platform_clauses(r, m, &all);
         e.late |= universe_clauses(r, mentioned, m, &all);
         resources_clauses(r, mentioned, m, &all);
-        environment_clauses(r, m, &all);
+        rc = environment_clauses(r, m, &all);
+        if (rc)
+                return rc;
         transfer_clause(r, m, &all);
         e.keyword = "requirements";
         return attribute_expression(r, "Requirements", &e, buf_view(&all));

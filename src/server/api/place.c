@@ -40,6 +40,7 @@ static void write_cost(struct json *j, const struct core_cost *c)
         json_kint(j, "wait_ms", c->wait_ms);
         json_kint(j, "fetch_ms", c->fetch_ms);
         json_kint(j, "image_ms", c->image_ms);
+        json_kint(j, "environment_ms", c->environment_ms);
         json_kint(j, "run_ms", c->run_ms);
         json_kbool(j, "run_known", c->run_known);
         json_kint(j, "send_ms", c->send_ms);

@@ -1,0 +1,43 @@
+/* environments: folders of programs that jobs run with, made here of a file and kept for later jobs.
+ *
+ * A job names a file (Template.python_env; conda_env, when it is *.yml). What is in the file, by its
+ * checksum, and the Python that makes it say which environment is meant. It is made once, by a child of the
+ * shepherd, for all attempts that wait for it, and stays until room is needed: `environments` bytes, what was
+ * used longest ago goes first, and none that a job uses. Making one runs code that the file's author
+ * chose: with `users` none are made.
+ *
+ * Environments cannot be moved, so one is made where it stays: jobs/env.NUMBER/env, a number that no other
+ * one ever has. That it is whole is said by STATE/environments, which names it once all of it is on the disk;
+ * what that file does not name is removed when the agent starts.
+ *
+ * What is here is told to the server like contents of the cache, by the name in base/environment.h.
+ */
+#pragma once
+#include "agent/agent.h"
+#include "base/environment.h"
+
+struct environment;
+
+void environments_open(struct agent *a); /* before the journal is read, after the queues */
+/* The runners are closed, and no attempt is left. */
+void environments_close(struct agent *a);
+/* For the queue's ad: what can be made here. */
+void environments_attributes(const struct queue *q, struct buf *out);
+
+/* Does one of the attempt's steps run in an environment that is made of a file? */
+bool environments_asked(const struct attempt *at);
+/* The file that it is made of; NULL: none came along with the request. */
+const Drover__SpoolRef *environments_file(const struct attempt *at);
+/* The attempt's environment is its own from now on (at->environment). 0: it is here. 1: it is being made of
+ * the file, which is in the cache; stage_in is called again, or attempt_staged with what is wrong. -EINVAL
+ * with err.
+ */
+int environments_want(struct attempt *at, struct err *err);
+/* After a restart: what the attempt runs in stays. */
+void environments_adopt(struct attempt *at);
+void environments_release(struct attempt *at); /* it may go now, as far as this attempt is concerned */
+/* Its folder, appended; *ret_kind says what is there. False: it has none. */
+bool environments_path(const struct attempt *at, enum environment_kind *ret_kind, struct buf *out);
+
+/* Is this folder of jobs/ one for an environment? If nobody knows it any more, it is removed. */
+bool environments_folder(struct agent *a, const char *name);
