@@ -255,6 +255,8 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 
 /* whereabouts.c */
 void whereabouts_tell(struct agent *a); /* every second */
+/* Before its end is told: the path at other servers of one that failed there. */
+void whereabouts_tell_end(const struct attempt *at);
 
 /* sandbox.c */
 void sandbox_name(const struct attempt *at, char room[64]);

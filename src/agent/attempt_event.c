@@ -235,8 +235,11 @@ void attempt_event(struct backend *b, const struct run_event *e)
                         b->runner->kind->suspend(b->runner, e->id);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
+                if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)
+                        whereabouts_tell_end(at);
                 attempt_step_over(at, e->why == RUN_KILLED && at->killing ? RUN_ITSELF : e->why);
         } else if (e->state == RUN_FAILED) {
+                whereabouts_tell_end(at);
                 start_failed(at, e);
         } else if (e->state == RUN_LOST) {
                 attempt_lost(at, e->text ? e->text : "the agent's shepherd was away");

@@ -74,3 +74,22 @@ void whereabouts_tell(struct agent *a)
                 connect_send(a, &to);
         arena_deinit(&room);
 }
+
+void whereabouts_tell_end(const struct attempt *at)
+{
+        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        Drover__Whereabout *one;
+        struct arena room = {0};
+        struct run_where w;
+        where_is(at, &w);
+        if (!at->a->greeted || !w.hops.n)
+                return;
+        one = describe(at, &w, &room);
+        m.attempts = &one;
+        m.n_attempts = 1;
+        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
+        to.whereabouts = &m;
+        connect_send(at->a, &to);
+        arena_deinit(&room);
+}

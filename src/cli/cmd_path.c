@@ -35,8 +35,10 @@ static void add_hop(struct table *t, struct view hop, unsigned number, int64_t n
         table_view(t, view_get(hop, "native"));
 }
 
-static void print_words(struct view hops)
+static void print_words(struct view root)
 {
+        struct view hops = view_get(root, "hops");
+        int64_t failed = view_integer(view_get(root, "failed_hop"), 0);
         static const char *const words[][2] = {{"said", "it waits there: "}, {"error", ""}};
         struct buf out BUF_CLEANUP = {0};
         struct view hop;
@@ -51,7 +53,8 @@ static void print_words(struct view hops)
                         if (!view_there(view_get(hop, words[i][0])))
                                 continue;
                         view_text(view_get(hop, words[i][0]), &text);
-                        buf_printf(&out, "hop %u: %s", number, words[i][1]);
+                        buf_printf(&out, "hop %u%s: %s", number,
+                                   i == 1 && number == failed ? " failed first" : "", words[i][1]);
                         human_safe(&out, buf_view(&text));
                         buf_char(&out, '\n');
                 }
@@ -89,6 +92,9 @@ static void print_ad(struct view root, struct buf *out)
 
         buf_addz(out, "[ ");
         put_text(out, "Summary", view_get(root, "summary"));
+        if (view_there(view_get(root, "failed_hop")))
+                buf_printf(out, "FailedHop = %lld; ",
+                           (long long)view_integer(view_get(root, "failed_hop"), 0));
         for (; view_next(view_get(root, "hops"), &at, &hop); depth++) {
                 buf_addz(out, depth ? "Next = [ " : "Path = [ ");
                 for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -133,6 +139,6 @@ int cmd_path(struct cli *cli, const struct options *o)
         while (view_next(view_get(answer.root, "hops"), &at, &hop))
                 add_hop(&t, hop, ++number, cli->now_ms);
         cli_print_table(cli, &t);
-        print_words(view_get(answer.root, "hops"));
+        print_words(answer.root);
         return CLI_OK;
 }

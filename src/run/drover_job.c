@@ -108,14 +108,9 @@ static void removed(struct far_task *t, const json_t *job)
         }
 }
 
-/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. */
-static void held(struct far_task *t, const json_t *job)
+static void failed(struct far_task *t, const json_t *job)
 {
         int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
-        if (code == HOLD_USER || code == HOLD_SUBMIT) {
-                far_settled(t);
-                return;
-        }
         far_act(t, FAR_REMOVE);
         if (code == HOLD_WALLTIME || code == HOLD_JOB_DURATION)
                 ended(t, RUN_WALLTIME);
@@ -124,6 +119,44 @@ static void held(struct far_task *t, const json_t *job)
         else
                 far_fail(t, "job", (int)far_number_within(job, "hold_subcode", INT_MIN, INT_MAX),
                          text(job, "hold_reason"));
+}
+
+/* Where on the way it failed. Without an answer it has failed all the same. */
+static void on_failed_path(void *arg, int status, struct str body, const struct err *err)
+{
+        struct far_task *t = arg;
+        json_t *doc = status == 200 ? far_json(body) : NULL, *job = t->failed;
+        const json_t *hops = json_object_get(doc, "hops");
+        t->call = NULL;
+        if (json_is_array(hops)) {
+                free(t->hops);
+                t->hops = json_dumps(hops, JSON_COMPACT);
+        }
+        json_decref(doc);
+        if (!status) {
+                t->dirty = true;
+                far_away(t->far, err->text);
+                return;
+        }
+        t->failed = NULL;
+        failed(t, job);
+        json_decref(job);
+}
+
+/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. */
+static void held(struct far_task *t, json_t *job)
+{
+        BUF_CLEANUP struct buf path = {0};
+        int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
+        if (code == HOLD_USER || code == HOLD_SUBMIT) {
+                far_settled(t);
+                return;
+        }
+        json_decref(t->failed);
+        t->failed = json_incref(job);
+        buf_printf(&path, "/v1/jobs/%llu.%u/path", (unsigned long long)far_number(t), t->member);
+        const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
+        t->call = http_client_call(t->far->client, &spec, on_failed_path, t);
 }
 
 static void runs(struct far_task *t, const json_t *job)
@@ -143,7 +176,7 @@ static void runs(struct far_task *t, const json_t *job)
         far_settled(t);
 }
 
-static void see(struct far_task *t, const json_t *job)
+static void see(struct far_task *t, json_t *job)
 {
         const char *state = text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;

@@ -117,7 +117,8 @@ struct far_task {
         int64_t not_before_ms; /* boot clock: nothing is tried before */
         struct run_event result;
         char *text;
-        char *hops; /* JSON, or NULL */
+        char *hops;     /* JSON, or NULL */
+        json_t *failed; /* the job there, held by what happened to it, while its path is asked for; or NULL */
 };
 
 struct far_user {

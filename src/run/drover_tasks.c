@@ -123,6 +123,7 @@ void far_task_free(struct far_task *t)
         free(t->upload);
         free(t->text);
         free(t->hops);
+        json_decref(t->failed);
         free(t->program);
         free(t->stdin);
         free(t);

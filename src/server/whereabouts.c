@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "server/agents.h"
 
-#define EACH_MAX 10000u /* members of one event that are looked at one by one */
+#define FAILED_MAX 10000u /* of held jobs whose path is kept */
+#define EACH_MAX   10000u /* members of one event that are looked at one by one */
 
 struct entry {
         struct entry *next, *prev; /* by version, oldest first */
@@ -15,11 +16,14 @@ struct entry {
         uint32_t member, fence;
         char *runner, *native, *word, *said, *hops; /* hops: without the brackets; NULL: none */
         char *last;                                 /* the state at the last hop, if there are some */
+        unsigned errors;                            /* the last of the hops with an error, from 1; 0: none */
+        bool failed; /* the attempt is over: where it failed, for as long as its job is held */
 };
 struct whereabouts {
         struct map *entries;
         struct entry *first, *last;
         uint64_t version;
+        size_t failed; /* entries */
 };
 
 struct key {
@@ -53,8 +57,11 @@ static void unlink_entry(struct whereabouts *w, struct entry *e)
                 w->first = e->next;
 }
 
-static void clear(struct entry *e)
+static void clear(struct whereabouts *w, struct entry *e)
 {
+        w->failed -= e->failed;
+        e->failed = false;
+        e->errors = 0;
         free(e->runner);
         free(e->native);
         free(e->word);
@@ -69,7 +76,7 @@ static void drop(struct whereabouts *w, struct entry *e)
         struct key k = key_of(e->request, e->member);
         map_take(w->entries, str_make(k.room, sizeof(k.room)));
         unlink_entry(w, e);
-        clear(e);
+        clear(w, e);
         free(e);
 }
 
@@ -128,6 +135,9 @@ static void take_hops(struct entry *e, struct str text)
                 e->hops = mem_dupz(dump + 1);
                 e->last = mem_dupz(state);
                 free(dump);
+                for (size_t i = 0; i < json_array_size(list); i++)
+                        if (json_is_string(json_object_get(json_array_get(list, i), "error")))
+                                e->errors = (unsigned)i + 1;
         }
         json_decref(list);
 }
@@ -139,7 +149,7 @@ void whereabouts_take(struct server *s, struct str agent, const struct whereabou
             !str_eqz(agent, job.agent) || job.fence != what->fence)
                 return;
         struct entry *e = touch(s->whereabouts, what->request, what->member);
-        clear(e);
+        clear(s->whereabouts, e);
         e->fence = what->fence;
         e->runner = str_dupz(str_head(what->runner, 64));
         e->native = str_dupz(str_head(what->native, 64));
@@ -177,6 +187,18 @@ static void drop_request(struct whereabouts *w, uint64_t request, const struct s
         }
 }
 
+/* One that failed at another server and is held for it: its path stays, to show which hop it was. */
+static bool keep_failed(struct whereabouts *w, struct entry *x, const struct event *e)
+{
+        if (!frees(e) || e->next != JOB_HELD || !x->hops || !x->errors)
+                return false;
+        if (!x->failed && w->failed >= FAILED_MAX)
+                return false;
+        w->failed += !x->failed;
+        x->failed = true;
+        return true;
+}
+
 void whereabouts_event(struct server *s, const struct event *e)
 {
         struct whereabouts *w = s->whereabouts;
@@ -196,12 +218,12 @@ void whereabouts_event(struct server *s, const struct event *e)
                 touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
                 struct entry *x = find(w, e->request, (uint32_t)m);
-                if (x && (ends(e) || (frees(e) && !from_elsewhere))) {
+                if (x && (ends(e) || (frees(e) && !from_elsewhere && !keep_failed(w, x, e)))) {
                         drop(w, x);
                 } else if (from_elsewhere && moves(e) && !ends(e)) {
                         x = touch(w, e->request, (uint32_t)m);
-                        if (frees(e))
-                                clear(x);
+                        if (frees(e) && !keep_failed(w, x, e))
+                                clear(w, x);
                 }
         }
 }
@@ -269,11 +291,13 @@ bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint3
         struct core_job job;
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
                 return false;
-        if (e && (!job.agent || e->fence != job.fence))
+        if (e && (e->fence != job.fence || !(e->failed ? job.state == JOB_HELD : job.agent != NULL)))
                 e = NULL;
         json_kint(j, "request", (int64_t)request);
         json_kint(j, "member", member);
         json_kstrz(j, "summary", summary(s, &job, e));
+        if (job.state == JOB_HELD)
+                json_kint(j, "failed_hop", e && e->failed ? e->errors + 1 : 1);
         json_key(j, "hops");
         json_open(j, '[');
         write_hop(s, j, &job, r.owner, e);

@@ -156,6 +156,12 @@ def test_hops_are_counted(two):
 def test_the_first_cause_is_told(two):
     request = two.submit("executable = /no/such/program\nqueue\n")
     assert "/no/such/program" in two.wait_state(f"{request}.0", "held")["hold_reason"]
+    path = two.json("path", f"{request}.0")
+    assert [h["state"] for h in path["hops"]] == ["held", "held"] and path["failed_hop"] == 2
+    assert path["hops"][0]["native"] == path["hops"][1]["job"]
+    assert all("/no/such/program" in h["error"] for h in path["hops"])
+    assert "hop 2 failed first: " in two.cli("path", f"{request}.0").out
+    assert "FailedHop = 2; " in two.cli("path", "--ad", f"{request}.0").out
     wait_until(lambda: not far_jobs(two.far))
 
 
