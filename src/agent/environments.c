@@ -183,9 +183,20 @@ static int write_index(struct agent *a, bool durable)
         return r;
 }
 
+/* Several users may have the same. */
+static bool has_another(const struct environment *e)
+{
+        const struct environment *o = e->a->environments->first;
+        while (o && (o == e || !o->ready || o->kind != e->kind || memcmp(o->sha256, e->sha256, 32) != 0))
+                o = o->next;
+        return o != NULL;
+}
+
 static void told(struct agent *a, const struct environment *e, bool here)
 {
         BUF_CLEANUP struct buf url = {0};
+        if (has_another(e))
+                return;
         environment_url(e->kind, e->sha256, &url);
         if (here)
                 stores_hold(a, buf_view(&url), e->use.bytes, DROVER__CACHED_KIND__CACHED_ENVIRONMENT);
@@ -675,7 +686,7 @@ void environments_open(struct agent *a)
 {
         struct environments *all = a->environments = mem_new(struct environments);
         read_index(a);
-        if (a->config.environments_bytes == 0 || a->users_path)
+        if (a->config.environments_bytes == 0)
                 return;
         all->timer = timer_new(a->loop, on_timer, a);
         timer_start(all->timer, FIRST_MS);

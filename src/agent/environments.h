@@ -3,8 +3,8 @@
  * A job names a file (Template.python_env; conda_env, when it is *.yml). What is in the file, by its
  * checksum, and the Python that makes it say which environment is meant. It is made once, by a child of the
  * shepherd, for all attempts that wait for it, and stays until room is needed: `environments` bytes, what was
- * used longest ago goes first, and none that a job uses. Making one runs code that the file's author
- * chose: with `users` none are made.
+ * used longest ago goes first, and none that a job uses. With `users` each user makes his
+ * own, as himself, since making one runs code that the file's author chose.
  *
  * Environments cannot be moved, so one is made where it stays: jobs/env.NUMBER/env, a number that no other
  * one ever has. That it is whole is said by STATE/environments, which names it once all of it is on the disk;

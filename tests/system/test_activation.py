@@ -5,7 +5,7 @@ import os
 import pytest
 
 import agents
-from drover import sh
+from drover import sh, wait_until
 
 pytest_plugins = ["batch_systems"]
 
@@ -37,6 +37,10 @@ def place(request, instance):
     system = request.getfixturevalue("alpha") if request.param == "slurm" else None
     modulefiles(f"{instance.base}/modulefiles")
     conda_env(f"{instance.base}/conda/envs/plain", "SECRET='two words'; export SECRET\n")
+    os.makedirs(f"{instance.base}/conda/bin")
+    with open(f"{instance.base}/conda/bin/conda", "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\nmkdir -p "$5/conda-meta" "$5/bin"\n')
+    os.chmod(f"{instance.base}/conda/bin/conda", 0o755)
     conda_env(f"{instance.base}/conda/envs/broken", "echo no compiler here >&2; false\n")
     config = agents.batch_queues(system) if system else "queues:\n  - name: here\n    cpus: 8\n"
     instance.config = config + (f"conda_root: {instance.base}/conda\n"
@@ -77,6 +81,16 @@ def test_a_conda_environment_is_entered(place):
     assert (name, folder, secret) == ("plain", prefix, "two_words")
     assert rest.startswith(f"{prefix}/bin:") and rest.endswith(" 1\n")
     assert place.read("path") == f"{prefix}\n"
+
+
+def test_a_conda_environment_is_made_of_a_file(place):
+    """By the conda of conda_root; a node of a batch system sees it where it was made."""
+    place.write("environment.yml", "name: stats\n")
+    wait_until(lambda: agents.offering(place)["ad"].get("HasCondaEnv"))
+    text = sh("echo $CONDA_PREFIX $PATH", conda_env="environment.yml", output="out")
+    place.wait(place.submit(text))
+    prefix, path = place.read("out").split()
+    assert prefix.startswith(f"{place.base}/n1/jobs/env.") and path.startswith(f"{prefix}/bin:")
 
 
 def test_what_cannot_be_activated_is_held_with_its_words(place):

@@ -1,11 +1,13 @@
 """Environments that agents make of files: Python's with the real venv and pip, which find a wheel of our own and no
 network; conda's by a small program in its place, for Debian has none: only its command line is shown."""
 import os
+import subprocess
 import zipfile
 
 import agents
 import pytest
 from drover import processes, sh, wait_until
+from users import ONE, TWO, Site
 
 TERMS = ("wait", "fetch", "image", "environment", "run", "send", "price")
 CONDA = """#!/bin/sh
@@ -192,3 +194,40 @@ def test_kill_while_one_is_made(place):
     go(place)
     place.wait(request)
     assert place.read("slow.yml.out") == "made of wait\n" and len(folders(place)) == 1
+
+
+def owners(jobs):
+    """What is known of each environment's folder; one may be about to go."""
+    found = []
+    for name in os.listdir(jobs):
+        try:
+            found += [os.stat(f"{jobs}/{name}")] if name.startswith("env.") else []
+        except FileNotFoundError:
+            pass
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_each_user_makes_his_own(instance):
+    """With `users`: the same file, made by two, each as himself, in a folder that nobody else can enter; then one goes."""
+    site = Site(instance)
+    program = f"{instance.base}/conda"
+    with open(program, "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\nmkdir -p "$5/conda-meta" "$5/bin" && dd if=/dev/zero of="$5/weight" bs=1M count=3 2>/dev/null\n'
+                'printf \'#!/bin/sh\\necho made by %s for %s in %s\\n\' "$(id -u)" "$(id -un)" "$HOME" >"$5/bin/hello"\n'
+                'chmod +x "$5/bin/hello"\n')
+    os.chmod(program, 0o755)
+    site.agent(more=f"conda: {program}\nenvironments: 4M\n")
+    wait_until(lambda: any(q["ad"] and "HasCondaEnv" in q["ad"] for a in instance.agents("connected") for q in a["queues"]))
+    for user in (ONE, TWO):
+        home = site.home(user)
+        site.write(user, "env.yml", "name: shared\n")
+        p = subprocess.run([f"{site.bin}/drover", "submit", "-"], env={**instance.env, "HOME": home, "TMPDIR": home}, cwd=home,
+                           user=user.pw_uid, group=user.pw_gid, extra_groups=[], input=conda(instance, "env.yml"),
+                           capture_output=True, text=True, timeout=90, check=False)
+        assert p.returncode == 0, p.stdout + p.stderr
+        instance.wait(1 if user is ONE else 2)
+        assert site.text(user, "env.yml.out") == f"made by {user.pw_uid} for {user.pw_name} in {user.pw_dir}\n"
+        mine = [f for f in owners(f"{site.state}/jobs") if f.st_uid == user.pw_uid]
+        assert len(mine) == 1 and mine[0].st_mode & 0o7 == 0
+    wait_until(lambda: len(folders(instance, "node")) == 1)
