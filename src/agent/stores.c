@@ -22,7 +22,7 @@
 #define SPREAD_MS   500     /* between the first looks at two stores */
 #define AGAIN_MS    30000   /* after one that failed */
 #define READ_MS     3600000 /* bandwidth from a file: at most so often */
-#define CHANGES_MAX 100000u /* in one message */
+#define CHANGES_MAX 4000u   /* in one message */
 #define WRITE_TICKS 5
 
 struct store {

@@ -281,7 +281,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 if (job_set_more(c, j, e->more))
                         return damaged(err, e, "the resources that it takes");
                 move(c, j, JOB_MATCHED, e->at_ms);
-                j->accepted = false;
+                j->accepted = j->unknown = false;
                 queue_attach(q, j);
                 coming_begin(c, j);
                 lease_began(c, j);

@@ -10,6 +10,7 @@
 
 /* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
 #define EVAL_STEPS_MAX 20000u
+#define FILE_NOW       100u /* jobs whose rows of history are written with their removal */
 
 struct core *core_new(const struct core_config *config, const struct core_world *world)
 {
@@ -205,7 +206,7 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
         }
         n += emit_for(c, cmd, rm ? EVENT_REMOVED : EVENT_HELD, 0, &wait);
         if (rm) /* what is small is in history at once; the rest comes with the ticks */
-                history_file_slice(c);
+                history_file_slice(c, FILE_NOW);
         set_deinit(&wait);
         set_deinit(&run);
         return n;

@@ -9,6 +9,7 @@
 
 #define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
 #define LEASE_RENEWALS   3        /* in a lease's term, about */
+#define LOSE_SLICE       1000u    /* attempts that are lost in one call */
 
 void core_agent_connected(struct core *c, const char *agent)
 {
@@ -122,8 +123,6 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                     void *arg)
 {
         struct core_agent *a = agent_get(c, str_of(agent));
-        struct job **gone = NULL;
-        size_t gone_count = 0, gone_cap = 0;
 
         core_renew(c, agent);
         for (size_t i = 0; i < count; i++) {
@@ -143,18 +142,15 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                         for (size_t i = 0; i < count && !there; i++)
                                 there = has[i].request == j->request->id && has[i].fence == j->fence &&
                                         set_has(has[i].members, j->member);
-                        if (!there) {
-                                MEM_GROW(gone, gone_cap, gone_count + 1);
-                                gone[gone_count++] = j;
-                        }
+                        j->unknown = !there;
+                        if (!there)
+                                c->lease_due_ms = 0;
                 }
-        for (size_t i = 0; i < gone_count; i++)
-                lose(c, gone[i], "the agent does not know this attempt");
-        free(gone);
+        leases_end(c);
         /* What it has, it must not be told again; what was stopped meanwhile, it must. */
         for (struct queue *q = a->queues; q; q = q->next)
                 for (struct job *j = q->attempts; j; j = j->next)
-                        if (j->state == JOB_VACATING) {
+                        if (j->state == JOB_VACATING && !j->unknown) {
                                 struct set one = {0};
 
                                 set_add(&one, j->member);
@@ -507,10 +503,19 @@ void lease_began(struct core *c, const struct job *j)
                 c->lease_due_ms = end;
 }
 
+static void lose_one(struct core *c, struct job *j, unsigned *left)
+{
+        --*left;
+        lose(c, j,
+             j->unknown ? "the agent does not know this attempt"
+                        : "the lease ended: nothing was heard of the agent");
+}
+
 /* Renewals only put ends off, so none comes before the earliest that was seen when all were looked at last,
  * or that began since: until then there is nothing to look at. */
 int64_t leases_end(struct core *c)
 {
+        unsigned left = LOSE_SLICE;
         void *value;
 
         if (c->steady_ms >= c->lease_due_ms) {
@@ -521,10 +526,12 @@ int64_t leases_end(struct core *c)
                         for (struct queue *q = a->queues; q; q = q->next)
                                 for (struct job *j = q->attempts, *after; j; j = after) {
                                         after = j->next;
-                                        if (lease_end(c, j) <= c->steady_ms)
-                                                lose(c, j, "the lease ended: nothing was heard of the agent");
-                                        else
+                                        if (!j->unknown && lease_end(c, j) > c->steady_ms)
                                                 lease_began(c, j);
+                                        else if (left == 0)
+                                                c->lease_due_ms = c->steady_ms; /* the rest at once */
+                                        else
+                                                lose_one(c, j, &left);
                                 }
                 }
         }

@@ -75,6 +75,7 @@ struct job {
         bool set_goes;                /* it may start */
         bool claims;                  /* all of this is counted */
         bool accepted;                /* the agent knows of the attempt: its offers count it */
+        bool unknown;                 /* the agent does not: it is lost with the next slice (leases_end) */
         bool ended, signaled;
         int32_t exit_code;
         int32_t hold_code, hold_subcode;
@@ -525,7 +526,7 @@ void policy_exit(struct core *c, struct request *r, struct job *j, const struct 
 bool policy_periodic_step(struct core *c, unsigned budget); /* true: more to do in this round */
 
 /* tick.c: writes the rows of some members that ended without a record. True: there are more. */
-bool history_file_slice(struct core *c);
+bool history_file_slice(struct core *c, uint64_t budget);
 
 /* history.c */
 void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,

@@ -84,6 +84,55 @@ static void test_lost_before_they_were_accepted(void **state)
         assert_null(core_check(c));
 }
 
+/* Thousands that are lost at once are lost a thousand in a call; an agent that does know some after all keeps
+ * those that were not, and nobody else's are touched. */
+static void test_thousands_are_lost_in_slices(void **state)
+{
+        struct core *c = *state;
+        struct core_offer o = {.agent = "n1",
+                               .queue = "default",
+                               .serial = 1,
+                               .ad = STR("[Cpus = 2600; Memory = 100000; Disk = 100000]"),
+                               .jobs_max = 2600};
+        struct request *r = submit(c, NULL, 2600, (const char *const[]){"Requirements", "true", NULL});
+        struct core_attempts has = {.request = r->id};
+        struct set kept = {0};
+
+        offer(c, "n2", "[Cpus = 100; Memory = 100000; Disk = 100000]");
+        core_match(c);
+        core_agent_connected(c, "n1");
+        assert_int_equal(core_offer(c, &o, NULL), 0);
+        while (core_match(c))
+                ;
+        assert_int_equal(r->active, 2600);
+        core_agent_away(c, "n1");
+        core_agent_connected(c, "n1");
+        core_inventory(c, "n1", NULL, 0, nobody, NULL);
+        assert_int_equal(r->active, 1600);
+        assert_null(core_check(c));
+        for (const struct job *j = agent_find(c, "n1")->queues->attempts; j; j = j->next)
+                if (j->member % 3 == 0) {
+                        set_add(&kept, j->member);
+                        has.fence = j->fence;
+                }
+        has.members = &kept;
+        core_inventory(c, "n1", &has, 1, nobody, NULL);
+        while (core_tick(c) == 0)
+                assert_null(core_check(c));
+        assert_int_equal(r->active, 100 + set_count(&kept));
+        SET_FOREACH (&kept, m)
+                assert_true(request_job(r, (uint32_t)m)->queue != NULL);
+        core_agent_away(c, "n1");
+        core_agent_away(c, "n2");
+        core_clock(c, c->now_ms, c->steady_ms + 100000000);
+        while (core_tick(c) == 0)
+                assert_null(core_check(c));
+        assert_int_equal(r->active, 0);
+        assert_int_equal(r->idle, 2600);
+        set_deinit(&kept);
+        buf_reset(&bare_assigned);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
 int main(void)
@@ -92,6 +141,7 @@ int main(void)
                 TEST(test_no_more_than_asked_for),
                 TEST(test_those_under_way_go_on),
                 TEST(test_lost_before_they_were_accepted),
+                TEST(test_thousands_are_lost_in_slices),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

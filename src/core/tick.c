@@ -12,10 +12,8 @@
 #define INDEX_SLICE    500u /* classes or queues in one call */
 
 /* Removed members without a record get their rows in slices. True: there is more. */
-bool history_file_slice(struct core *c)
+bool history_file_slice(struct core *c, uint64_t budget)
 {
-        uint64_t budget = FILE_SLICE;
-
         for (struct request *r = c->unfiled ? c->first : NULL; r; r = r->next) {
                 struct event e = {.type = EVENT_FILED, .request = r->id};
                 const struct set *unfiled = &request_rare(r)->unfiled;
@@ -76,7 +74,7 @@ int64_t core_tick(struct core *c)
                 wait = hops;
         if (gang < wait)
                 wait = gang;
-        if (history_file_slice(c))
+        if (history_file_slice(c, FILE_SLICE))
                 wait = 0;
         if (index_slice(c, INDEX_SLICE))
                 wait = 0;

@@ -215,10 +215,23 @@ static void bench_times(unsigned queues, unsigned requests)
         core_free(field.core);
 }
 
-static void bench_late(uint64_t jobs)
+static void act(uint64_t request, enum core_action action, const char *what, uint64_t jobs)
+{
+        struct core_command cmd = {.action = action, .request = request, .value = 7, .reason = STR("so")};
+        uint64_t count;
+
+        begin();
+        must(core_act(field.core, &cmd, &count, NULL) == 0 && count == jobs, what);
+        end();
+        tell(what, jobs);
+}
+
+/* A request with so many classes, and what can be done to all of its jobs. */
+static void bench_late(uint64_t jobs, unsigned sizes, bool acts)
 {
         struct submission s = {.at_ms = 0};
         struct buf items = {0};
+        uint64_t id;
 
         start();
         describe(&s, 1, 1);
@@ -226,17 +239,75 @@ static void bench_late(uint64_t jobs)
         submission_add_attribute(&s.parts[0], STR("Arguments"), STR("\"$(Process)\""), true);
         submission_add_variable(&s.parts[0], STR("size"));
         for (uint64_t i = 0; i < jobs; i++)
-                buf_printf(&items, "%u\n", 100 + (unsigned)(i % 100));
+                buf_printf(&items, "%u\n", 100 + (unsigned)(i % sizes));
         s.parts[0].items = buf_view(&items);
         s.parts[0].rows = jobs;
-        submit(&s);
+        id = submit(&s);
         for (bool more = true; more; end()) {
                 begin();
                 more = core_match(field.core);
         }
-        tell("late", jobs);
+        tell(acts ? "late_1000" : "late", jobs);
+        if (acts) {
+                act(id, CORE_ACT_PRIORITY, "priority", jobs);
+                act(id, CORE_ACT_HOLD, "hold", jobs);
+                act(id, CORE_ACT_RELEASE, "release", jobs);
+                act(id, CORE_ACT_REMOVE, "remove_1000", jobs);
+        }
         submission_deinit(&s);
         buf_deinit(&items);
+        core_free(field.core);
+}
+
+/* An agent that comes and holds so many files. */
+static void bench_held(uint64_t files)
+{
+        struct core_file *held = mem_array(NULL, files, sizeof(*held));
+
+        start();
+        for (uint64_t i = 0; i < files; i++)
+                held[i] = (struct core_file){i * 0x9e3779b97f4a7c15 | 1, 1000000};
+        core_agent_connected(field.core, "node");
+        for (uint64_t i = 0; i < files; i += 4000) { /* as it says it */
+                begin();
+                core_cache_delta(field.core, "node", held + i, 4000, NULL, 0, i == 0);
+                end();
+        }
+        tell("held_files", files);
+        core_free(field.core);
+        free(held);
+}
+
+/* One with so many jobs: nothing is heard of it until its leases end; or it comes back without them. */
+static void bench_lost(uint32_t jobs, bool comes_back)
+{
+        char ad[200];
+        struct core_offer o = {
+                .agent = "node", .queue = "default", .serial = 1, .jobs_max = jobs, .ad = {ad, 0}};
+
+        start();
+        o.ad.n = (size_t)snprintf(ad, sizeof(ad),
+                                  "[ OpSys = \"LINUX\"; Cpus = %u; Memory = 100000000; Disk = 1000000000; "
+                                  "Requirements = true ]",
+                                  jobs);
+        core_agent_connected(field.core, "node");
+        must(core_offer(field.core, &o, NULL) == 0, "an offer");
+        submit_one(1, 100, jobs);
+        settle();
+        forget();
+        if (comes_back) {
+                begin();
+                core_inventory(field.core, "node", NULL, 0, NULL, NULL);
+                end();
+        } else {
+                core_agent_away(field.core, "node");
+                pass_time(400000000);
+        }
+        for (bool more = true; more; end()) {
+                begin();
+                more = core_tick(field.core) == 0;
+        }
+        tell(comes_back ? "lost_inventory" : "lost_leases", jobs);
         core_free(field.core);
 }
 
@@ -268,7 +339,11 @@ int main(int argc, char **argv)
         unsigned queues = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
 
         bench_times(queues, argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 20000);
-        bench_late(100000);
+        bench_late(100000, 100, false);
+        bench_late(100000, 1000, true);
+        bench_held(100000);
+        bench_lost(10000, true);
+        bench_lost(10000, false);
         bench_removed(1000000);
         return 0;
 }
