@@ -1,4 +1,5 @@
 """Jobs in containers, with a real podman and a real docker."""
+import contextlib
 import os
 import shutil
 import signal
@@ -45,6 +46,15 @@ def containers_offered(instance, count=1):
     return wait_until(offered)
 
 
+def end_unborn(instance):
+    """Of a container that is removed as it starts podman may forget `runc init`, which waits for ever to become its program."""
+    for pid in processes(instance.base):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read().split(b"\0")[1:2] == [b"init"]:
+                    os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
 def place(request, podman):
     """A server and an agent, which no test stops."""
@@ -55,6 +65,7 @@ def place(request, podman):
         yield one
         assert podman.names() == []
     finally:
+        end_unborn(one)
         try:
             one.stop()
         finally:
