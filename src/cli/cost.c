@@ -26,11 +26,12 @@ void cost_cells(struct table *t, struct view cost)
         struct buf text BUF_CLEANUP = {0};
 
         if (!view_there(cost)) {
-                for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 9; i++)
                         table_text(t, STR("-"));
                 return;
         }
         time_cell(t, view_integer(view_get(cost, "wait_ms"), 0));
+        time_cell(t, view_integer(view_get(cost, "link_ms"), 0));
         time_cell(t,
                   view_integer(view_get(cost, "fetch_ms"), 0) + view_integer(view_get(cost, "image_ms"), 0));
         time_cell(t, view_integer(view_get(cost, "environment_ms"), 0));

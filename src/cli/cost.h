@@ -3,8 +3,8 @@
 #include "cli/api.h"
 
 #define COST_COLUMNS                                                                                         \
-        {"WAIT", true, false}, {"FETCH", true, false}, {"MAKE", true, false}, {"RUN", true, false},          \
-                {"SEND", true, false}, {"TOTAL", true, false}, {"HELD", true, false},                        \
+        {"WAIT", true, false}, {"LINK", true, false}, {"FETCH", true, false}, {"MAKE", true, false},         \
+                {"RUN", true, false}, {"SEND", true, false}, {"TOTAL", true, false}, {"HELD", true, false},  \
         {                                                                                                    \
                 "PRICE", true, false                                                                         \
         }

@@ -30,7 +30,7 @@ struct table {
         unsigned width;    /* of the terminal; 0: no limit */
 };
 
-#define TABLE_COLUMNS_MAX 16
+#define TABLE_COLUMNS_MAX 18
 
 void table_init(struct table *t, const struct table_column *columns, unsigned count);
 void table_deinit(struct table *t);

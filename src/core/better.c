@@ -3,11 +3,13 @@
 #include "core/busy.h"
 #include "core/state.h"
 
-#define WORTH_MS    2000    /* nobody waits to save less than this */
-#define HOLDERS_MAX 16u     /* places looked at for one job */
-#define WAITS_MAX   10000u  /* jobs of one request that may wait */
-#define LATE_MS     3600000 /* after an hour jobs go in their order, wherever their files are */
-#define AGAIN_MS    10000   /* how often those that wait are looked at again */
+#define WORTH_MS 2000 /* nobody waits to save less than this */
+#define HOLDERS_MAX                                                                                          \
+        16u               /* places looked at for one job: that hold its largest file, and to which it comes \
+                           */
+#define WAITS_MAX 10000u  /* jobs of one request that may wait */
+#define LATE_MS   3600000 /* after an hour jobs go in their order, wherever their files are */
+#define AGAIN_MS  10000   /* how often those that wait are looked at again */
 
 static int64_t longest_wait(const struct core *c, const struct part *p)
 {
@@ -132,22 +134,27 @@ static struct queue *best_busy(struct core *c, const struct class *k, const stru
         struct missing missing = {.agent = q->agent};
         struct queue *best = NULL;
         struct core_cost here;
-        const struct file *f;
+        /* Where it comes to all have just begun: when there will be room is known from run times only. */
+        struct idmap *const where[] = {c->files, c->coming};
         int64_t limit;
 
         cost_of(c, p, member, q, &here);
         if (cost_input_ms(&here) < WORTH_MS)
                 return NULL;
         inputs_each(c, p->inputs, member, find_missing, &missing);
-        f = missing.bytes ? idmap_get(c->files, missing.file) : NULL;
         limit = here.total_ms - (here.total_ms / 10 > WORTH_MS ? here.total_ms / 10 : WORTH_MS);
-        for (uint32_t i = 0; f && i < f->count && i < HOLDERS_MAX; i++) {
-                struct queue *found = f->holders[i]->connected && f->holders[i] != q->agent
-                                              ? best_queue(c, p, member, w, f->holders[i], longest, &limit)
-                                              : NULL;
+        for (int i = 0; missing.bytes && i < (here.run_known ? 2 : 1); i++) {
+                const struct file *f = where[i] ? idmap_get(where[i], missing.file) : NULL;
 
-                if (found && suits(c, k, found))
-                        best = found;
+                for (uint32_t n = 0; f && n < f->count && n < HOLDERS_MAX; n++) {
+                        struct core_agent *a = f->holders[n];
+                        struct queue *found = a->connected && a != q->agent
+                                                      ? best_queue(c, p, member, w, a, longest, &limit)
+                                                      : NULL;
+
+                        if (found && suits(c, k, found))
+                                best = found;
+                }
         }
         return best;
 }
@@ -160,7 +167,7 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
         struct queue *best;
         struct wait *w;
 
-        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || !c->files || !p->inputs)
+        if (c->config.placement != CORE_PLACE_COST || longest <= 0 || (!c->files && !c->coming) || !p->inputs)
                 return false;
         best = best_busy(c, k, b, member, q, longest);
         w = best ? wait_get(c, b->request, member) : wait_of(b->request, member);

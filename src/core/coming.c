@@ -2,8 +2,10 @@
 
 #include "core/state.h"
 
-#define FILES_MAX 32u        /* of one job, in the order in which it names them */
-#define BYTES_MIN (1u << 20) /* smaller ones are quickly there */
+#define FILES_MAX  32u        /* of one job, in the order in which it names them */
+#define BYTES_MIN  (1u << 20) /* smaller ones are quickly there */
+
+#define STORE_BITS 8
 
 struct walk {
         struct core *core;
@@ -30,10 +32,39 @@ static void each_file(struct core *c, const struct job *j,
         inputs_each(c, request_part(j->request, j->member, NULL)->inputs, j->member, on_file, &w);
 }
 
-/* The number of attempts that it comes for is kept in the place of a pointer to it. */
+/* The number of attempts that it comes for, and that of its store, are kept in the place of a pointer to it.
+ */
 static uintptr_t users_of(const struct core_agent *a, uint64_t file)
 {
-        return a->data && a->data->coming ? (uintptr_t)idmap_get(a->data->coming, file) : 0;
+        return a->data && a->data->coming ? (uintptr_t)idmap_get(a->data->coming, file) >> STORE_BITS : 0;
+}
+
+static void set_users(struct core_agent *a, uint64_t file, uintptr_t users, uintptr_t store)
+{
+        idmap_put(a->data->coming, file, (void *)(users << STORE_BITS | store));
+}
+
+static uintptr_t store_of(const void *value)
+{
+        return (uintptr_t)value & ((1u << STORE_BITS) - 1);
+}
+
+/* Of one file all have the same size, whatever their jobs say: what was added is taken off. */
+static void begins(struct core *c, struct core_agent *a, const struct input *f)
+{
+        const struct file *known = c->coming ? idmap_get(c->coming, f->id) : NULL;
+        uint64_t bytes = known ? known->bytes : f->bytes;
+
+        file_add_holder(&c->coming, f->id, bytes, a);
+        profile_load(c, a, f->store, bytes, true);
+}
+
+static void ceases(struct core *c, struct core_agent *a, uint64_t file, const void *value)
+{
+        const struct file *f = idmap_get(c->coming, file);
+
+        profile_load(c, a, store_of(value), f->bytes, false);
+        file_drop_holder(c->coming, file, a);
 }
 
 static void expect(struct core *c, struct core_agent *a, const struct input *f)
@@ -43,16 +74,21 @@ static void expect(struct core *c, struct core_agent *a, const struct input *f)
         if (agent_holds(a, f->id))
                 return;
         if (!users)
-                file_add_holder(&c->coming, f->id, f->bytes, a);
-        idmap_put(a->data->coming, f->id, (void *)(users + 1));
+                begins(c, a, f);
+        set_users(a, f->id, users + 1, users ? store_of(idmap_get(a->data->coming, f->id)) : f->store);
+}
+
+bool coming_counts(const struct core *c)
+{
+        return !c->config.shadow &&
+               (c->config.placement == CORE_PLACE_COST || c->config.placement == CORE_PLACE_FIFO);
 }
 
 void coming_begin(struct core *c, const struct job *j)
 {
         struct core_agent *a = j->queue->agent;
 
-        if (c->config.shadow || !a->data ||
-            (c->config.placement != CORE_PLACE_COST && c->config.placement != CORE_PLACE_FIFO))
+        if (!coming_counts(c) || !a->data)
                 return;
         if (!a->data->coming)
                 a->data->coming = idmap_new();
@@ -63,8 +99,7 @@ void coming_arrived(struct core *c, struct core_agent *a, uint64_t file)
 {
         if (!users_of(a, file))
                 return;
-        idmap_take(a->data->coming, file);
-        file_drop_holder(c->coming, file, a);
+        ceases(c, a, file, idmap_take(a->data->coming, file));
 }
 
 static void expect_no_more(struct core *c, struct core_agent *a, const struct input *f)
@@ -72,7 +107,7 @@ static void expect_no_more(struct core *c, struct core_agent *a, const struct in
         uintptr_t users = users_of(a, f->id);
 
         if (users > 1)
-                idmap_put(a->data->coming, f->id, (void *)(users - 1));
+                set_users(a, f->id, users - 1, store_of(idmap_get(a->data->coming, f->id)));
         else if (users)
                 coming_arrived(c, a, f->id);
 }
@@ -82,10 +117,11 @@ static void end_all(struct core *c, struct core_agent *a)
 {
         struct idmap *had = a->data->coming;
         uint64_t id;
+        void *value;
 
         a->data->coming = NULL;
-        for (size_t at = 0; idmap_next(had, &at, &id, NULL);)
-                file_drop_holder(c->coming, id, a);
+        for (size_t at = 0; idmap_next(had, &at, &id, &value);)
+                ceases(c, a, id, value);
         idmap_free(had);
 }
 
@@ -100,6 +136,12 @@ void coming_end(struct core *c, const struct job *j)
         for (const struct queue *q = a->queues; q; q = q->next)
                 attempts += q->attempt_count;
         if (attempts == 1)
+                end_all(c, a);
+}
+
+void coming_forget(struct core *c, struct core_agent *a)
+{
+        if (a->data && a->data->coming)
                 end_all(c, a);
 }
 
@@ -131,5 +173,5 @@ bool coming_ok(const struct core *c)
 
                 all += d && d->coming ? idmap_count(d->coming) : 0;
         }
-        return named == all;
+        return named == all && profile_loads_ok(c);
 }

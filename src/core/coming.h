@@ -1,5 +1,5 @@
-/* coming: files on their way to an agent, because jobs that read them were given to it; for the files of
- * core/ only.
+/* coming: files on their way to an agent, because jobs that read them were given to it, and so what loads the
+ * links that they come over; for the files of core/ only.
  *
  * A file that comes is not there yet, but a job that joins the transfer waits for the rest of it only, and
  * moves nothing. Without this, jobs with the same file that are given at one time are spread over as many
@@ -22,6 +22,10 @@ void coming_end(struct core *c, const struct job *j);
 /* The agent says that it holds the file now. */
 void coming_arrived(struct core *c, struct core_agent *a, uint64_t file);
 
+/* Stores are about to get other numbers: nothing comes to the agent any more, as far as is known. */
+void coming_forget(struct core *c, struct core_agent *a);
+
+bool coming_counts(const struct core *c); /* what comes is counted, since it decides who gets what */
 bool coming_to(const struct core_agent *a, uint64_t file);
 void coming_deinit(struct core *c);
 bool coming_ok(const struct core *c); /* for core_check */

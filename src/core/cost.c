@@ -11,6 +11,7 @@ struct sum {
         const struct profile *profile;
         const struct core_agent *agent;
         double fetch_us, image_us, environment_us;
+        struct cost_load load; /* all that must come */
         struct core_cost *cost;
 };
 
@@ -22,6 +23,28 @@ static double transfer_us(const struct profile *p, size_t store, double files, d
         if (!l)
                 return files * COST_LATENCY_US + bytes * 1e6 / COST_BYTES_PER_S;
         return files * l->latency_us + bytes * 1e6 / (out ? l->bytes_per_s_out : l->bytes_per_s);
+}
+
+/* What a load waits for others that come over the same links. Of those a part is there already; and as
+ * transfers share a link evenly, a small one does not wait for the end of large ones, but for as much of each
+ * as it has itself. */
+static double link_us(const struct profile *p, const struct cost_load *l)
+{
+        double us = 0;
+
+        for (unsigned i = 0; p && i < l->count; i++) {
+                const struct cost_store *s = &l->stores[i];
+                const struct profile_link *k = s->store < p->link_count ? &p->links[s->store] : NULL;
+                double bytes, even;
+
+                if (!k || k->load.files == 0)
+                        continue;
+                bytes = (double)k->load.bytes - s->coming_bytes;
+                even = ((double)k->load.files - s->coming_files) * s->bytes;
+                bytes = even < bytes ? even : bytes;
+                us += bytes > 0 ? COMING_PART * bytes * 1e6 / k->bytes_per_s : 0;
+        }
+        return us;
 }
 
 static bool add_input(void *arg, const struct input *f)
@@ -38,6 +61,7 @@ static bool add_input(void *arg, const struct input *f)
                   : f->environment ? &s->environment_us
                                    : &s->fetch_us) +=
                         transfer_us(s->profile, f->store, share, share * (double)f->bytes, false);
+                cost_load_add(&s->load, f, share);
         }
         return true;
 }
@@ -72,14 +96,40 @@ static void add_place(struct core *c, const struct part *p, const struct profile
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret)
 {
-        struct sum s = {.profile = q->profile, .agent = q->agent, .cost = ret};
+        struct sum s; /* of its load only what is counted is read, and so set */
 
+        s.profile = q->profile;
+        s.agent = q->agent;
+        s.fetch_us = s.image_us = s.environment_us = 0;
+        s.load.count = 0;
+        s.cost = ret;
         *ret = (struct core_cost){0};
         inputs_each(c, p->inputs, member, add_input, &s);
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
         ret->environment_ms = to_ms(s.environment_us);
+        ret->link_ms = to_ms(link_us(q->profile, &s.load));
         add_place(c, p, q->profile, q->price, ret);
+}
+
+static bool add_new(void *arg, const struct input *f)
+{
+        struct sum *s = arg;
+
+        if (!agent_holds(s->agent, f->id) && !coming_to(s->agent, f->id))
+                s->fetch_us += transfer_us(s->profile, f->store, 1, (double)f->bytes, false);
+        return true;
+}
+
+int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        struct sum s;
+
+        s.profile = q->profile;
+        s.agent = q->agent;
+        s.fetch_us = 0;
+        inputs_each(c, p->inputs, member, add_new, &s);
+        return to_ms(s.fetch_us);
 }
 
 /* ---- of places that are alike */
@@ -96,6 +146,10 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
                 l->stores[l->count++] = (struct cost_store){.store = f->store};
         l->stores[i].files += share;
         l->stores[i].bytes += share * (double)f->bytes;
+        if (share < 1) {
+                l->stores[i].coming_files++;
+                l->stores[i].coming_bytes += (double)f->bytes;
+        }
 }
 
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
@@ -107,14 +161,25 @@ int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_
         for (unsigned i = 0; i < l->count; i++)
                 us += transfer_us(x, l->stores[i].store, l->stores[i].files, l->stores[i].bytes, false);
         cost.fetch_ms = to_ms(us);
+        cost.link_ms = to_ms(link_us(x, l));
         add_place(c, p, x, x->price, &cost);
         return cost.total_ms;
 }
 
 void cost_wait(struct core_cost *cost, int64_t wait_ms)
 {
-        if (wait_ms <= cost->wait_ms)
+        int64_t more = wait_ms - cost->wait_ms, less;
+
+        if (more <= 0)
                 return;
-        cost->total_ms += wait_ms - cost->wait_ms;
+        less = more < cost->link_ms ? more : cost->link_ms;
+        cost->total_ms += more - less;
         cost->wait_ms = wait_ms;
+        cost->link_ms -= less;
+}
+
+void cost_later(struct core_cost *cost)
+{
+        cost->total_ms -= cost->link_ms;
+        cost->link_ms = 0;
 }

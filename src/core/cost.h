@@ -14,7 +14,8 @@
 #define COST_LATENCY_US  50000u
 
 struct core_cost {
-        int64_t wait_ms;  /* until the place has room, 0 where it has; and its batch system begins a job */
+        int64_t wait_ms; /* until the place has room, 0 where it has; and its batch system begins a job */
+        int64_t link_ms; /* for inputs and images on their way over the links of places like it (profile.h) */
         int64_t fetch_ms; /* inputs that it does not hold: bytes ÷ bandwidth to their store, and latency;
                              half of it for those on their way to it (coming.h) */
         int64_t image_ms; /* the same for container images */
@@ -41,13 +42,18 @@ struct queue;
  * place's batch system, as it says (QueueWait). */
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret);
-/* Until the place has room: at least so long. */
+/* How long the transfers take that a member (or MEMBER_ANY) would begin there: of files that neither are
+ * there nor come. */
+int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
+/* Until the place has room: at least so long; meanwhile its links become free. */
 void cost_wait(struct core_cost *cost, int64_t wait_ms);
 /* What must come, or be made, before it can run. */
 static inline int64_t cost_input_ms(const struct core_cost *cost)
 {
-        return cost->fetch_ms + cost->image_ms + cost->environment_ms;
+        return cost->link_ms + cost->fetch_ms + cost->image_ms + cost->environment_ms;
 }
+/* As it will be when what is on its way now has long come. */
+void cost_later(struct core_cost *cost);
 /* How long a job holds its processors. */
 static inline int64_t cost_held_ms(const struct core_cost *cost)
 {
@@ -60,10 +66,11 @@ struct cost_load {
         struct cost_store {
                 uint8_t store;
                 double files, bytes;
+                double coming_files, coming_bytes; /* of these, what comes already: whole files */
         } stores[COST_STORES_MAX];
         unsigned count;
 };
-/* `share` of the file, of its latency too: 1 for all of it. */
+/* `share` of the file, of its latency too: 1 for all of it; less: it comes already. */
 void cost_load_add(struct cost_load *l, const struct input *f, double share);
 /* total_ms of a member of the part at a place of this profile to which all of the load must come. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,

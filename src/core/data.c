@@ -157,6 +157,7 @@ static void limit_store(struct core *c, const struct core_store *s)
 int core_data_set(struct core *c, const struct core_data *data, struct err *err)
 {
         struct sites s = {0};
+        void *agent;
         int r;
 
         s.labels = mem_zalloc(CORE_LABELS_MAX * sizeof(*s.labels));
@@ -167,6 +168,8 @@ int core_data_set(struct core *c, const struct core_data *data, struct err *err)
                 sites_deinit(&s);
                 return r;
         }
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &agent);)
+                coming_forget(c, agent);
         sites_deinit(&c->sites);
         c->sites = s;
         for (size_t i = 0; i < s.store_count; i++)
@@ -207,6 +210,7 @@ void agent_data_free(struct agent_data *d)
                 return;
         idmap_free(d->held);
         idmap_free(d->coming);
+        free(d->loads);
         free(d->links);
         free(d);
 }

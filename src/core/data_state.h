@@ -20,12 +20,19 @@ struct link {
         uint64_t latency_us, bytes_per_s, bytes_per_s_out;
         int64_t measured_ms; /* 0: not measured */
 };
+/* Files that are on their way from a store (coming.h). */
+struct link_load {
+        uint64_t bytes;
+        uint32_t files;
+};
 struct agent_data {
         struct idmap *held;   /* file → its size */
-        struct idmap *coming; /* file → for how many attempts it comes (coming.h); NULL: nothing does */
+        struct idmap *coming; /* file → for how many attempts it comes, and from where; NULL: nothing does */
         uint64_t bytes;       /* of all that it holds */
         struct link *links;   /* by number of the store; behind the last one, the server's spool */
         size_t link_count;
+        struct link_load *loads; /* likewise; NULL: nothing ever came */
+        size_t load_count;
 };
 /* A file that some agent holds, or is to hold (coming.h). */
 struct file {

@@ -8,6 +8,7 @@
 #include "core/better.h"
 #include "core/choose.h"
 #include "core/claim.h"
+#include "core/coming.h"
 #include "core/fill.h"
 #include "core/near.h"
 #include "core/order.h"
@@ -19,6 +20,9 @@
 #define NEAR_TRIES  64u
 #define LEVEL_TRIES 64u
 #define PASSED_MAX  8u
+
+/* A group is complete when so much comes for it. */
+#define MOVES_MS 2000
 
 /* Giving one member takes as long as so many looks at a pair. */
 #define GIVE_LOOKS 8u
@@ -37,6 +41,8 @@ struct group {
         struct buf values;          /* that the place fills in, of each of them */
         bool same_values;           /* and of all others */
         const struct give_set *set; /* NULL: each member is on its own */
+        int64_t shared_ms, own_ms;  /* transfers that begin: of what all members read, of their own */
+        bool loads_link;            /* these are enough */
         struct set unfilled;        /* members for which it has no value of the reference `missing` */
         struct buf missing;
 };
@@ -231,6 +237,21 @@ static void group_add_under_way(struct core *c, struct group *g)
         set_deinit(&there);
 }
 
+/* Notes what begins to come with a member that was added; what all members read comes once. True: another
+ * group shall see it on the link. */
+static bool loads_link(struct core *c, struct group *g, uint32_t member)
+{
+        const struct part *p = &g->bucket->request->parts[g->bucket->part];
+
+        if (!coming_counts(c) || !p->inputs || !set_has(&g->members, member))
+                return false;
+        if (g->own_ms == 0)
+                g->shared_ms = cost_begins_ms(c, p, MEMBER_ANY, g->queue);
+        g->own_ms += cost_begins_ms(c, p, member, g->queue) - g->shared_ms;
+        g->loads_link = g->own_ms + g->shared_ms >= MOVES_MS;
+        return g->loads_link && g->own_ms > 0;
+}
+
 /* Fills the group with members of its bucket, in the order in which this queue should have them. */
 static void group_fill(struct core *c, struct group *g, enum give_what what)
 {
@@ -243,7 +264,7 @@ static void group_fill(struct core *c, struct group *g, enum give_what what)
                         if (set_has(&g->members, (uint32_t)m) ||
                             better_elsewhere(c, g->class, g->bucket, (uint32_t)m, g->queue))
                                 continue;
-                        if (group_add(c, g, (uint32_t)m) == ADD_FULL)
+                        if (group_add(c, g, (uint32_t)m) == ADD_FULL || loads_link(c, g, (uint32_t)m))
                                 break;
                 }
         eval_reset(&c->eval);
@@ -355,14 +376,16 @@ static struct bucket *next_bucket(struct core *c, struct class *k, struct queue 
         return best;
 }
 
-uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what)
+/* With `ret_more`: no more after a group that loads the link. */
+static uint64_t give_groups(struct core *c, struct class *k, struct queue *q, enum give_what what,
+                            bool *ret_more)
 {
         struct passed passed = {.n = 0};
         uint64_t given = 0, most = order_quota(c, k);
         struct need need;
-        bool full;
+        bool full, loaded = false;
 
-        while (k->idle > 0 && passed.n < PASSED_MAX && given < most) {
+        while (!loaded && k->idle > 0 && passed.n < PASSED_MAX && given < most) {
                 struct group g = {.class = k,
                                   .bucket = next_bucket(c, k, q, &passed),
                                   .queue = q,
@@ -381,13 +404,26 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
                         group_hold_unfilled(c, &g);
                 else if (!n)
                         passed.v[passed.n++] = g.bucket;
+                loaded = ret_more && g.loads_link;
                 group_deinit(&g);
                 full = claim_room(k, g.draws, NULL) == 0;
                 draws_unref(c->limits, g.draws);
                 if (full || (n == 0 && !choose_fits(c, k, q, &need)))
                         break;
         }
+        if (ret_more)
+                *ret_more = loaded;
         return given;
+}
+
+uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what)
+{
+        return give_groups(c, k, q, what, NULL);
+}
+
+uint64_t give_some(struct core *c, struct class *k, struct queue *q, bool *ret_more)
+{
+        return give_groups(c, k, q, GIVE_ANY, ret_more);
 }
 
 /* ---- of a set */

@@ -28,3 +28,6 @@ void give_members(struct core *c, struct class *k, struct bucket *b, struct queu
 /* Gives the queue as many members of the class as it takes now, those whose files it holds first. Returns how
  * many. */
 uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what);
+/* As GIVE_ANY, but when seconds of transfers are to come for what it was given, no more: then *ret_more is
+ * true, and the caller compares places again, with these transfers on the link. */
+uint64_t give_some(struct core *c, struct class *k, struct queue *q, bool *ret_more);

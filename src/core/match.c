@@ -160,10 +160,13 @@ static void class_costs(struct core *c, struct class *k)
         places_begin(&w, c, k);
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
                 uint64_t passed_over = c->passed_over;
+                bool more;
 
-                if (give(c, k, q, GIVE_ANY) == 0 && c->passed_over != passed_over)
+                if (give_some(c, k, q, &more) == 0 && c->passed_over != passed_over)
                         break; /* those that are left wait for a place that is better than the best one here
                                 */
+                if (more)
+                        places_again(q);
         }
 }
 

@@ -11,7 +11,7 @@
 #define FILES_MAX   32u
 #define HOLDERS_MAX 256u
 /* Terms are rounded each, and those of a bay together: sums of the same may differ by so much. */
-#define ROUNDED_MS 4
+#define ROUNDED_MS 5
 /* Buckets of a class whose near agents are looked at. */
 #define BUCKETS_MAX 64u
 
@@ -195,6 +195,11 @@ struct queue *places_next(struct places *w)
         if (s.best.queue)
                 s.best.queue->seen = w->choice;
         return s.best.queue;
+}
+
+void places_again(struct queue *q)
+{
+        q->seen = 0;
 }
 
 /* ---- near */

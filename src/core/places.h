@@ -18,6 +18,9 @@ void places_begin(struct places *w, struct core *c, struct class *k);
 /* The best for the class's job that goes first now. NULL: there is no more, or the class has no job left. */
 struct queue *places_next(struct places *w);
 
+/* It may be told again. */
+void places_again(struct queue *q);
+
 /* Offers whose agents hold files of their own of the class's members, those that cost least first. At most
  * `max`; returns how many. */
 size_t places_near(struct core *c, struct class *k, struct candidate *ret, size_t max);

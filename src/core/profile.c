@@ -87,6 +87,73 @@ static void add_word(struct profile *p, const struct queue *q)
         }
 }
 
+static void load_add(struct link_load *l, struct link_load more, bool there)
+{
+        l->bytes += there ? more.bytes : -more.bytes;
+        l->files += there ? more.files : -more.files;
+}
+
+/* Takes what comes to the queue's agent into the profile, or out of it: once, however many queues it has
+ * there. */
+static void carry_loads(const struct queue *q, struct profile *p, bool there)
+{
+        const struct agent_data *d = q->agent->data;
+
+        for (const struct queue *o = q->agent->queues; o; o = o->next)
+                if (o != q && o->profile == p)
+                        return;
+        for (size_t i = 0; d && i < d->load_count && i < p->link_count; i++)
+                load_add(&p->links[i].load, d->loads[i], there);
+}
+
+void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t bytes, bool begins)
+{
+        struct link_load one = {bytes, 1};
+        struct agent_data *d = a->data;
+
+        if (store > c->sites.store_count)
+                return; /* it is made there, and comes over no link */
+        if (store >= d->load_count) {
+                d->loads = mem_array(d->loads, store + 1, sizeof(*d->loads));
+                memset(d->loads + d->load_count, 0, (store + 1 - d->load_count) * sizeof(*d->loads));
+                d->load_count = store + 1;
+        }
+        load_add(&d->loads[store], one, begins);
+        c->load_changes++;
+        for (struct queue *q = a->queues; q; q = q->next) {
+                struct profile *p = q->profile;
+
+                if (!p || p->loaded == c->load_changes || store >= p->link_count)
+                        continue;
+                p->loaded = c->load_changes;
+                load_add(&p->links[store].load, one, begins);
+        }
+}
+
+/* Each profile's load is that of its agents: by sums over all of them. */
+bool profile_loads_ok(const struct core *c)
+{
+        struct link_load all = {0};
+        void *value;
+
+        for (unsigned i = 0; i < c->profile_count; i++)
+                for (size_t k = 0; k < c->profiles[i]->link_count; k++)
+                        load_add(&all, c->profiles[i]->links[k].load, true);
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                const struct core_agent *a = value;
+
+                for (const struct queue *q = a->queues; q; q = q->next) {
+                        const struct queue *o = a->queues;
+
+                        while (o != q && o->profile != q->profile)
+                                o = o->next;
+                        for (size_t k = 0; o == q && q->profile && a->data && k < a->data->load_count; k++)
+                                load_add(&all, a->data->loads[k], false);
+                }
+        }
+        return all.bytes == 0 && all.files == 0;
+}
+
 static struct profile *profile_new(struct core *c)
 {
         size_t n = c->sites.store_count + 1;
@@ -120,6 +187,7 @@ static void profile_leave(struct core *c, struct queue *q)
 
         if (!p)
                 return;
+        carry_loads(q, p, false);
         q->profile = NULL;
         if (--p->users == 0)
                 for (unsigned i = 0; i < c->profile_count; i++)
@@ -141,6 +209,7 @@ void profile_update(struct core *c, struct queue *q)
                 profile_leave(c, q);
                 p = nearest(c, q);
                 q->profile = profile_ref(p);
+                carry_loads(q, p, true);
                 p->users++;
                 index_queue_moved(c, q);
         }

@@ -11,21 +11,23 @@
  * the one that is nearest.
  */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
+#include "core/data_state.h"
 
 struct core;
+struct core_agent;
 struct queue;
 
 #define PROFILES_MAX 256u
 
 struct profile_link {
         double latency_us, bytes_per_s, bytes_per_s_out;
+        struct link_load load; /* of all agents that have a queue in the profile */
 };
 struct profile {
         unsigned users;                 /* queues */
         unsigned refs;                  /* these, and bays of the index */
         double slowness, price, wait_s; /* wait_s: of a job at the place's batch system */
+        uint64_t loaded;                /* the change of a load that it has seen */
         uint64_t asked;                 /* in this search of places.c the two below were computed */
         double cost, least;
         size_t link_count; /* one for each store and, last, the server's spool */
@@ -36,5 +38,9 @@ struct profile {
 void profile_update(struct core *c, struct queue *q);
 /* The same when only its slowness has changed, which is with every job that ends. No ad: no-op. */
 void profile_update_slowness(struct core *c, struct queue *q);
+/* The file of so many bytes begins (or ceases) to come to the agent from the store: that is a load on its
+ * link, and on that of its queues' profiles. */
+void profile_load(struct core *c, struct core_agent *a, size_t store, uint64_t bytes, bool begins);
+bool profile_loads_ok(const struct core *c); /* for core_check */
 struct profile *profile_ref(struct profile *p);
 void profile_unref(struct profile *p); /* NULL is fine */

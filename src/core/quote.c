@@ -139,13 +139,15 @@ static void on_place(void *arg, const struct core_why *w)
         struct core_quoting *x = arg;
         struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
         const struct queue *q = find_queue(x->core, w);
+        struct core_cost *cost = &place.why.cost;
 
         if (q && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
-                quote_place(x, q, &w->cost, &place.quote);
+                if (w->verdict == CORE_BUSY)
+                        cost_later(cost);
+                quote_place(x, q, cost, &place.quote);
                 if (place.quote.start_ms) /* what is queued already goes first */
-                        place.why.cost.wait_ms =
-                                place.quote.start_ms - x->core->now_ms - cost_input_ms(&w->cost);
-                place.why.cost.total_ms += place.why.cost.wait_ms - w->cost.wait_ms;
+                        cost->wait_ms = place.quote.start_ms - x->core->now_ms - cost_input_ms(cost);
+                cost->total_ms += cost->wait_ms - w->cost.wait_ms;
         }
         x->fn(x->arg, &place);
 }

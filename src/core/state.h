@@ -363,6 +363,7 @@ struct core {
         uint64_t offers_new;     /* offers that came or got room, ever */
         uint64_t choice;         /* of a place; counts */
         uint64_t searches;       /* of places.c, ever */
+        uint64_t load_changes;   /* of profile.c, ever */
         bool wrong_choice;       /* by config.check_choices */
         uint64_t passed_over;    /* members that were kept for a better place, ever */
         struct eta *eta;         /* NULL: not needed yet */

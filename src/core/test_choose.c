@@ -166,7 +166,7 @@ static void test_store_concurrency(void **state)
         submit(c, "a\nb\nc\nd\n", 4, own);
         submit(c, NULL, 1, none);
         offer(c, "n1", "[Cpus=8; TotalCpus=8; Memory=100; Disk=100]");
-        expect_assigned(c, "n1/default 1 0-1\nn1/default 2 0\n");
+        expect_assigned(c, "n1/default 1 0\nn1/default 1 1\nn1/default 2 0\n");
         started(c, "n1", 1, 0);
         ended(c, "n1", 1, 0);
         expect_assigned(c, "n1/default 1 2\n");

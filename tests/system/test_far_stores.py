@@ -1,5 +1,5 @@
 """Three agents whose links to a store are of different width: with and without regard to where files are, the same
-jobs, and the bytes that really crossed the links."""
+jobs, the bytes that really crossed the links, and when all was done."""
 import os
 import subprocess
 
@@ -8,12 +8,15 @@ from drover import Daemon, Instance, wait_until
 from netns import Net
 from stores import Nginx
 
-LINKS = {"near": "200mbit", "mid": "40mbit", "far": "8mbit"}
-FILES, SIZE, ROUNDS = 10, 1 << 20, 5
+LINKS = {"near": "200mbit", "mid": "40mbit", "far": "4mbit"}
+# Each agent runs as many jobs at once as there are files. So a blind choice has all files come over the thin link at
+# once, which takes it four seconds for each, however fast or busy this machine is.
+FILES, SIZE, ROUNDS = 3, 2 << 20, 6
 JOBS = f"""executable = /bin/sh
 arguments = "-c 'sleep 0.1; wc -c <$(file)'"
 transfer_input_files = STORE$(file)
 +TransferInputSizes = "{SIZE}"
++ExpectedRunTime = 1
 transfer_output_files = ""
 output = out.$(Process)
 queue file from (
@@ -28,7 +31,7 @@ transfer_input_files = STOREFILE
 transfer_output_files = ""
 queue
 """
-TERMS = ("wait", "fetch", "image", "run", "send", "price")
+TERMS = ("wait", "link", "fetch", "image", "environment", "run", "send", "price")
 
 
 class World:
@@ -60,7 +63,7 @@ class World:
         path = os.path.join(instance.base, name)
         token = instance.json("token", "agent", "--name", name)["token"]
         argv = [*self.net.inside(name), instance.program("drover-agent"), "--dir", path, "--name", name, "--server",
-                instance.server_json()["agents"][0], "--token", token, "--jobs-max", "1"]
+                instance.server_json()["agents"][0], "--token", token, "--jobs-max", str(FILES), "--cpus", str(FILES)]
         instance.daemons.append(Daemon(name, argv, path + ".log", instance.env, instance.base))
 
     def links(self, instance):
@@ -70,7 +73,7 @@ class World:
     def explained(self, instance):
         """One job more for some files: where it goes is what the terms say that it was told, and these are those of
         the links and of what is held."""
-        for n in range(0, FILES, 3):
+        for n in range(FILES):
             text = JOB.replace("STORE", self.store.url).replace("FILE", f"f{n}")
             path = instance.write(f"one{n}.sub", text)
 
@@ -94,7 +97,8 @@ class World:
             assert told[row["agent"]]["cost"]["total_ms"] <= least + 4, (row["agent"], told)
 
     def play(self, placement):
-        """Runs the jobs. Returns what each agent received, what the store sent, and how wide the links seemed."""
+        """Runs the jobs. Returns what each agent received, what the store sent, how wide the links seemed, and how many
+        seconds there were from the submit to the end of the last job."""
         folder = os.path.join(self.folder, placement)
         os.mkdir(folder)
         instance = Instance(self.build, folder)
@@ -115,9 +119,10 @@ class World:
             assert {instance.read(f"out.{n}").strip() for n in range(FILES * ROUNDS)} == {str(SIZE)}
             received = {name: self.net.received(name) - before[name] for name in LINKS}
             sent = sum(r[4] for r in self.store.requests("GET")) - sent
+            took = (max(r["ended_ms"] for r in rows) - min(r["submitted_ms"] for r in rows)) / 1000
             if placement == "cost":
                 self.explained(instance)
-            return received, sent, widths
+            return received, sent, widths, took
         except AssertionError as e:
             raise AssertionError(f"{e}\n{instance.logs()}") from e
         finally:
@@ -138,19 +143,19 @@ def world(build, tmp_path_factory):
 
 def busy_s(received):
     """How long each link takes for that alone."""
-    return [received[name] * 8 / (int(rate.removesuffix("mbit")) * 1e6) for name, rate in LINKS.items()]
+    return {name: received[name] * 8 / (int(rate.removesuffix("mbit")) * 1e6) for name, rate in LINKS.items()}
 
 
-def test_fewer_bytes_cross_the_links(world):
-    blind, blind_sent, _ = world.play("blind")
-    aware, aware_sent, widths = world.play("cost")
-    told = f"blind {blind} ({blind_sent}), by cost {aware} ({aware_sent}), links {widths}"
+def test_it_ends_sooner_with_fewer_bytes(world):
+    blind, blind_sent, _, blind_s = world.play("blind")
+    aware, aware_sent, widths, aware_s = world.play("cost")
+    told = f"blind {blind} ({blind_sent}) in {blind_s} s, by cost {aware} ({aware_sent}) in {aware_s} s, links {widths}"
     print(told)
     assert widths["far"] < widths["near"], told
-    # each file has to come once; where nobody looks, most come to most agents
+    # each file has to come once; where nobody looks, all come to all agents
     assert aware_sent >= FILES * SIZE and blind_sent > aware_sent, told
-    assert sum(aware.values()) < 0.75 * sum(blind.values()), told
-    # the link that is busy longest: nothing ends before it does (clocks say too much of what else this machine does)
-    assert max(busy_s(aware)) < 0.9 * max(busy_s(blind)), told
-    # and least of all over the thin link
-    assert aware["far"] < blind["far"], told
+    assert sum(aware.values()) < 0.9 * sum(blind.values()), told
+    # least of all over the thin link, which is what takes long: nothing ends before it does
+    assert aware["far"] < 0.7 * blind["far"], told
+    assert blind_s > 0.9 * busy_s(blind)["far"] > 0.9 * FILES * SIZE * 8 / 4e6, told
+    assert aware_s < blind_s, told

@@ -38,6 +38,7 @@ static void write_cost(struct json *j, const struct core_cost *c)
         json_key(j, "cost");
         json_open(j, '{');
         json_kint(j, "wait_ms", c->wait_ms);
+        json_kint(j, "link_ms", c->link_ms);
         json_kint(j, "fetch_ms", c->fetch_ms);
         json_kint(j, "image_ms", c->image_ms);
         json_kint(j, "environment_ms", c->environment_ms);
