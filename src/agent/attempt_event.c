@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/containers.h"
+#include "agent/environments.h"
 #include "agent/movers.h"
 #include "agent/offers.h"
 #include "base/log.h"
@@ -121,6 +122,10 @@ static void runner_is_ready(struct backend *b)
         for (size_t i = 0; i < a->queue_count; i++)
                 if (a->queues[i]->backend == b)
                         look_through(a->queues[i]);
+        if (b->runner == a->runner) {
+                errands_back(a->errands);
+                environments_back(a);
+        }
         bool all = true;
         for (size_t i = 0; i < a->backend_count; i++)
                 all = all && a->backends[i]->ready;
@@ -144,6 +149,8 @@ static void runner_is_away(struct backend *b, const char *why)
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
         log_warn("msg=\"%s is gone\"", b->runner == a->runner ? "the shepherd" : "the batch system");
+        if (b->runner == a->runner)
+                errands_away(a->errands);
         if (b->runner == a->runner && a->users_path && !a->stopping) {
                 /* only root can start another: who started us, shall again */
                 a->exit_code = 1;

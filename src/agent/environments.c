@@ -55,7 +55,7 @@ struct environments {
         struct timer *timer; /* of the probe; NULL: none are made */
         struct command *probe;
         bool probed;
-        struct name_list waiting;      /* for it */
+        struct name_list waiting;      /* for it, or for the shepherd */
         char *python, *python_version; /* "cpython-311", "3.11.2"; NULL: none are made */
         char *conda;                   /* the program; NULL: none are made */
         bool micro;                    /* it is micromamba */
@@ -400,12 +400,13 @@ static void on_made(void *arg, int status, struct str out, struct str errors)
                 made(e, bytes);
         } else {
                 struct name_list waiting = e->waiting;
+                bool lost = status == ERRAND_LOST; /* not the file's fault: it is made anew */
                 e->waiting = (struct name_list){0};
                 buf_printf(&why, "cannot make the %s of %s: ", words[e->kind], e->file);
                 add_words(errors, &why);
                 log_info("msg=\"cannot make an environment\" error=%s", LOG_TEXT(buf_view(&why)));
                 drop(a, e);
-                tell_waiting(a, &waiting, buf_z(&why));
+                tell_waiting(a, &waiting, lost ? NULL : buf_z(&why));
         }
         agent_turn_later(a);
 }
@@ -557,6 +558,10 @@ int environments_want(struct attempt *at, struct err *err)
                 take(at, e);
                 return 0;
         }
+        if (!e && !at->a->backends[0]->ready) {
+                wait_in(at, &all->waiting);
+                return 1;
+        }
         if (file->size > FILE_MAX)
                 return err_set(err, -E2BIG, "%s is over %u KiB, which is no description of a %s", file->name,
                                FILE_MAX >> 10, words[kind]);
@@ -636,15 +641,26 @@ static void find_conda(struct agent *a)
         all->conda = buf_take(&path);
 }
 
+static void go_on(struct agent *a)
+{
+        struct name_list waiting = a->environments->waiting;
+        a->environments->waiting = (struct name_list){0};
+        tell_waiting(a, &waiting, NULL);
+}
+
+void environments_back(struct agent *a)
+{
+        if (a->environments && a->environments->probed)
+                go_on(a);
+}
+
 static void on_probed(void *arg, int status, struct str out, struct str errors)
 {
         struct agent *a = arg;
         struct environments *all = a->environments;
         struct str tag, version;
-        struct name_list waiting = all->waiting;
         all->probe = NULL;
         all->probed = true;
-        all->waiting = (struct name_list){0};
         if (status == 0 && str_word(&out, &tag) && str_word(&out, &version)) {
                 all->python = str_dupz(tag);
                 all->python_version = str_dupz(version);
@@ -654,7 +670,7 @@ static void on_probed(void *arg, int status, struct str out, struct str errors)
         }
         for (size_t i = 0; i < a->queue_count; i++)
                 offers_described(a->queues[i]);
-        tell_waiting(a, &waiting, NULL);
+        go_on(a);
         agent_turn_later(a);
 }
 

@@ -21,6 +21,7 @@ struct environment;
 void environments_open(struct agent *a); /* before the journal is read, after the queues */
 /* The runners are closed, and no attempt is left. */
 void environments_close(struct agent *a);
+void environments_back(struct agent *a); /* the process runner is: what waits for it goes on */
 /* For the queue's ad: what can be made here. */
 void environments_attributes(const struct queue *q, struct buf *out);
 

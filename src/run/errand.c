@@ -16,6 +16,7 @@
 
 #define ERRAND_MEMBER 1
 #define ERRAND_STEP   0x80000000u
+#define GONE          "the agent's shepherd is gone"
 
 struct errand {
         struct command base;
@@ -24,6 +25,7 @@ struct errand {
         char *folder;
         command_done_fn *done;
         void *arg;
+        bool away; /* nothing was heard of it since the runner went away */
         struct errand *next;
 };
 struct errands {
@@ -123,13 +125,39 @@ static void read_stream(const struct errand *r, const char *which, struct buf *o
         close(dir);
 }
 
+static void errand_end(struct errand *r, int status, struct str out, struct str errors)
+{
+        r->done(r->arg, status, out, errors);
+        errand_free(r);
+}
+
+void errands_away(struct errands *e)
+{
+        for (struct errand *r = e->first; r; r = r->next)
+                r->away = true;
+}
+
+void errands_back(struct errands *e)
+{
+        for (struct errand *r = e->first, *next; r; r = next) {
+                next = r->next;
+                if (!r->away)
+                        continue;
+                take(e, r->id);
+                errand_end(r, ERRAND_LOST, STR_NONE, STR(GONE));
+                next = e->first; /* others may have come, or gone */
+        }
+}
+
 bool errands_event(struct errands *e, const struct run_event *event)
 {
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         if (event->state == RUN_WAITING || event->state == RUN_RUNNING)
-                for (const struct errand *r = e->first; r; r = r->next)
-                        if (run_id_eq(r->id, event->id))
+                for (struct errand *r = e->first; r; r = r->next)
+                        if (run_id_eq(r->id, event->id)) {
+                                r->away = false;
                                 return true;
+                        }
         struct errand *r =
                 event->state == RUN_WAITING || event->state == RUN_RUNNING ? NULL : take(e, event->id);
         if (!r)
@@ -140,17 +168,18 @@ bool errands_event(struct errands *e, const struct run_event *event)
                 read_stream(r, "out", &out);
                 read_stream(r, "err", &errors);
         }
-        if (event->state == RUN_ENDED && event->why == RUN_ITSELF)
+        if (event->state == RUN_ENDED && event->why == RUN_ITSELF) {
                 status = event->signaled ? event->exit_code : event->exit_code << 8;
-        else if (event->state == RUN_ENDED)
+        } else if (event->state == RUN_ENDED) {
                 buf_addz(&errors, "it did not answer in time");
-        else if (event->state == RUN_FAILED)
+        } else if (event->state == RUN_FAILED) {
                 buf_printf(&errors, "it could not be run as the job's user (%s): %s", event->what,
                            strerror(event->error));
-        else
-                buf_addz(&errors, "the agent's shepherd is gone");
-        r->done(r->arg, status, buf_view(&out), buf_view(&errors));
-        errand_free(r);
+        } else {
+                status = ERRAND_LOST;
+                buf_addz(&errors, GONE);
+        }
+        errand_end(r, status, buf_view(&out), buf_view(&errors));
         return true;
 }
 

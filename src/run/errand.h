@@ -22,6 +22,10 @@ void errands_stop(struct errands *e); /* NULL is fine */
 void errands_free(struct errands *e); /* none is under way; NULL is fine */
 /* To be asked about every event of the process runner. True: it was an errand's. */
 bool errands_event(struct errands *e, const struct run_event *event);
+/* The process runner is away; it is back, and has told of all that it has: what it did not tell of is lost.
+ */
+void errands_away(struct errands *e);
+void errands_back(struct errands *e);
 
 struct errand_spec {              /* borrowed during the call */
         const char *owner, *user; /* of the job: name@domain, and whom the agent's map makes of him */
@@ -33,6 +37,7 @@ struct errand_spec {              /* borrowed during the call */
                        */
         int64_t timeout_ms;
 };
+#define ERRAND_LOST (-2) /* a status: the shepherd that had it is gone, or was when it should begin */
 /* As command_run; the status is -1 also when it may not be run as that user. Ended by command_cancel. */
 struct command *errand_run(struct errands *e, const struct errand_spec *s, command_done_fn *done, void *arg);
 /* HOME, USER and LOGNAME of that user, added. */

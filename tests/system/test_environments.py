@@ -1,6 +1,7 @@
 """Environments that agents make of files: Python's with the real venv and pip, which find a wheel of our own and no
 network; conda's by a small program in its place, for Debian has none: only its command line is shown."""
 import os
+import signal
 import subprocess
 import zipfile
 
@@ -178,16 +179,20 @@ def test_the_least_used_one_goes(place):
     assert place.read("used.out") == "made of used\n"
 
 
-def test_kill_while_one_is_made(place):
+@pytest.mark.parametrize("whom", ["agent", "shepherd"])
+def test_kill_while_one_is_made(place, whom):
     """What was half made is never used, who made it is ended, and the job runs in a new one."""
     agent = start(place)
     ready(place, "n1")
     request = place.submit(conda(place, "slow.yml", "wait\n"))
     wait_until(lambda: os.path.exists(f"{place.base}/began"))
     half = folders(place)
-    agent.kill()
     os.remove(f"{place.base}/began")
-    start(place)
+    if whom == "agent":
+        agent.kill()
+        start(place)
+    else:
+        os.kill(place.pids("drover-shepherd")[0], signal.SIGKILL)
     wait_until(lambda: os.path.exists(f"{place.base}/began"))
     wait_until(lambda: not processes(f"{place.base}/n1/jobs/{half[0]}/env"))
     wait_until(lambda: not set(half) & set(folders(place)))
