@@ -17,7 +17,7 @@
 struct core;
 
 #define CORE_LABELS_MAX 64u
-#define CORE_STORES_MAX 255u
+#define CORE_STORES_MAX 254u     /* the spool has the number behind the last one, and 255 is INPUT_MADE */
 #define CORE_FILES_MAX  1000000u /* that one agent may say it holds; what is more is not counted */
 
 struct core_store {
