@@ -3,13 +3,11 @@
 #include "core/busy.h"
 #include "core/state.h"
 
-#define WORTH_MS 2000 /* nobody waits to save less than this */
-#define HOLDERS_MAX                                                                                          \
-        16u               /* places looked at for one job: that hold its largest file, and to which it comes \
-                           */
-#define WAITS_MAX 10000u  /* jobs of one request that may wait */
-#define LATE_MS   3600000 /* after an hour jobs go in their order, wherever their files are */
-#define AGAIN_MS  10000   /* how often those that wait are looked at again */
+#define WORTH_MS    2000    /* nobody waits to save less than this */
+#define HOLDERS_MAX 16u     /* places looked at for one job: with its largest file; and where it comes to */
+#define WAITS_MAX   10000u  /* jobs of one request that may wait */
+#define LATE_MS     3600000 /* after an hour jobs go in their order, wherever their files are */
+#define AGAIN_MS    10000   /* how often those that wait are looked at again */
 
 static int64_t longest_wait(const struct core *c, const struct part *p)
 {

@@ -162,9 +162,9 @@ static void class_costs(struct core *c, struct class *k)
                 uint64_t passed_over = c->passed_over;
                 bool more;
 
+                /* Those that are left wait for a place that is better than the best one here. */
                 if (give_some(c, k, q, &more) == 0 && c->passed_over != passed_over)
-                        break; /* those that are left wait for a place that is better than the best one here
-                                */
+                        break;
                 if (more)
                         places_again(q);
         }
