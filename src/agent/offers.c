@@ -191,6 +191,7 @@ static void give_back(struct queue *q)
                         continue;
                 report_refuse(q->a, q->config->name, at, false, "busy");
                 attempt_forget(at);
+                q->offers->gave_back_ms = now;
         }
 }
 

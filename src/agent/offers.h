@@ -20,6 +20,7 @@ struct offers { /* a queue's */
         struct buf ad, last; /* last: as it was sent */
         uint64_t serial, sent_jobs, assigned;
         uint64_t mean_us, mean_cpus, mean_memory; /* of the last jobs; cpus in thousandths, memory in bytes */
+        int64_t gave_back_ms; /* boot clock: when a job had last waited too long for room; 0: never */
         bool sent;
 };
 

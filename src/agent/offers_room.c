@@ -3,7 +3,8 @@
 #include "agent/offers.h"
 #include "base/clock.h"
 
-#define NO_END_CPUS 1000u /* what load=inf offers at once */
+#define NO_END_CPUS  1000u /* what load=inf offers at once */
+#define NOT_AHEAD_MS 30000 /* a job waited here in vain: no more is asked for than there is room for */
 
 /* ---- does it fit? */
 
@@ -155,6 +156,8 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
         r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
         r->ad.job_memory_bytes = o->mean_memory;
         r->ad.ahead = left_of(offer_ahead(o->mean_us, limit), q->counts[ATTEMPT_WAITING]);
+        if (o->gave_back_ms && clock_boot_ms() - o->gave_back_ms < NOT_AHEAD_MS)
+                r->ad.ahead = 0;
         r->jobs = least((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
         uint64_t max = q->config->jobs_max;
         if (max)

@@ -187,6 +187,40 @@ static void keeps_room_until_go(void **s)
         assert_int_equal(rig_result(33)->outcome, DROVER__OUTCOME__EXITED);
 }
 
+static double number_in(const char *ad, const char *name)
+{
+        const char *at = strstr(ad, name);
+        assert_non_null(at);
+        return strtod(at + strlen(name), NULL);
+}
+
+/* The next offer that is what it was waited for: one that reads ahead, or one that does not. */
+static void hear_offer(bool ahead)
+{
+        const char *ad;
+        do
+                ad = rig_hear(DROVER__TO_SERVER__KIND_OFFER)->offer->ad;
+        while ((number_in(ad, " Cpus = ") > number_in(ad, " FreeCpus = ")) != ahead);
+}
+
+/* Short jobs are asked for before there is room for them. A wide one that comes instead and waits for a long
+ * one goes back, and would only come again. */
+static void reads_not_ahead_after_it_gave_back(void **s)
+{
+        (void)s;
+        for (uint64_t i = 0; i < 40; i++) {
+                rig_assign(&(struct job){.request = 200 + i, .script = "true"});
+                assert_int_equal(rig_result(200 + i)->outcome, DROVER__OUTCOME__EXITED);
+        }
+        rig_assign(&(struct job){.request = 190, .script = "exec sleep 1000"});
+        hear_offer(true);
+        rig_assign(&(struct job){.request = 191, .script = "true", .cpus = 4});
+        assert_string_equal(rig_hear(DROVER__TO_SERVER__KIND_REFUSE)->refuse->reason, "busy");
+        hear_offer(false);
+        rig_control(190, DROVER__COMMAND__REMOVE);
+        assert_int_equal(rig_result(190)->outcome, DROVER__OUTCOME__KILLED);
+}
+
 static void refuses_strangers(void **s)
 {
         (void)s;
@@ -481,6 +515,7 @@ int main(void)
                 cmocka_unit_test(holds_what_cannot_run),
                 cmocka_unit_test(obeys_controls),
                 cmocka_unit_test(keeps_room_until_go),
+                cmocka_unit_test(reads_not_ahead_after_it_gave_back),
                 cmocka_unit_test(refuses_strangers),
                 cmocka_unit_test(carries_through_the_spool),
                 cmocka_unit_test(keeps_results_until_acknowledged),
