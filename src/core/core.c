@@ -205,7 +205,7 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
                 tell(c, r, &run, rm ? CORE_REMOVE : CORE_HOLD);
         }
         n += emit_for(c, cmd, rm ? EVENT_REMOVED : EVENT_HELD, 0, &wait);
-        if (rm) /* what is small is in history at once; the rest comes with the ticks */
+        if (rm && n <= FILE_NOW) /* what is small is in history at once; the rest comes with the ticks */
                 history_file_slice(c, FILE_NOW);
         set_deinit(&wait);
         set_deinit(&run);
