@@ -14,7 +14,7 @@
 #include "run/errand.h"
 
 #define PROBE_MS  60000
-#define WORDS_MAX 600u /* bytes of what went wrong */
+#define WORDS_MAX 180u /* bytes of what went wrong: a hold's reason is not much longer */
 
 const char *const environment_words[] = {
         [ENVIRONMENT_CONDA] = "conda environment", [ENVIRONMENT_PYTHON] = "Python environment"};
@@ -49,14 +49,19 @@ static const char script[] =
 
 /* ---- making */
 
-/* The file's words may be long: the last ones, in one line. */
+/* What is wrong is said last: as many whole lines from the end as there is room for, in one line. */
 static void add_words(struct str errors, struct buf *out)
 {
-        struct str line;
-        errors = str_trim(errors);
-        if (errors.n > WORDS_MAX)
-                errors = str_skip(errors, errors.n - WORDS_MAX);
-        for (const char *between = ""; errors.n && str_cut(&errors, '\n', &line);)
+        struct str all = str_trim(errors), kept = STR_NONE, line;
+        for (size_t end = all.n; end > 0;) {
+                size_t start = (size_t)(str_rfind(str_head(all, end), '\n') + 1);
+                if (kept.n && all.n - start > WORDS_MAX)
+                        break;
+                kept = str_skip(all, start);
+                end = start ? start - 1 : 0;
+        }
+        kept = str_head(kept, WORDS_MAX);
+        for (const char *between = ""; kept.n && str_cut(&kept, '\n', &line);)
                 if ((line = str_trim(line)).n) {
                         buf_printf(out, "%s" STR_FMT, between, STR_ARG(line));
                         between = "; ";
