@@ -103,6 +103,13 @@ void map_free(struct map *m)
         free(m);
 }
 
+void map_free_values(struct map *m)
+{
+        for (size_t i = 0; m && i <= m->mask; i++)
+                free(m->slots[i].value);
+        map_free(m);
+}
+
 size_t map_count(const struct map *m)
 {
         return m->count;

@@ -8,8 +8,9 @@
 
 struct map; /* string keys */
 struct map *map_new(void);
-struct map *map_new_nocase(void); /* keys compared without regard to ASCII case */
-void map_free(struct map *m);     /* not the values; NULL is fine */
+struct map *map_new_nocase(void);    /* keys compared without regard to ASCII case */
+void map_free(struct map *m);        /* not the values; NULL is fine */
+void map_free_values(struct map *m); /* with the values, by free(); NULL is fine */
 size_t map_count(const struct map *m);
 void *map_get(const struct map *m, struct str key);
 void *map_put(struct map *m, struct str key, void *value); /* returns the value that was there, or NULL */

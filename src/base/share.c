@@ -22,14 +22,9 @@ struct share *share_new(size_t places)
 
 void share_free(struct share *s)
 {
-        size_t at = 0;
-        void *v;
-
         if (!s)
                 return;
-        while (map_next(s->holders, &at, NULL, &v))
-                free(v);
-        map_free(s->holders);
+        map_free_values(s->holders);
         free(s);
 }
 

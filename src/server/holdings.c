@@ -39,22 +39,12 @@ struct holdings *holdings_new(struct spool *spool, const struct config_limits *l
         return h;
 }
 
-static void free_map(struct map *m)
-{
-        size_t at = 0;
-        void *v;
-
-        while (map_next(m, &at, NULL, &v))
-                free(v);
-        map_free(m);
-}
-
 void holdings_free(struct holdings *h)
 {
         if (!h)
                 return;
-        free_map(h->owners);
-        free_map(h->limits);
+        map_free_values(h->owners);
+        map_free_values(h->limits);
         pthread_mutex_destroy(&h->lock);
         free(h);
 }

@@ -137,18 +137,10 @@ int objects_open(struct server *s, struct objects **ret, struct err *err)
 
 void objects_free(struct objects *o)
 {
-        size_t at = 0;
-        void *v;
-
         if (!o)
                 return;
-        while (map_next(o->owned, &at, NULL, &v))
-                free(v);
-        at = 0;
-        while (map_next(o->uploads, &at, NULL, &v))
-                free(v);
-        map_free(o->owned);
-        map_free(o->uploads);
+        map_free_values(o->owned);
+        map_free_values(o->uploads);
         map_free(o->stored);
         outputs_free(o->outputs);
         holdings_free(o->holdings);
