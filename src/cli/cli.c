@@ -44,6 +44,17 @@ void cli_print_table(const struct cli *cli, struct table *t)
         cli_print(&out);
 }
 
+void cli_print_table_below(const struct cli *cli, struct table *t)
+{
+        struct buf line BUF_CLEANUP = {0};
+
+        if (table_rows(t) == 0)
+                return;
+        buf_char(&line, '\n');
+        cli_print(&line);
+        cli_print_table(cli, t);
+}
+
 const struct command *command_find(struct str name)
 {
         for (const struct command *c = commands; c->name; c++)

@@ -42,6 +42,8 @@ void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* th
 void cli_print(struct buf *out);
 /* The table, with the terminal's width and colours, or as it is. */
 void cli_print_table(const struct cli *cli, struct table *t);
+/* One more, below what was printed: behind an empty line. Nothing, if it has no rows. */
+void cli_print_table_below(const struct cli *cli, struct table *t);
 
 /* The commands, one file each: cmd_NAME.c. */
 int cmd_agents(struct cli *cli, const struct options *o);

@@ -72,7 +72,6 @@ static void add_bytes(struct table *t, struct view bytes)
 
 static void print_spool(struct cli *cli, struct view owners)
 {
-        struct buf line BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view x;
         size_t at = 0;
@@ -84,11 +83,7 @@ static void print_spool(struct cli *cli, struct view owners)
                 add_bytes(&t, view_get(x, "uploading"));
                 add_bytes(&t, view_get(x, "max"));
         }
-        if (table_rows(&t) > 0) {
-                buf_char(&line, '\n');
-                cli_print(&line);
-                cli_print_table(cli, &t);
-        }
+        cli_print_table_below(cli, &t);
 }
 
 int cmd_limits(struct cli *cli, const struct options *o)

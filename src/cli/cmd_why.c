@@ -35,7 +35,6 @@ static void add_agent(struct table *t, struct view agent)
 
 static void print_costs(struct cli *cli, struct view agents)
 {
-        struct buf line BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view agent;
         size_t at = 0;
@@ -48,11 +47,7 @@ static void print_costs(struct cli *cli, struct view agents)
                 table_view(&t, view_get(agent, "queue"));
                 cost_cells(&t, view_get(agent, "cost"));
         }
-        if (table_rows(&t) == 0)
-                return;
-        buf_char(&line, '\n');
-        cli_print(&line);
-        cli_print_table(cli, &t);
+        cli_print_table_below(cli, &t);
 }
 
 static void add_eta(struct cli *cli, struct view root, struct buf *out)
