@@ -406,4 +406,6 @@ int connect_open(struct agent *a, struct err *err);
 void connect_close(struct agent *a);
 /* The lease's end has moved: the shepherd must know. */
 void connect_lease_changed(struct agent *a);
+/* If there is a session, it ends, and the next one begins with what we have now. */
+void connect_anew(struct agent *a);
 void connect_send(struct agent *a, Drover__ToServer *m);

@@ -281,14 +281,20 @@ static void on_renew(void *arg)
         timer_start(c->renew, c->renew_ms);
 }
 
+void connect_anew(struct agent *a)
+{
+        struct connection *c = a->connection;
+        if (c->session && a->greeted) {
+                drop(c);
+                timer_start(c->retry, 0);
+        }
+}
+
 /* The certificate nears its end: a new session brings a new one. */
 static void on_refresh(void *arg)
 {
         struct connection *c = arg;
-        if (c->session && c->a->greeted) {
-                drop(c);
-                timer_start(c->retry, 0);
-        }
+        connect_anew(c->a);
 }
 
 static void dial(void *arg)

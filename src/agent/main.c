@@ -47,6 +47,9 @@ static void on_lease(void *arg)
                                 attempt_abandon(at);
                         }
         lease_clock_release_all(&a->lease);
+        /* whoever stood still, the server or we: it may not have seen the end of it yet, and would wait for
+         * what is given up for as long as we renew. A new session begins with what we have */
+        connect_anew(a);
         agent_turn_later(a);
 }
 

@@ -495,6 +495,8 @@ static void the_lease_ends_without_the_server(void **s)
         while (kill((pid_t)pid, 0) == 0 && clock_boot_ms() - start < PATIENCE_MS)
                 rig_run_for(20);
         assert_int_equal(kill((pid_t)pid, 0), -1);
+        /* a server that only stood still learns that it is given up, and does not wait for it */
+        assert_int_equal(rig_hear(DROVER__TO_SERVER__KIND_INVENTORY)->inventory->n_running, 0);
         rig.answer_renewals = true;
         rig.lease_ms = 60000;
 }
