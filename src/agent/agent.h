@@ -87,6 +87,7 @@ struct attempt {
         char *set_machines;       /* of the set's members, with commas; NULL: not said */
         uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
         int64_t assigned_ms;      /* boot clock */
+        int64_t entered_ms;       /* Unix: its state */
         uint64_t lease_ms;
         unsigned step;
         bool stepping; /* the runner has a task of this step */
@@ -103,16 +104,22 @@ struct attempt {
         char *devices;        /* that it holds: see devices_take; NULL: none */
         uint64_t memory_seen; /* largest sample */
         int64_t pid;
-        bool leaves_sandbox;    /* DONE: it goes once the result is in the journal */
-        uint64_t told_where;    /* hash of what the server was told of where it is */
-        struct stage *stage;    /* what the worker does for it, or NULL */
-        bool wanted;            /* its inputs were asked for */
-        unsigned waits;         /* fetches that it waits for */
+        bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
+        uint64_t told_where; /* hash of what the server was told of where it is */
+        struct stage *stage; /* what the worker does for it, or NULL */
+        bool wanted;         /* its inputs were asked for */
+        unsigned waits;      /* fetches that it waits for */
+        struct {             /* of those, as inputs_look saw them */
+                const struct fetch *one;
+                uint64_t bytes, bytes_all;
+                bool all_known; /* bytes_all is the sum of all */
+        } fetching;
         struct input_pin *pins; /* what it has of the cache, while it is staged */
         size_t pin_count, pin_cap;
         struct environment *environment; /* that its program runs in, see environments.h; NULL: none */
         bool environment_waits;          /* for that to be made */
-        bool imaging;                    /* an image is being fetched */
+        struct environment *making;      /* and that is under way, for it and maybe others; or NULL */
+        struct pull *pull;               /* an image that is being fetched for it, or NULL */
         unsigned imaged;                 /* steps whose images were fetched although they were here */
         struct ending *ending;           /* its container is over, and is being removed; or NULL */
         bool over;                       /* that was done, for this step */
@@ -331,6 +338,8 @@ int inputs_want(struct attempt *at, struct err *err);
 struct cached *inputs_find(const struct attempt *at, const char *key);
 struct cached *inputs_find_shipped(const struct attempt *at, const Drover__SpoolRef *ref);
 void inputs_forget(struct attempt *at); /* neither waits nor pins any more */
+/* How far are they? Sets `fetching` of all attempts that wait. It says something until the loop goes on. */
+void inputs_look(struct agent *a);
 /* One of input_files at a time, expanded: calls fn with each element. 0, or what fn or the expansion said. */
 int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str element, struct err *err),
                 void *arg, struct err *err);
@@ -363,6 +372,7 @@ struct send_file {
  * attempt_delivered. All are taken; data as in spool_upload. */
 void sends_start(struct attempt *at, struct send_file *files, size_t count, char **paths, int data);
 void sends_forget(struct attempt *at);
+void sends_doing(const struct attempt *at, struct buf *out); /* which output is on its way, in words */
 void sends_go_on(struct attempt *at); /* a credential that they waited for may be here */
 
 /* stores.c */

@@ -289,6 +289,9 @@ void assign_inventory(struct agent *a, const Drover__InventoryReply *m)
                 for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next)
                         at->result_sent = false;
                 for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                        at->told_started = false, at->told_where = 0;
+                        at->told_started = false;
+                for (int s = ATTEMPT_WAITING; s < ATTEMPT_DONE; s++)
+                        for (struct attempt *at = q->lists[s]; at; at = at->next)
+                                at->told_where = 0;
         }
 }

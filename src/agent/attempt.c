@@ -116,6 +116,7 @@ struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t reques
         at->request = request;
         at->member = member;
         at->fence = fence;
+        at->entered_ms = clock_wall_ms();
         char key[17];
         agent_key(key, request, member, fence);
         void *before = map_put(q->a->attempts, str_make(key, 16), at);
@@ -165,6 +166,7 @@ void attempt_move(struct attempt *at, enum attempt_state to)
         sm_check(&machine, at->state, to);
         list_take(at);
         at->state = to;
+        at->entered_ms = clock_wall_ms();
         list_add(at);
         commit(at, to == ATTEMPT_STAGING || to == ATTEMPT_RUNNING);
         agent_turn_later(at->a);
@@ -260,7 +262,6 @@ static void begin(struct attempt *at)
 
 void attempt_imaged(struct attempt *at, const char *why)
 {
-        at->imaging = false;
         if (why)
                 attempt_staged(at, HOLD_IMAGE, why);
         else if (containers_want(at))

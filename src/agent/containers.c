@@ -1,4 +1,4 @@
-#include "agent/containers.h"
+#include "agent/containers_private.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -18,15 +18,6 @@
 #define FIRST_MS   1000  /* after the start: one that nobody named */
 #define IMAGES_MAX 4096u
 
-struct pull { /* one image on its way */
-        struct pull *next;
-        struct engine *e;
-        char *image;
-        bool pulling;
-        struct command *command;
-        struct name_list waiting;
-};
-
 struct removal {
         struct removal *next;
         struct engine *e;
@@ -34,24 +25,6 @@ struct removal {
         char *name;
         void (*done)(void *arg);
         void *arg;
-};
-
-struct engine {
-        struct engine *next;
-        struct agent *a;
-        const struct config_list *lines; /* of the file */
-        struct container_settings settings;
-        struct container_host host;
-        enum container_engine trying; /* which is asked */
-        bool works;                   /* and what it has is known */
-        bool remote;                  /* on a batch system's nodes */
-        bool unasked;                 /* there, or each user's own: it fetches images itself */
-        bool swept, relist;
-        struct timer *timer;
-        struct command *command; /* probe, images or list */
-        struct args images;      /* that it has */
-        struct pull *pulls;
-        struct removal *removals;
 };
 
 static const enum container_engine order[] = {CONTAINER_PODMAN, CONTAINER_APPTAINER, CONTAINER_DOCKER};
@@ -159,6 +132,11 @@ static bool has(const struct args *list, const char *word)
                 if (!strcmp(list->v[i], word))
                         return true;
         return false;
+}
+
+bool engine_has_image(const struct engine *e, const char *image)
+{
+        return has(&e->images, image);
 }
 
 static void on_image(void *arg, struct str name, uint64_t bytes)
@@ -326,24 +304,13 @@ int containers_queue(struct queue *q, struct err *err)
         return 0;
 }
 
-static void pull_free(struct pull *p)
-{
-        command_cancel(p->command);
-        free(p->waiting.v);
-        free(p->image);
-        free(p);
-}
-
 void containers_close(struct agent *a)
 {
         struct engine *e, *next;
         for (e = a->engines; e; e = next) {
                 next = e->next;
                 command_cancel(e->command);
-                for (struct pull *p = e->pulls, *after; p; p = after) {
-                        after = p->next;
-                        pull_free(p);
-                }
+                pulls_close(e);
                 for (struct removal *r = e->removals, *after; r; r = after) {
                         after = r->next;
                         command_cancel(r->command);
@@ -434,123 +401,4 @@ void containers_sweep(struct agent *a)
                 if (words.n)
                         e->command = containers_ask(e, NULL, &words, on_left, e);
         }
-}
-
-/* ---- pulling */
-
-static void pull_end(struct pull *p, const char *why)
-{
-        struct engine *e = p->e;
-        for (struct pull **at = &e->pulls; *at; at = &(*at)->next)
-                if (*at == p) {
-                        *at = p->next;
-                        break;
-                }
-        if (!why && !has(&e->images, p->image))
-                args_add(&e->images, str_of(p->image)); /* until the list says it, with its size */
-        for (size_t i = 0; i < p->waiting.n; i++) {
-                const struct attempt_name *n = &p->waiting.v[i];
-                struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
-                if (at && at->state == ATTEMPT_STAGING && at->imaging)
-                        attempt_imaged(at, why);
-        }
-        pull_free(p);
-        if (!why)
-                list_images(e);
-        agent_turn_later(e->a);
-}
-
-static void on_pulled(void *arg, int status, struct str out, struct str errors)
-{
-        struct pull *p = arg;
-        BUF_CLEANUP struct buf why = {0};
-        (void)out;
-        p->command = NULL;
-        if (status != 0) {
-                buf_printf(&why, "%s cannot fetch the image %s: " STR_FMT,
-                           container_engine_name(p->e->host.engine), p->image,
-                           STR_ARG(container_words(errors)));
-                log_info("msg=\"cannot pull\" image=\"%s\" error=\"%s\"", p->image,
-                         LOG_TEXT(container_words(errors)));
-        }
-        pull_end(p, status ? buf_z(&why) : NULL);
-}
-
-static void pull_start(struct pull *p)
-{
-        ARGS_CLEANUP struct args words = {0};
-        struct engine *e = p->e;
-        p->pulling = true;
-        container_pull(&e->settings, e->host.engine, p->image, &words);
-        log_info("msg=\"pulling an image\" image=\"%s\"", p->image);
-        p->command = command_run(e->a->loop, &words, NULL, STR_NONE, (int64_t)e->a->config.transfer_limit_ms,
-                                 on_pulled, p);
-}
-
-/* It may have come here by another way since the list was made. */
-static void on_exists(void *arg, int status, struct str out, struct str errors)
-{
-        struct pull *p = arg;
-        BUF_CLEANUP struct buf why = {0};
-        (void)out;
-        (void)errors;
-        p->command = NULL;
-        if (status == 0) {
-                pull_end(p, NULL);
-        } else if (p->e->settings.pull == CONTAINER_NEVER) {
-                buf_printf(&why, "the image %s is not here, and this queue fetches none", p->image);
-                pull_end(p, buf_z(&why));
-        } else {
-                pull_start(p);
-        }
-}
-
-static struct pull *pull_of(struct engine *e, const char *image, bool always)
-{
-        ARGS_CLEANUP struct args words = {0};
-        for (struct pull *p = e->pulls; p; p = p->next)
-                if (!strcmp(p->image, image) && (p->pulling || !always))
-                        return p;
-        struct pull *p = mem_new(struct pull);
-        p->e = e;
-        p->image = mem_dupz(image);
-        p->next = e->pulls;
-        e->pulls = p;
-        if (always) {
-                pull_start(p);
-        } else {
-                container_exists(&e->settings, e->host.engine, image, &words);
-                p->command = containers_ask(e, NULL, &words, on_exists, p);
-        }
-        return p;
-}
-
-/* The first of its images that is not here is waited for; then it is looked again. */
-bool containers_want(struct attempt *at)
-{
-        struct engine *e = at->q->engine;
-        if (!e || e->unasked || e->host.engine == CONTAINER_APPTAINER)
-                return true;
-        for (size_t i = 0; i < at->t->m->n_steps; i++) {
-                const Drover__Step *step = at->t->m->steps[i];
-                BUF_CLEANUP struct buf image = {0};
-                struct err err = {""};
-                bool always = e->settings.pull == CONTAINER_ALWAYS ||
-                              (e->settings.pull != CONTAINER_NEVER && step->container_pull_always);
-                if (!*step->container || (always && i < at->imaged))
-                        continue;
-                int r = contain_image(at, step, &image, &err);
-                if (r < 0) {
-                        attempt_staged(at, HOLD_IMAGE, err.text);
-                        return false;
-                }
-                if (!always && has(&e->images, buf_z(&image)))
-                        continue;
-                at->imaging = true;
-                at->imaged = always ? (unsigned)i + 1 : at->imaged;
-                struct pull *p = pull_of(e, buf_z(&image), always);
-                report_name(&p->waiting, at);
-                return false;
-        }
-        return true;
 }

@@ -31,6 +31,10 @@ void engine_requirement(const struct engine *e, struct buf *out);
 
 /* Sees to the images of the attempt's steps. True: all are there. False: attempt_imaged is called, later. */
 bool containers_want(struct attempt *at);
+/* It does not wait for an image any more; what is fetched for no other attempt is ended. */
+void containers_forget(struct attempt *at);
+/* What is being fetched for it, in words, appended; *ret_since_ms: since when (Unix). False: nothing. */
+bool containers_pulling(const struct attempt *at, struct buf *out, int64_t *ret_since_ms);
 /* It was here, and is not: what there is, is asked again. */
 void containers_image_gone(struct engine *e);
 /* Ends and removes a container; `done`, if not NULL, is called when that was done or has failed. */

@@ -71,7 +71,7 @@ static struct environment *find(const struct attempt *at, enum environment_kind 
         const struct environments *all = at->a->environments;
         const char *maker = environments_maker(all, kind);
         struct environment *e = all->first;
-        while (e && (e->kind != kind || memcmp(e->sha256, sha256, 32) != 0 ||
+        while (e && (e->unwanted || e->kind != kind || memcmp(e->sha256, sha256, 32) != 0 ||
                      strcmp(e->user, environment_user(at)) != 0 ||
                      (!any_maker && (!maker || strcmp(e->maker, maker) != 0))))
                 e = e->next;
@@ -312,7 +312,28 @@ int environments_want(struct attempt *at, struct err *err)
         if (r < 0)
                 return r;
         wait_in(at, &e->waiting);
+        at->making = e;
+        e->wanted++;
         return 1;
+}
+
+void environments_forget(struct attempt *at)
+{
+        struct environment *e = at->making;
+        at->making = NULL;
+        at->environment_waits = false;
+        if (e && --e->wanted == 0 && !at->a->stopping)
+                environment_unwanted(e);
+}
+
+bool environments_making(const struct attempt *at, struct buf *out, int64_t *ret_since_ms)
+{
+        const struct environment *e = at->making;
+        if (!e)
+                return false;
+        buf_printf(out, "making the %s of %s", environment_words[e->kind], e->file);
+        *ret_since_ms = e->began_ms;
+        return true;
 }
 
 const Drover__SpoolRef *environments_file(const struct attempt *at)

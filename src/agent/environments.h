@@ -37,6 +37,12 @@ int environments_want(struct attempt *at, struct err *err);
 /* After a restart: what the attempt runs in stays. */
 void environments_adopt(struct attempt *at);
 void environments_release(struct attempt *at); /* it may go now, as far as this attempt is concerned */
+/* It does not wait for one any more. What is made for no other attempt is ended, with all that the making has
+ * started: it would take the place's time and disk for a job that nobody wants, maybe for an hour. What was
+ * made of it goes. */
+void environments_forget(struct attempt *at);
+/* What is being made for it, in words, appended; *ret_since_ms: since when (Unix). False: nothing. */
+bool environments_making(const struct attempt *at, struct buf *out, int64_t *ret_since_ms);
 /* Its folder, appended; *ret_kind says what is there. False: it has none. */
 bool environments_path(const struct attempt *at, enum environment_kind *ret_kind, struct buf *out);
 

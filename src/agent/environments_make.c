@@ -14,6 +14,7 @@
 #include "run/errand.h"
 
 #define PROBE_MS  60000
+#define END_MS    3000 /* after SIGTERM, for what nobody wants any more */
 #define WORDS_MAX 180u /* bytes of what went wrong: a hold's reason is not much longer */
 
 const char *const environment_words[] = {
@@ -78,7 +79,23 @@ static bool read_size(struct str out, uint64_t *ret_bytes)
         return true;
 }
 
-static void tell_waiting(struct agent *a, struct name_list *waiting, const char *why)
+/* Those that waited for it, the caller's now; it may go. */
+static struct name_list take_waiting(struct environment *e)
+{
+        struct name_list waiting = e->waiting;
+        e->waiting = (struct name_list){0};
+        for (size_t i = 0; i < waiting.n; i++) {
+                const struct attempt_name *n = &waiting.v[i];
+                struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
+                if (at && at->making == e)
+                        at->making = NULL;
+        }
+        e->wanted = 0;
+        return waiting;
+}
+
+/* `lost`, if why is not NULL: it is nobody's fault, and the job begins anew. */
+static void tell_waiting(struct agent *a, struct name_list *waiting, const char *why, bool lost)
 {
         for (size_t i = 0; i < waiting->n; i++) {
                 const struct attempt_name *n = &waiting->v[i];
@@ -86,8 +103,11 @@ static void tell_waiting(struct agent *a, struct name_list *waiting, const char 
                 if (!at || at->state != ATTEMPT_STAGING || !at->environment_waits)
                         continue;
                 at->environment_waits = false;
-                if (why) {
+                if (why)
                         inputs_forget(at);
+                if (why && lost) {
+                        attempt_lost(at, why);
+                } else if (why) {
                         attempt_staged(at, HOLD_INPUT, why);
                 } else {
                         stage_in(at);
@@ -100,9 +120,9 @@ static void made(struct environment *e, uint64_t bytes)
 {
         struct agent *a = e->a;
         struct environments *all = a->environments;
-        struct name_list waiting = e->waiting;
-        e->waiting = (struct name_list){0};
+        struct name_list waiting = take_waiting(e);
         e->ready = true;
+        e->unwanted = false;
         e->use.bytes = bytes;
         e->use.pins++; /* until all have it */
         lru_put(&all->by_use, &e->use);
@@ -111,30 +131,44 @@ static void made(struct environment *e, uint64_t bytes)
         environment_told(a, e, true);
         log_info("msg=\"an environment is made\" kind=%s folder=" ENVIRONMENT_FOLDER "%llu bytes=%llu",
                  environment_kind_name(e->kind), (unsigned long long)e->number, (unsigned long long)bytes);
-        tell_waiting(a, &waiting, NULL);
+        tell_waiting(a, &waiting, NULL, false);
         e->use.pins--;
         environments_trim(a);
+}
+
+void environment_unwanted(struct environment *e)
+{
+        e->unwanted = true;
+        log_info("msg=\"no job wants an environment any more\" folder=" ENVIRONMENT_FOLDER "%llu",
+                 (unsigned long long)e->number);
+        command_end(e->command, END_MS);
+}
+
+/* A file that cannot be made is its job's fault. A shepherd that went away is nobody's: it is made anew. When
+ * our lease has ended, all that ran was ended with it, and the server has given the jobs up: so do we. */
+static void not_made(struct environment *e, int status, struct str errors)
+{
+        struct agent *a = e->a;
+        struct name_list waiting = take_waiting(e);
+        BUF_CLEANUP struct buf why = {.max = 1024};
+        buf_printf(&why, "cannot make the %s of %s: ", environment_words[e->kind], e->file);
+        add_words(errors, &why);
+        if (!e->unwanted)
+                log_info("msg=\"cannot make an environment\" error=%s", LOG_TEXT(buf_view(&why)));
+        environment_drop(a, e);
+        tell_waiting(a, &waiting, status == ERRAND_LOST ? NULL : buf_z(&why), status == ERRAND_LEASE_ENDED);
 }
 
 static void on_made(void *arg, int status, struct str out, struct str errors)
 {
         struct environment *e = arg;
         struct agent *a = e->a;
-        BUF_CLEANUP struct buf why = {.max = 1024};
         uint64_t bytes = 0;
         e->command = NULL;
-        if (status == 0 && read_size(out, &bytes)) {
+        if (status == 0 && read_size(out, &bytes))
                 made(e, bytes);
-        } else {
-                struct name_list waiting = e->waiting;
-                bool lost = status == ERRAND_LOST; /* not the file's fault: it is made anew */
-                e->waiting = (struct name_list){0};
-                buf_printf(&why, "cannot make the %s of %s: ", environment_words[e->kind], e->file);
-                add_words(errors, &why);
-                log_info("msg=\"cannot make an environment\" error=%s", LOG_TEXT(buf_view(&why)));
-                environment_drop(a, e);
-                tell_waiting(a, &waiting, lost ? NULL : buf_z(&why));
-        }
+        else
+                not_made(e, status, errors);
         agent_turn_later(a);
 }
 
@@ -211,7 +245,8 @@ int environment_make(struct attempt *at, enum environment_kind kind, const Drove
                                   .file = mem_dupz(file->name),
                                   .maker = mem_dupz(environments_maker(all, kind)),
                                   .user = mem_dupz(environment_user(at)),
-                                  .number = number};
+                                  .number = number,
+                                  .began_ms = clock_wall_ms()};
         memcpy(e->sha256, file->sha256.data, 32);
         all->first = e;
         maker_words(a, kind, &argv);
@@ -278,7 +313,7 @@ static void go_on(struct agent *a)
 {
         struct name_list waiting = a->environments->waiting;
         a->environments->waiting = (struct name_list){0};
-        tell_waiting(a, &waiting, NULL);
+        tell_waiting(a, &waiting, NULL, false);
 }
 
 void environments_back(struct agent *a)

@@ -16,7 +16,10 @@ struct environment {
         bool ready;
         char *file; /* as the first attempt calls it */
         struct command *command;
+        int64_t began_ms; /* Unix: the making */
         struct name_list waiting;
+        size_t wanted; /* of those that wait: how many still do */
+        bool unwanted; /* none: the making is being ended, and a new one does not wait for it */
 };
 struct environments {
         struct environment *first;
@@ -45,6 +48,7 @@ void environments_trim(struct agent *a);               /* to the size that they 
 /* ---- environments_make.c */
 
 extern const char *const environment_words[]; /* by kind, as people call it */
+void environment_unwanted(struct environment *e);
 /* Who makes that kind here, as far as it makes a difference; NULL: nobody. */
 const char *environments_maker(const struct environments *all, enum environment_kind kind);
 void environments_probe(struct agent *a); /* looks what can be made here, for those that wait */

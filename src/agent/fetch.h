@@ -9,14 +9,16 @@ struct fetch {
         struct agent *a;
         struct waiter *waiters;
         bool shipped, ended;
-        bool summed; /* sha256 is what it must have */
+        int64_t began_ms; /* Unix */
+        bool summed;      /* sha256 is what it must have */
         unsigned char sha256[32];
         char part[32]; /* the file that it is written into; "": none yet */
         int fd;
         struct cached *held; /* pinned meanwhile: being checked, or perhaps unchanged */
         struct move *move;
         /* shipped */
-        uint64_t request, offset;
+        char *name; /* of the file, as who asked first calls it */
+        uint64_t request, offset, size;
         void *sum;
         int64_t began_ns;
         /* of a URL */

@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/environments.h"
@@ -217,6 +218,7 @@ static void fetch_free(struct fetch *f)
         if (f->part[0])
                 cache_abandon(f->a->cache, f->part);
         EVP_MD_CTX_free(f->sum);
+        free(f->name);
         free(f->url);
         free(f->key);
         free(f->owner);
@@ -347,6 +349,7 @@ static struct fetch *fetch_add(struct attempt *at, struct fetch *like)
         *f = *like;
         f->a = at->a;
         f->fd = -1;
+        f->began_ms = clock_wall_ms();
         f->next = at->a->inputs->first;
         at->a->inputs->first = f;
         return f;
@@ -369,7 +372,9 @@ static void want_shipped(struct attempt *at, const Drover__SpoolRef *ref)
         if (is_new) {
                 memcpy(like.sha256, ref->sha256.data, 32);
                 like.request = at->request;
+                like.size = ref->size;
                 f = fetch_add(at, &like);
+                f->name = mem_dupz(ref->name);
         }
         add_waiter(f, at, key);
         if (is_new)
@@ -441,6 +446,25 @@ int inputs_want(struct attempt *at, struct err *err)
                 r = want_files(at, err);
         at->waits--;
         return r < 0 ? r : at->waits > 0;
+}
+
+void inputs_look(struct agent *a)
+{
+        for (const struct fetch *f = a->inputs->first; f; f = f->next)
+                for (const struct waiter *w = f->waiters; w; w = w->next) {
+                        memset(&w->at->fetching, 0, sizeof(w->at->fetching));
+                        w->at->fetching.all_known = true;
+                }
+        for (const struct fetch *f = a->inputs->first; f; f = f->next) {
+                struct stat st;
+                uint64_t bytes = f->fd >= 0 && fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+                for (const struct waiter *w = f->waiters; w; w = w->next) {
+                        w->at->fetching.one = f;
+                        w->at->fetching.bytes += bytes;
+                        w->at->fetching.bytes_all += f->size;
+                        w->at->fetching.all_known &= f->size > 0;
+                }
+        }
 }
 
 void inputs_open(struct agent *a)

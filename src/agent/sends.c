@@ -47,6 +47,19 @@ void sends_forget(struct attempt *at)
         free(s);
 }
 
+void sends_doing(const struct attempt *at, struct buf *out)
+{
+        const struct sends *s = at->sends;
+        if (!s || s->index >= s->count) {
+                buf_addz(out, "delivering its outputs");
+                return;
+        }
+        MEM_CLEANUP char *url = move_url_shown(s->files[s->index].url);
+        buf_printf(out, "sending output %zu of %zu to %s", s->index + 1, s->count, url);
+        if (s->waits)
+                buf_addz(out, ", once its credential is here");
+}
+
 static void all_sent(struct attempt *at)
 {
         struct sends *s = at->sends;

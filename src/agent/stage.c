@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/checkpoint.h"
+#include "agent/containers.h"
 #include "agent/environments.h"
 #include "agent/shipped.h"
 #include "agent/stage_private.h"
@@ -94,6 +95,8 @@ void stage_cancel(struct attempt *at)
                 at->stage = NULL;
         }
         inputs_forget(at);
+        environments_forget(at);
+        containers_forget(at);
         sends_forget(at);
         spool_forget(at);
 }

@@ -338,7 +338,10 @@ const struct command commands[] = {
          "the "
          "next server. The first line is the state in one word: that of the furthest hop, or "
          "\"unreachable\". "
-         "Then what went wrong, hop by hop. See drover-runner-drover(7).",
+         "Below, hop by hop: what the agent does for a job that does not run (it fetches its image or its "
+         "inputs, makes its environment, delivers its outputs), for how long and how far that is; why a "
+         "batch "
+         "system has it wait; and what went wrong. See drover-runner-drover(7).",
          "drover path 7.42\ndrover path --ad 7.42\n  as nested ClassAds", path_options, 1, 1, "jobs", false,
          cmd_path},
         {"limits", LOOKING, "list limits, what is in use, and who waits", "[OPTIONS]",

@@ -21,7 +21,7 @@ struct process {
         struct child *child;
         struct timer *deadline;
         int out, errors; /* descriptors */
-        bool late;
+        bool late, session;
         struct err err; /* it was not started */
 };
 
@@ -57,13 +57,20 @@ static void exited(void *arg, struct child *child, int status)
         process_free(c);
 }
 
+static void process_kill(struct process *c, int signo)
+{
+        if (c->session)
+                kill(-child_pid(c->child), signo); /* it is not reaped before exited is called */
+        child_kill(c->child, signo);
+}
+
 /* Its time is over; or it never began. */
 static void on_deadline(void *arg)
 {
         struct process *c = arg;
         if (c->child) {
                 c->late = true;
-                child_kill(c->child, SIGKILL);
+                process_kill(c, SIGKILL);
                 return;
         }
         c->done(c->arg, -1, STR(""), str_of(c->err.text));
@@ -84,17 +91,28 @@ static void process_cancel(struct command *command)
 {
         struct process *c = (struct process *)(void *)command;
         if (c->child) {
-                child_kill(c->child, SIGKILL);
+                process_kill(c, SIGKILL);
                 child_forget(c->child);
         }
         process_free(c);
 }
 
-struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
-                            int64_t timeout_ms, command_done_fn *done, void *arg)
+static void process_end(struct command *command, int64_t grace_ms)
+{
+        struct process *c = (struct process *)(void *)command;
+        if (!c->child || c->late)
+                return; /* it ends anyway */
+        process_kill(c, SIGTERM);
+        timer_start(c->deadline, grace_ms);
+}
+
+static struct command *start(struct loop *l, const struct args *argv, char *const *envp, struct str input,
+                             bool session, int64_t timeout_ms, command_done_fn *done, void *arg)
 {
         struct process *c = mem_new(struct process);
         c->base.cancel = process_cancel;
+        c->base.end = process_end;
+        c->session = session;
         c->done = done;
         c->arg = arg;
         c->out = memfd_create("out", MFD_CLOEXEC);
@@ -105,7 +123,8 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
                                   .stdin_fd = command_input(input),
                                   .stdout_fd = c->out,
                                   .stderr_fd = c->errors,
-                                  .die_with_parent = true};
+                                  .die_with_parent = true,
+                                  .new_session = session};
         int r = child_spawn(l, &spec, exited, c, &c->child, &c->err);
         if (spec.stdin_fd >= 0)
                 close(spec.stdin_fd);
@@ -113,10 +132,28 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
         return &c->base;
 }
 
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
+                            int64_t timeout_ms, command_done_fn *done, void *arg)
+{
+        return start(l, argv, envp, input, false, timeout_ms, done, arg);
+}
+
+struct command *command_run_session(struct loop *l, const struct args *argv, int64_t timeout_ms,
+                                    command_done_fn *done, void *arg)
+{
+        return start(l, argv, NULL, STR_NONE, true, timeout_ms, done, arg);
+}
+
 void command_cancel(struct command *c)
 {
         if (c)
                 c->cancel(c);
+}
+
+void command_end(struct command *c, int64_t grace_ms)
+{
+        if (c && c->end)
+                c->end(c, grace_ms);
 }
 
 void command_now(const struct args *argv, char *const *envp, struct str input)

@@ -8,6 +8,7 @@
 /* Begins every command, however it is run (errand.h). */
 struct command {
         void (*cancel)(struct command *c);
+        void (*end)(struct command *c, int64_t grace_ms); /* NULL: it cannot */
 };
 /* status as waitpid's; -1: it could not be started, or was ended at its deadline, and `errors` says so. The
  * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
@@ -17,7 +18,13 @@ typedef void command_done_fn(void *arg, int status, struct str out, struct str e
  */
 struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
                             int64_t timeout_ms, command_done_fn *done, void *arg);
+/* The same in a session of its own: whatever it has started and left there is ended with it. */
+struct command *command_run_session(struct loop *l, const struct args *argv, int64_t timeout_ms,
+                                    command_done_fn *done, void *arg);
 void command_cancel(struct command *c); /* ends it; done is not called. NULL is fine */
+/* Nobody wants it any more: SIGTERM, and after grace_ms SIGKILL. done is called as ever, once nothing of it
+ * is left. NULL is fine. */
+void command_end(struct command *c, int64_t grace_ms);
 /* A descriptor to read the text from, the caller's; -1: there is none. */
 int command_input(struct str input);
 /* The same at once, and waits for it; what it prints is not looked at. For when we end. */

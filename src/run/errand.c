@@ -112,6 +112,17 @@ static void cancel(struct command *c)
         errand_free(r);
 }
 
+/* If the shepherd is away it is gone with it, and errands_back tells. */
+static void end(struct command *c, int64_t grace_ms)
+{
+        struct errand *r = (struct errand *)(void *)c;
+        struct runner *local = r->all->local;
+        if (local) {
+                runner_kill(local, r->id, (uint64_t)grace_ms);
+                local->kind->flush(local);
+        }
+}
+
 /* The folder is the user's: a link of his there is not followed, and nothing but a file is read. */
 static void read_stream(const struct errand *r, const char *which, struct buf *out)
 {
@@ -170,6 +181,12 @@ bool errands_event(struct errands *e, const struct run_event *event)
         }
         if (event->state == RUN_ENDED && event->why == RUN_ITSELF) {
                 status = event->signaled ? event->exit_code : event->exit_code << 8;
+        } else if (event->state == RUN_ENDED && event->why == RUN_LEASE_ENDED) {
+                status = ERRAND_LEASE_ENDED;
+                buf_addz(&errors, "the lease ended while the agent was away");
+        } else if (event->state == RUN_ENDED && event->why == RUN_KILLED) {
+                status = ERRAND_LOST;
+                buf_addz(&errors, "it was ended");
         } else if (event->state == RUN_ENDED) {
                 buf_addz(&errors, "it did not answer in time");
         } else if (event->state == RUN_FAILED) {
@@ -188,7 +205,7 @@ struct command *errand_run(struct errands *e, const struct errand_spec *s, comma
         struct errand *r = mem_new(struct errand);
         BUF_CLEANUP struct buf path = {0}, out = {0}, errors = {0};
         ARGS_CLEANUP struct args argv = {0};
-        *r = (struct errand){.base = {cancel},
+        *r = (struct errand){.base = {cancel, end},
                              .all = e,
                              .id = {0, ERRAND_MEMBER, 0, ERRAND_STEP | ++e->serial, 0},
                              .folder = mem_dupz(s->folder),

@@ -37,8 +37,10 @@ struct errand_spec {              /* borrowed during the call */
                        */
         int64_t timeout_ms;
 };
-#define ERRAND_LOST (-2) /* a status: the shepherd that had it is gone, or was when it should begin */
-/* As command_run; the status is -1 also when it may not be run as that user. Ended by command_cancel. */
+#define ERRAND_LOST        (-2) /* a status: the shepherd that had it is gone, or was when it should begin */
+#define ERRAND_LEASE_ENDED (-3) /* or ended it, and all else, because our lease was over */
+/* As command_run; the status is -1 also when it may not be run as that user. Ended by command_cancel, or by
+ * command_end. */
 struct command *errand_run(struct errands *e, const struct errand_spec *s, command_done_fn *done, void *arg);
 /* HOME, USER and LOGNAME of that user, added. */
 void errand_environment(struct args *env, const char *user);

@@ -212,6 +212,10 @@ static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)
                                                                   .native = command_text(c, w->native),
                                                                   .word = command_text(c, w->word),
                                                                   .said = command_text(c, w->said),
+                                                                  .doing = command_text(c, w->doing),
+                                                                  .doing_since_ms = w->doing_since_ms,
+                                                                  .doing_bytes = w->doing_bytes,
+                                                                  .doing_bytes_all = w->doing_bytes_all,
                                                                   .hops = bytes(c, w->hops)};
         }
 }

@@ -14,10 +14,13 @@ struct entry {
         struct entry *next, *prev; /* by version, oldest first */
         uint64_t request, version;
         uint32_t member, fence;
-        char *runner, *native, *word, *said, *hops; /* hops: without the brackets; NULL: none */
-        char *last;                                 /* the state at the last hop, if there are some */
-        unsigned errors;                            /* the last of the hops with an error, from 1; 0: none */
-        bool failed; /* the attempt is over: where it failed, for as long as its job is held */
+        char *runner, *native, *word, *said, *doing;
+        int64_t doing_since_ms;
+        uint64_t doing_bytes, doing_bytes_all;
+        char *hops;      /* without the brackets; NULL: none */
+        char *last;      /* the state at the last hop, if there are some */
+        unsigned errors; /* the last of the hops with an error, from 1; 0: none */
+        bool failed;     /* the attempt is over: where it failed, for as long as its job is held */
 };
 struct whereabouts {
         struct map *entries;
@@ -66,9 +69,10 @@ static void clear(struct whereabouts *w, struct entry *e)
         free(e->native);
         free(e->word);
         free(e->said);
+        free(e->doing);
         free(e->hops);
         free(e->last);
-        e->runner = e->native = e->word = e->said = e->hops = e->last = NULL;
+        e->runner = e->native = e->word = e->said = e->doing = e->hops = e->last = NULL;
 }
 
 static void drop(struct whereabouts *w, struct entry *e)
@@ -155,6 +159,10 @@ void whereabouts_take(struct server *s, struct str agent, const struct whereabou
         e->native = str_dupz(str_head(what->native, 64));
         e->word = str_dupz(str_head(what->word, 64));
         e->said = str_dupz(str_head(what->said, 256));
+        e->doing = str_dupz(str_head(what->doing, 256));
+        e->doing_since_ms = what->doing_since_ms > 0 ? what->doing_since_ms : 0;
+        e->doing_bytes = what->doing_bytes;
+        e->doing_bytes_all = what->doing_bytes_all;
         take_hops(e, what->hops);
 }
 
@@ -246,6 +254,16 @@ static const char *summary(struct server *s, const struct core_job *job, const s
         return e && e->last && job->state != JOB_SUSPENDED ? e->last : job_state_name(job->state);
 }
 
+static void write_doing(struct json *j, const struct entry *e)
+{
+        json_kstrz(j, "doing", e->doing);
+        json_kint(j, "doing_since_ms", e->doing_since_ms);
+        if (e->doing_bytes || e->doing_bytes_all)
+                json_kint(j, "doing_bytes", (int64_t)(e->doing_bytes & INT64_MAX));
+        if (e->doing_bytes_all)
+                json_kint(j, "doing_bytes_all", (int64_t)(e->doing_bytes_all & INT64_MAX));
+}
+
 static void write_hop(struct server *s, struct json *j, const struct core_job *job, struct str owner,
                       const struct entry *e)
 {
@@ -264,24 +282,40 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         }
         if (e && e->runner) {
                 json_kstrz(j, "runner", e->runner);
-                json_kstrz(j, "native", e->native);
+                if (*e->native)
+                        json_kstrz(j, "native", e->native);
                 if (*e->word)
                         json_kstrz(j, "word", e->word);
                 if (*e->said)
                         json_kstrz(j, "said", e->said);
+                if (*e->doing)
+                        write_doing(j, e);
         }
         if (job->state == JOB_HELD && job->hold_reason.n)
                 json_kstr(j, "error", job->hold_reason);
         json_close(j, '}');
 }
 
-const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member)
+/* What was told of the attempt that is now; NULL: nothing. */
+static const struct entry *told(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = find(s->whereabouts, request, member);
         struct core_job job;
-        bool there = e && e->said && *e->said && core_job_get(s->core, request, member, &job) == 0 &&
-                     job.agent && job.fence == e->fence;
-        return there ? e->said : NULL;
+        bool there = e && e->runner && core_job_get(s->core, request, member, &job) == 0 && job.agent &&
+                     job.fence == e->fence;
+        return there ? e : NULL;
+}
+
+const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member)
+{
+        const struct entry *e = told(s, request, member);
+        return e && *e->said ? e->said : NULL;
+}
+
+const char *whereabouts_doing(struct server *s, uint64_t request, uint32_t member)
+{
+        const struct entry *e = told(s, request, member);
+        return e && *e->doing ? e->doing : NULL;
 }
 
 bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member)

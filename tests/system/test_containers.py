@@ -3,6 +3,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import time
 
@@ -13,7 +14,7 @@ from containers import IMAGE, Docker, Podman
 from drover import Instance, alive, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
-         "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*']}\n")
+         "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*', '127.0.0.1:*']}\n")
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +252,28 @@ def test_a_job_goes_where_its_image_is(instance, podman, request):
     finally:
         other.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_pull_that_nobody_wants_is_ended(place):
+    """Of a registry that does not answer: the path says what is awaited; held, the job waits for it no longer, nor does podman."""
+    with socket.create_server(("127.0.0.1", 0)) as registry:
+        image = f"127.0.0.1:{registry.getsockname()[1]}/far/away:1"
+        pulls = f"{image}\0"
+        request = place.submit(job("true", image=image))
+        other = place.submit(job("true", image=image))
+        hops = [wait_until(lambda r=r: [h for h in place.json("path", f"{r}.0")["hops"] if "doing" in h])[0] for r in (request, other)]
+        assert [h["doing"] for h in hops] == [f"fetching the image {image}"] * 2
+        wait_until(lambda: processes(pulls, "podman"))
+        place.cli("rm", str(request))
+        place.wait_state(f"{request}.0", "removed")
+        assert processes(pulls, "podman")
+        place.cli("hold", str(other))
+        place.wait_state(f"{other}.0", "held")
+        wait_until(lambda: not processes(pulls, "podman"))
+        place.cli("release", str(other))
+        wait_until(lambda: processes(pulls, "podman"))
+        place.cli("rm", str(other))
+        wait_until(lambda: not processes(pulls, "podman"))
 
 
 def test_images_count_as_held(place, podman):

@@ -3,6 +3,7 @@ network; conda's by a small program in its place, for Debian has none: only its 
 import os
 import signal
 import subprocess
+import time
 import zipfile
 
 import agents
@@ -199,6 +200,79 @@ def test_kill_while_one_is_made(place, whom):
     go(place)
     place.wait(request)
     assert place.read("slow.yml.out") == "made of wait\n" and len(folders(place)) == 1
+
+
+def making(instance, name):
+    """Submits a job whose environment is made until `go`, and waits until that has begun; its request."""
+    request = instance.submit(conda(instance, name, "wait\n"))
+    wait_until(lambda: os.path.exists(f"{instance.base}/began"))
+    return request
+
+
+def makers(instance, half):
+    return processes(f"{instance.base}/n1/jobs/{half}/env")
+
+
+def test_the_path_says_what_is_made(place):
+    """While the job is staging; not any more when it runs."""
+    start(place)
+    ready(place, "n1")
+    before = time.time() * 1000
+    job = f"{making(place, 'slow.yml')}.0"
+    hop = wait_until(lambda: [h for h in place.json("path", job)["hops"] if "doing" in h])[0]
+    assert (hop["state"], hop["doing"]) == ("staging", "making the conda environment of slow.yml")
+    assert before <= hop["doing_since_ms"] <= time.time() * 1000
+    assert "hop 1: making the conda environment of slow.yml, for " in place.cli("path", job).out
+    assert 'Doing = "making the conda environment of slow.yml"; ' in place.cli("path", "--ad", job).out
+    assert "making the conda environment of slow.yml" in place.cli("why", job).out
+    go(place)
+    place.wait(job)
+    last = place.submit(conda(place, "slow.yml").replace("hello", "exec sleep 600"))
+    wait_until(lambda: place.json("path", f"{last}.0")["hops"][0].get("native"))
+    assert "doing" not in place.json("path", f"{last}.0")["hops"][0]
+    place.cli("rm", str(last))
+
+
+def test_nobody_wants_it_any_more(place):
+    """It is made as long as one job waits for it; then who makes it is ended, and what was made goes. A later job has it made anew."""
+    start(place)
+    ready(place, "n1")
+    first = making(place, "slow.yml")
+    half = folders(place)[0]
+    second = place.submit(conda(place, "slow.yml"))
+    place.wait_state(f"{second}.0", "staging")
+    wait_until(lambda: place.json("path", f"{second}.0")["hops"][0].get("doing"))
+    place.cli("rm", str(first))
+    assert makers(place, half) and folders(place) == [half]
+    os.remove(f"{place.base}/began")
+    place.cli("hold", str(second))
+    wait_until(lambda: not makers(place, half) and folders(place) == [])
+    place.cli("release", str(second))
+    wait_until(lambda: os.path.exists(f"{place.base}/began"))
+    assert half not in folders(place)
+    go(place)
+    place.wait(second)
+    assert place.read("slow.yml.out") == "made of wait\n" and len(asked(place)) == 2
+
+
+def test_the_lease_ends_while_one_is_made(place):
+    """The shepherd ends all of an agent that stands still, the making, too: the job is not held for it, and begins anew."""
+    with open(f"{place.dir}/droverd.yaml", "a", encoding="utf-8") as f:
+        f.write("lease: 5s\n")
+    place.stop()
+    place.server()
+    agent = start(place)
+    ready(place, "n1")
+    job = f"{making(place, 'slow.yml')}.0"
+    half = folders(place)[0]
+    os.remove(f"{place.base}/began")
+    os.kill(agent.process.pid, signal.SIGSTOP)
+    wait_until(lambda: not makers(place, half))
+    os.kill(agent.process.pid, signal.SIGCONT)
+    wait_until(lambda: os.path.exists(f"{place.base}/began"))
+    go(place)
+    place.wait(job)
+    assert not [e for e in place.events(job) if e["event"] == "held"]
 
 
 def owners(jobs):

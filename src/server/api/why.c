@@ -360,6 +360,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         explain(&j, s->core, job, w, turn_full(s->turn));
         if (job_state_has_attempt(job->state) && whereabouts_said(s, job->request, job->member))
                 say(&j, "It waits there: %s.", whereabouts_said(s, job->request, job->member));
+        if (job_state_has_attempt(job->state) && whereabouts_doing(s, job->request, job->member))
+                say(&j, "At its agent: %s.", whereabouts_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
         if (w->changes && job->state == JOB_IDLE)
                 core_changes_tell(w->changes, on_change, &hints);
