@@ -63,6 +63,8 @@ int cmd_priority(struct cli *cli, const struct options *o)
         buf_addz(&out, "account ");
         view_text(view_get(answer.root, "account"), &out);
         buf_printf(&out, ", %.4g points, ", real(view_get(answer.root, "total")));
+        if (view_true(view_get(answer.root, "ahead_more")))
+                buf_addz(&out, "more than ");
         human_count(&out, view_integer(view_get(answer.root, "ahead"), 0), "job before it", "jobs before it");
         buf_addz(&out, " in the order\n\n");
         list = view_get(answer.root, "components");

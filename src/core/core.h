@@ -497,7 +497,8 @@ struct core_priority {
         double cpus;  /* that it asks for */
         double qos_points, size_points, age_points, user_points, fair_share_points, total;
         double part, lately_cpus, now_cpus; /* of its account: what fair share looks at */
-        uint64_t ahead;                     /* idle jobs that go before those of its class */
+        uint64_t ahead;                     /* idle jobs that go before it */
+        bool ahead_more;                    /* there are more: those of the first 10,000 were counted */
 };
 int core_job_priority(struct core *c, uint64_t request, uint32_t member,
                       struct core_priority *ret); /* 0; CORE_UNKNOWN: not idle */

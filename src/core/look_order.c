@@ -2,6 +2,8 @@
 #include "core/order.h"
 #include "core/qos.h"
 
+#define AHEAD_LOOKED_MAX 10000u /* buckets: a few milliseconds */
+
 struct each {
         struct core *core;
         void (*fn)(void *arg, const struct core_account *a);
@@ -48,17 +50,61 @@ void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_accou
         shares_each(c->shares, on_account, &e);
 }
 
-static uint64_t jobs_ahead(const struct account *a, const struct class *of)
-{
-        uint64_t n = 0;
+/* ---- how many go before a job */
 
+struct ahead {
+        const struct core *core;
+        struct order_mark of;
+        size_t left; /* buckets that may still be looked at */
+        bool too_many;
+        uint64_t jobs;
+};
+
+static struct order_mark mark_of(const struct core *c, const struct bucket *b)
+{
+        return (struct order_mark){.account = b->class->account,
+                                   .own = order_own_points(c, b),
+                                   .points = b->points,
+                                   .request = b->request->id,
+                                   .priority = b->priority,
+                                   .part = b->part};
+}
+
+/* What is below a bucket in the heap comes after it, so a bucket that is behind ends the search there. */
+static void count_heap(struct ahead *x, const struct heap *h, size_t at)
+{
+        for (; at < h->count; at = 2 * at + 2) {
+                const struct bucket *b = container_of(h->nodes[at], struct bucket, node);
+                struct order_mark mark;
+
+                x->too_many |= x->left == 0;
+                if (x->too_many)
+                        return;
+                x->left--;
+                mark = mark_of(x->core, b);
+                if (!order_mark_before(&mark, &x->of))
+                        return;
+                x->jobs += set_count(&b->idle);
+                count_heap(x, h, 2 * at + 1);
+        }
+}
+
+static void count_accounts(struct ahead *x, const struct account *a)
+{
         for (const struct class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
-                if (k != of && order_class_before(k, of))
-                        n += k->idle;
+                count_heap(x, &k->buckets, 0);
         for (const struct account *b = a->children; b; b = b->next)
                 if (b->ready)
-                        n += jobs_ahead(b, of);
-        return n;
+                        count_accounts(x, b);
+}
+
+static void look_ahead(struct core *c, const struct bucket *b, uint32_t member, struct core_priority *ret)
+{
+        struct ahead x = {.core = c, .of = mark_of(c, b), .left = AHEAD_LOOKED_MAX};
+
+        count_accounts(&x, shares_root(c->shares));
+        ret->ahead = x.jobs + set_count_range(&b->idle, 0, member);
+        ret->ahead_more = x.too_many;
 }
 
 int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct core_priority *ret)
@@ -86,8 +132,8 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
                 .part = a->part,
                 .lately_cpus = a->lately,
                 .now_cpus = (double)a->rate / 1000,
-                .ahead = jobs_ahead(shares_root(c->shares), b->class),
         };
+        look_ahead(c, b, member, ret);
         ret->age_points = w->age * ret->age_h;
         ret->total = ret->qos_points + ret->size_points + ret->user_points + ret->age_points +
                      ret->fair_share_points;

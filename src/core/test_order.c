@@ -278,6 +278,35 @@ static void test_a_turn_that_became_shorter_ends(void **state)
         assert_null(core_check(c));
 }
 
+static uint64_t ahead_of(struct core *c, uint64_t request, uint32_t member)
+{
+        struct core_priority p;
+
+        assert_int_equal(core_job_priority(c, request, member, &p), 0);
+        assert_false(p.ahead_more);
+        return p.ahead;
+}
+
+/* Also those of its own kind, of which there may be many requests, and of its own request. */
+static void test_jobs_ahead_are_counted_one_by_one(void **state)
+{
+        struct core *c = *state;
+        struct core_command prio = {.action = CORE_ACT_PRIORITY, .request = 3, .value = 9};
+        uint64_t n;
+
+        for (int i = 0; i < 4; i++)
+                submit_lines(c, "ann@lab", 10, "");
+        submit_lines(c, "ann@lab", 10, "RequestCpus = 2");
+        assert_int_equal(ahead_of(c, 1, 0), 0);
+        assert_int_equal(ahead_of(c, 1, 7), 7);
+        assert_int_equal(ahead_of(c, 4, 5), 35);
+        assert_int_equal(ahead_of(c, 5, 9), 49);
+        assert_int_equal(core_act(c, &prio, &n, NULL), 0);
+        assert_int_equal(ahead_of(c, 3, 1), 1);
+        assert_int_equal(ahead_of(c, 1, 0), 10);
+        assert_int_equal(ahead_of(c, 5, 0), 40);
+}
+
 static void test_what_was_used_counts(void **state)
 {
         struct core *c = *state;
@@ -461,6 +490,7 @@ int main(void)
                 STORY(test_a_group_is_one_however_many_come),
                 STORY(test_a_user_with_many_classes_has_no_more_turns),
                 STORY(test_a_turn_that_became_shorter_ends),
+                STORY(test_jobs_ahead_are_counted_one_by_one),
                 STORY(test_what_was_used_counts),
                 STORY(test_priority_is_among_ones_own_and_acts_at_once),
                 STORY(test_quality_of_service),

@@ -62,6 +62,7 @@ void priority_write(struct json *j, const struct core_priority *p)
         json_kstrz(j, "qos", p->qos);
         number(j, "total", p->total);
         json_kint(j, "ahead", (int64_t)p->ahead);
+        json_kbool(j, "ahead_more", p->ahead_more);
         json_key(j, "components");
         json_open(j, '[');
         component(j, "fair_share", p->fair_share_points, "processors of its account, lately and now",

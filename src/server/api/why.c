@@ -97,8 +97,9 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
                     buf_z(&when));
         }
         if (core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
-                say(j, "%llu idle jobs go before it in the order: `drover priority` shows why.",
-                    (unsigned long long)p.ahead);
+                say(j, "%s%llu idle job%s before it in the order: `drover priority` shows why.",
+                    p.ahead_more ? "More than " : "", (unsigned long long)p.ahead,
+                    p.ahead == 1 ? " goes" : "s go");
 }
 
 static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
