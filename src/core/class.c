@@ -298,6 +298,7 @@ void class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 c->buckets_filled++;
         }
         k->idle += more;
+        c->leaks_wanted |= k->leaks;
         if (k->idle == more) {
                 class_look_again(c, k);
                 order_class_ready(c, k);

@@ -165,23 +165,33 @@ static void test_outputs(void **state)
         submit(c, NULL, 1, good);
 }
 
-/* What was accepted under another configuration is held, not run. */
-static void test_configuration_changes(void **state)
+static void expect_held(struct core *c)
 {
-        const char *const job[] = {"TransferInput", "\"https://clinic/a\"", "OutputDestination",
-                                   "\"https://lab/out\"", NULL};
-        struct core *c = *state;
         struct core_job j;
 
-        submit(c, NULL, 1, job);
-        configure(c);
-        offer(c, "n2", AD);
-        expect_assigned(c, "");
         pass_time(c, 1000);
         assert_int_equal(core_job_get(c, 1, 0, &j), 0);
         assert_int_equal(j.state, JOB_HELD);
         assert_int_equal(j.hold_code, CORE_HOLD_OUTPUT);
         assert_true(str_starts(j.hold_reason, STR("its inputs carry the label 'patient'")));
+}
+
+/* What was accepted under another configuration is held, not run; and again when somebody releases it. */
+static void test_configuration_changes(void **state)
+{
+        const char *const job[] = {"TransferInput", "\"https://clinic/a\"", "OutputDestination",
+                                   "\"https://lab/out\"", NULL};
+        struct core *c = *state;
+        const struct core_command release = {.action = CORE_ACT_RELEASE, .request = 1};
+        uint64_t changed;
+
+        submit(c, NULL, 1, job);
+        configure(c);
+        offer(c, "n2", AD);
+        expect_assigned(c, "");
+        expect_held(c);
+        assert_int_equal(core_act(c, &release, &changed, NULL), 0);
+        expect_held(c);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
