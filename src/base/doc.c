@@ -306,7 +306,7 @@ int doc_only(const struct doc *map, const char *const *keys, struct err *err)
         }
         for (const struct doc *d = map->first; d; d = d->next) {
                 const char *best = NULL;
-                unsigned least = 4;
+                unsigned least = d->key.n < 6 ? (unsigned)(d->key.n + 1) / 2 : 4; /* not just any word */
                 bool known = false;
 
                 for (size_t i = 0; keys[i]; i++) {
@@ -324,6 +324,19 @@ int doc_only(const struct doc *map, const char *const *keys, struct err *err)
                         best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
                 return doc_where(err, -EINVAL, d);
         }
+        return 0;
+}
+
+int doc_no_twins(const struct doc *map, struct err *err)
+{
+        for (const struct doc *d = map->first; d; d = d->next)
+                for (const struct doc *other = map->first; other != d; other = other->next)
+                        if (str_ieq(d->key, other->key)) {
+                                err_set(err, -EINVAL,
+                                        "'" STR_FMT "' is set in line %u already: case does not count",
+                                        STR_ARG(d->key), other->line);
+                                return doc_where(err, -EINVAL, d);
+                        }
         return 0;
 }
 

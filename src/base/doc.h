@@ -49,6 +49,8 @@ int doc_words(const struct doc *d, int (*each)(void *arg, struct str word, struc
 /* Refuses, with -EINVAL and err, what is no map, and a key of it that is in none of `keys` (NULL behind the
  * last); says which one may be meant. */
 int doc_only(const struct doc *map, const char *const *keys, struct err *err);
+/* Refuses two keys of a map that differ in case alone, for names in which case does not count. */
+int doc_no_twins(const struct doc *map, struct err *err);
 
 /* Puts "NAME:LINE: " of this node before what err says. Returns code. */
 int doc_where(struct err *err, int code, const struct doc *d);

@@ -146,6 +146,10 @@ static void knows_its_keys(void **state)
         assert_string_equal(err.text, "f:2: there is no setting 'unit'; did you mean units?");
         assert_int_equal(doc_only(d->first, keys, &err), -EINVAL);
         doc_free(d);
+        d = read_doc("foo: 3\n"); /* as far from "name" as a word can be */
+        assert_int_equal(doc_only(d, keys, &err), -EINVAL);
+        assert_string_equal(err.text, "f:1: there is no setting 'foo'");
+        doc_free(d);
 }
 
 int main(void)

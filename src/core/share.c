@@ -160,7 +160,7 @@ int shares_set_group(struct shares *s, struct str group, double shares, const st
 
         if (r)
                 return r;
-        if (!(shares > 0) || shares > 1e9)
+        if (!(shares > 0) || shares > ACCOUNT_SHARES_MAX)
                 return err_set(err, -EINVAL, "the shares of account '" STR_FMT "' must be more than 0",
                                STR_ARG(group));
         fold(&name, group);

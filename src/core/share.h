@@ -15,8 +15,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define ACCOUNT_DEPTH_MAX 8u          /* of groups within groups */
-#define ACCOUNT_NICE      "nice-user" /* a group that is always there: its jobs go behind all others */
+#define ACCOUNT_DEPTH_MAX  8u /* of groups within groups */
+#define ACCOUNT_SHARES_MAX 1e9
+#define ACCOUNT_NICE       "nice-user" /* a group that is always there: its jobs go behind all others */
 
 struct share_config {
         int64_t half_life_ms;       /* 0: a week */

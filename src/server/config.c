@@ -13,7 +13,7 @@
 
 #define CONFIG_FILE_MAX (1u << 20)
 
-enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_NESTED };
+enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NESTED };
 
 static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
@@ -41,8 +41,8 @@ static const struct setting {
         {"qos", KIND_NESTED, offsetof(struct config, order), config_order_read_qos},
         {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
         {"set_wait", KIND_DURATION, offsetof(struct config, set_wait_ms)},
-        {"reserve_after", KIND_DURATION, offsetof(struct config, reserve_after_ms)},
-        {"better_place_wait", KIND_DURATION, offsetof(struct config, better_wait_ms)},
+        {"reserve_after", KIND_WAIT, offsetof(struct config, reserve_after_ms)},
+        {"better_place_wait", KIND_WAIT, offsetof(struct config, better_wait_ms)},
         {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
         {"clearance", KIND_NESTED, offsetof(struct config, stores), config_clearance_read},
@@ -103,6 +103,17 @@ static int set_duration(int64_t *at, const struct doc *d, struct err *err)
         }
         *at = (int64_t)ms;
         return 0;
+}
+
+/* As the core has it: 0 is its default, -1 never. */
+static int set_wait(int64_t *at, const struct doc *d, struct err *err)
+{
+        uint64_t ms;
+        int r = doc_duration(d, &ms, err);
+
+        if (r == 0)
+                *at = ms ? (int64_t)ms : -1;
+        return r;
 }
 
 static int set_level(enum log_level *at, const struct doc *d, struct err *err)
@@ -168,6 +179,7 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
                 return r;
         case KIND_LIST: return doc_words(d, add_word, at, err);
         case KIND_DURATION: return set_duration(at, d, err);
+        case KIND_WAIT: return set_wait(at, d, err);
         case KIND_LEVEL: return set_level(at, d, err);
         case KIND_NESTED: return s->read(at, d, err);
         }

@@ -30,9 +30,9 @@ struct config {
         enum log_level log_level;
         int64_t lease_ms;              /* 0: the core's default */
         int64_t keep_finished_ms;      /* 0: the core's default */
-        int64_t reserve_after_ms;      /* 0: the core's default */
-        int64_t set_wait_ms;           /* likewise */
-        int64_t better_wait_ms;        /* 0: the core's default */
+        int64_t set_wait_ms;           /* 0: the core's default */
+        int64_t reserve_after_ms;      /* 0: the core's default; -1: never */
+        int64_t better_wait_ms;        /* likewise */
         enum core_placement placement; /* how a place is chosen for a job */
         struct config_limits limits;
         struct config_order order;

@@ -60,6 +60,8 @@ int config_limits_read(void *at, const struct doc *d, struct err *err)
 {
         int r = need_map(d, err);
 
+        if (r == 0)
+                r = doc_no_twins(d, err);
         for (const struct doc *x = d->first; x && r == 0; x = x->next) {
                 if (!limit_name_ok(x->key)) {
                         err_set(err, -EINVAL,

@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 
+#define POINTS_MAX 1e9 /* sums of products of two such numbers are exact enough to be compared */
+
 static void users_deinit(struct config_users *u)
 {
         for (size_t i = 0; i < u->count; i++)
@@ -30,6 +32,15 @@ static int refuse(const struct doc *d, struct err *err, const char *why)
 {
         err_set(err, -EINVAL, "%s %s", d->key.p ? d->key.p : "it", why);
         return doc_where(err, -EINVAL, d);
+}
+
+static int read_points(const struct doc *d, double *ret, struct err *err)
+{
+        int r = doc_number(d, ret, err);
+
+        if (r == 0 && (*ret > POINTS_MAX || *ret < -POINTS_MAX))
+                r = refuse(d, err, "must be from -1000000000 to 1000000000");
+        return r;
 }
 
 static int need_map(const struct doc *d, struct err *err)
@@ -84,6 +95,13 @@ static bool name_ok(struct str s)
         return s.n > 0 && s.n <= 64;
 }
 
+static int need_accounts(const struct doc *d, struct err *err)
+{
+        int r = need_map(d, err);
+
+        return r ? r : doc_no_twins(d, err);
+}
+
 static int read_account(struct config_order *o, struct str parent, const struct doc *d, struct err *err)
 {
         static const char *const keys[] = {"shares", "users", "accounts", NULL};
@@ -103,12 +121,12 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         *a = (struct config_account){.group = buf_take(&name), .shares = 1};
         if (shares)
                 r = doc_number(shares, &a->shares, err);
-        if (r == 0 && !(a->shares > 0))
-                r = refuse(shares, err, "must be more than 0");
+        if (r == 0 && !(a->shares > 0 && a->shares <= ACCOUNT_SHARES_MAX))
+                r = refuse(shares, err, "must be more than 0 and at most 1000000000");
         if (r == 0)
                 r = read_users(&a->users, d, err);
         if (r == 0 && below)
-                r = need_map(below, err);
+                r = need_accounts(below, err);
         for (const struct doc *x = below ? below->first : NULL; x && r == 0; x = x->next)
                 r = read_account(o, str_of(o->accounts[at].group), x, err);
         return r;
@@ -116,7 +134,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
 
 int config_order_read_accounts(void *at, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = need_accounts(d, err);
 
         for (const struct doc *x = d->first; x && r == 0; x = x->next)
                 r = read_account(at, STR_NONE, x, err);
@@ -139,7 +157,7 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         q = &o->qos[o->qos_count++];
         *q = (struct config_qos){.name = str_dupz(d->key), .max_running = -1};
         if (priority)
-                r = doc_number(priority, &q->priority, err);
+                r = read_points(priority, &q->priority, err);
         if (r == 0 && running)
                 r = doc_count(running, &units, err);
         if (r == 0 && units > INT32_MAX)
@@ -171,7 +189,7 @@ int config_order_read_weights(void *at, const struct doc *d, struct err *err)
                 const struct doc *x = doc_get(d, keys[i]);
 
                 if (x)
-                        r = doc_number(x, to[i], err);
+                        r = read_points(x, to[i], err);
         }
         if (r == 0 && (o->weights.fair_share < 0 || o->weights.age < 0))
                 r = refuse(d, err, "must have no fair_share and no age under 0");

@@ -30,5 +30,8 @@ struct config_stores {
 int config_stores_read(void *at, const struct doc *d, struct err *err);
 int config_clearance_read(void *at, const struct doc *d, struct err *err);
 void config_stores_deinit(struct config_stores *s);
+/* Calls for each label of a store for which no agent is cleared: no job that reads from there will run. */
+void config_stores_unclear(const struct config_stores *s,
+                           void (*fn)(void *arg, struct str label, struct str store), void *arg);
 /* As the core wants it; borrowed. */
 struct core_data config_stores_data(const struct config_stores *s);

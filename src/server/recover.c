@@ -74,6 +74,14 @@ static int open_store(struct server *s, struct err *err)
         return 0;
 }
 
+static void warn_unclear(void *arg, struct str label, struct str store)
+{
+        (void)arg;
+        log_warn("msg=\"no agent is cleared for this label: nothing that reads from the store will run\" "
+                 "label=\"" STR_FMT "\" store=\"" STR_FMT "\"",
+                 STR_ARG(label), STR_ARG(store));
+}
+
 int recover(struct server *s, struct recovered *ret, struct err *err)
 {
         struct core_config config;
@@ -94,6 +102,7 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         if (r != 0)
                 return r;
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
+        config_stores_unclear(&s->config.stores, warn_unclear, NULL);
         r = core_data_set(s->core, &data, err);
         if (r == 0)
                 r = restore_snapshot(s, &ret->snapshot_seq, err);

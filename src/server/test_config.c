@@ -76,6 +76,44 @@ static void test_stores(void **state)
         config_deinit(&c);
 }
 
+/* A typing error in a label keeps everybody away, so it is told. */
+static void on_unclear(void *arg, struct str label, struct str store)
+{
+        buf_printf(arg, STR_FMT " of " STR_FMT "\n", STR_ARG(label), STR_ARG(store));
+}
+
+static void test_labels_of_nobody(void **state)
+{
+        BUF_CLEANUP struct buf found = {0};
+        struct config c = {0};
+        struct err err = {0};
+
+        (void)state;
+        assert_int_equal(config_parse(&c, "f",
+                                      STR("stores:\n  lab: {urls: /lab, labels: [patient, patinet, trial]}\n"
+                                          "clearance:\n  patient: {agents: n1}\n  trial: {spool: no}\n"),
+                                      &err),
+                         0);
+        config_stores_unclear(&c.stores, on_unclear, &found);
+        assert_string_equal(buf_z(&found), "patinet of lab\ntrial of lab\n");
+        config_deinit(&c);
+}
+
+static void test_waits(void **state)
+{
+        struct config c = {0};
+        struct err err = {0};
+
+        (void)state;
+        assert_int_equal(config_parse(&c, "f", STR("better_place_wait: 0\nreserve_after: 0\n"), &err), 0);
+        assert_int_equal(c.better_wait_ms, -1);
+        assert_int_equal(c.reserve_after_ms, -1);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f", STR("better_place_wait: 2m\n"), &err), 0);
+        assert_int_equal(c.better_wait_ms, 120000);
+        config_deinit(&c);
+}
+
 static void test_users(void **state)
 {
         struct config c = {0};
@@ -119,6 +157,21 @@ static void test_bad(void **state)
                 {"stores: [lab]\n", "f:1"},
                 {"clearance:\n  a,b:\n    agents: x\n", "f:2"},
                 {"clearance:\n  a:\n    spool: maybe\n", "f:3"},
+                {"clearance:\n  a:\n    agents: [n*1]\n", "f:3: 'n*1': a * stands at the end"},
+                {"stores:\n  a:\n    urls: /d\n    labels: ['x,y']\n", "f:4"},
+                {"stores:\n  a: {urls: /d}\n  b: {urls: [/e, /d/]}\n",
+                 "f:3: b: 'file:///d/' is store a's already"},
+                {"stores:\n  a:\n    urls: /d\n    concurrency: 0\n", "f:4: concurrency: must be 1 or more"},
+                {"stores:\n  a:\n    urls: /d\n    capacity: 0\n", "f:4: capacity: must be 1 or more"},
+                {"stores:\n  a:\n    urls: https://a/\n    probe: https://b/x\n",
+                 "f:4: probe: must be the URL of a file of this store"},
+                {"stores:\n  a:\n    urls: https://a/\n    probe: x\n", "f:4"},
+                {"limits:\n  sw: 3\n  SW: 4\n", "f:3: 'SW' is set in line 2 already"},
+                {"accounts:\n  a: {}\n  A: {}\n", "f:3: 'A' is set in line 2 already"},
+                {"accounts:\n  a: {accounts: {b: {}, B: {}}}\n", "f:2"},
+                {"accounts:\n  a: {shares: 1e10}\n", "f:2: shares must be more than 0 and at most"},
+                {"priority:\n  age: 1e300\n", "f:2: age must be from"},
+                {"qos:\n  u: {priority: -1e10}\n", "f:2: priority must be from"},
         };
 
         (void)state;
@@ -150,6 +203,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_file),  cmocka_unit_test(test_empty),
                 cmocka_unit_test(test_users), cmocka_unit_test(test_stores),
+                cmocka_unit_test(test_waits), cmocka_unit_test(test_labels_of_nobody),
                 cmocka_unit_test(test_bad),   cmocka_unit_test(test_options_win),
         };
 
