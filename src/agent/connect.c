@@ -284,7 +284,7 @@ static void on_renew(void *arg)
 void connect_anew(struct agent *a)
 {
         struct connection *c = a->connection;
-        if (c->session && a->greeted) {
+        if (c->session && !c->joining) { /* also one that has said what we had, and waits for the answer */
                 drop(c);
                 timer_start(c->retry, 0);
         }
@@ -294,7 +294,8 @@ void connect_anew(struct agent *a)
 static void on_refresh(void *arg)
 {
         struct connection *c = arg;
-        connect_anew(c->a);
+        if (c->a->greeted)
+                connect_anew(c->a);
 }
 
 static void dial(void *arg)

@@ -260,7 +260,8 @@ int64_t core_tick(struct core *c);
 int core_replay(struct core *c, struct str record, struct err *err); /* 0, or CORE_DAMAGED, -errno */
 void core_snapshot(struct core *c, struct buf *out);
 int core_restore(struct core *c, struct str snapshot, struct err *err); /* into a new core */
-void core_ready(struct core *c); /* replay is over: every lease gets a full term from now on */
+/* Replay is over, or the clock has gone on without us: every lease gets a full term from now on. */
+void core_ready(struct core *c);
 
 /* ---- looking */
 struct core_counts {

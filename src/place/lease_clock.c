@@ -19,6 +19,8 @@ bool lease_clock_renewed(struct lease_clock *c, uint64_t serial)
 {
         if (serial == 0 || serial > c->serial || serial + 8 <= c->serial || !c->sent_ms[serial % 8])
                 return false;
+        if (c->sent_ms[serial % 8] >= lease_clock_end(c))
+                return false;
         if (c->sent_ms[serial % 8] > c->from_ms)
                 c->from_ms = c->sent_ms[serial % 8];
         return true;

@@ -20,7 +20,8 @@ struct lease_clock {
 /* The session was greeted: hello_ms is when our Hello was sent, which counts as a renewal. */
 void lease_clock_greeted(struct lease_clock *c, int64_t hello_ms);
 uint64_t lease_clock_renewing(struct lease_clock *c, int64_t now_ms); /* a renewal is sent now; its serial */
-/* The server has it. False when the serial is unknown or too old to count. */
+/* The server has it. False when the serial is unknown or too old to count, or was sent when the lease was
+ * over: what is held must end then, whatever the server says. */
 bool lease_clock_renewed(struct lease_clock *c, uint64_t serial);
 /* An attempt with this term was accepted. */
 void lease_clock_hold(struct lease_clock *c, int64_t term_ms, int64_t now_ms);

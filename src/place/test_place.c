@@ -31,6 +31,9 @@ static void lease_counts_from_sending(void **state)
         assert_int_equal(lease_clock_end(&c), 1300);
         lease_clock_hold(&c, 900, 1300);
         assert_int_equal(lease_clock_end(&c), 1300);
+        uint64_t over = lease_clock_renewing(&c, 1300); /* as after the machine has slept */
+        assert_false(lease_clock_renewed(&c, over));
+        assert_int_equal(lease_clock_end(&c), 1300);
         uint64_t lost = lease_clock_renewing(&c, 1250);
         lease_clock_greeted(&c, 1280);
         assert_false(lease_clock_renewed(&c, lost)); /* of the session before */

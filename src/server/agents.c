@@ -149,6 +149,19 @@ bool agents_expel(struct server *s, struct str name, const char *why)
         return true;
 }
 
+void agents_greet_again(struct server *s)
+{
+        struct agent *a;
+
+        for (size_t at = 0; agents_next(s, &at, &a);)
+                if (a->session) {
+                        close_session(s, a->session, 4,
+                                      "the server's machine has been asleep: greet it again");
+                        forget_session(a);
+                        core_agent_away(s->core, a->name);
+                }
+}
+
 void agents_gone(struct server *s, struct str name, uint64_t session)
 {
         struct agent *a = agents_session(s, name, session);

@@ -37,6 +37,8 @@ struct agent_hello {
 struct agent *agents_connected(struct server *s, const struct agent_hello *h);
 /* Ends its session, if it has one. True: it had. */
 bool agents_expel(struct server *s, struct str name, const char *why);
+/* Ends all sessions: each agent comes back at once, with its inventory. */
+void agents_greet_again(struct server *s);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);

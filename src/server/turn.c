@@ -15,7 +15,8 @@
 
 #define RETRY_FIRST_MS 250
 #define RETRY_LAST_MS  5000
-#define INFORM_MS      100 /* what only informs is written at the latest after this */
+#define SLEPT_MS       1000 /* less is the time between two looks at the clocks */
+#define INFORM_MS      100  /* what only informs is written at the latest after this */
 
 struct flight {
         struct flight *next;
@@ -32,6 +33,7 @@ struct turn {
         bool begun, full, broken;
         bool urgent; /* the open batch has more than what only informs */
         int64_t retry_ms;
+        int64_t asleep_ms; /* for so long the machine has been asleep since it was started */
         struct timer *retry, *inform, *again; /* again: matching goes on */
 };
 struct landing { /* a callback of the store, on its way to the core thread */
@@ -68,12 +70,19 @@ static void flight_free(struct flight *f)
         free(f);
 }
 
+/* The one clock goes on while the machine sleeps, the other does not. */
+static int64_t asleep_ms(void)
+{
+        return clock_boot_ms() - clock_mono_ns() / 1000000;
+}
+
 struct turn *turn_new(struct server *s)
 {
         struct turn *t = mem_new(struct turn);
 
         t->server = s;
         t->open = flight_new(t);
+        t->asleep_ms = asleep_ms();
         t->retry = timer_new(s->loop, retry, t);
         t->inform = timer_new(s->loop, inform, t);
         t->again = timer_new(s->loop, match_again, t);
@@ -97,12 +106,29 @@ void turn_free(struct turn *t)
         free(t);
 }
 
+/* Leases that ended while we slept were not ours to end: nobody could be heard. Agents that were awake have
+ * ended what they had; those of this machine do so now. Either says what it has when it greets. */
+static void look_for_sleep(struct turn *t)
+{
+        int64_t before = t->asleep_ms;
+
+        t->asleep_ms = asleep_ms();
+        if (t->asleep_ms - before < SLEPT_MS)
+                return;
+        log_warn("msg=\"this machine has been asleep: leases begin anew, and agents greet again\" "
+                 "seconds=%lld",
+                 (long long)((t->asleep_ms - before) / 1000));
+        core_ready(t->server->core);
+        agents_greet_again(t->server);
+}
+
 void turn_begin(struct turn *t)
 {
         if (t->begun)
                 return;
         t->begun = true;
         core_clock(t->server->core, clock_wall_ms(), clock_boot_ms());
+        look_for_sleep(t);
 }
 
 struct store_batch *turn_inform(struct turn *t)

@@ -22,6 +22,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.option.build = os.path.abspath(config.option.build)
     config.addinivalue_line("markers", "timeout: seconds until a test is given up")
+    config.addinivalue_line("markers", "long: only in the long form (make check-long)")
     if not config.getoption("timeout", None):
         config.option.timeout = 600
     # Short: socket paths are limited to 107 bytes, and some tests make their own longer.
@@ -30,6 +31,14 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     shutil.rmtree(config.drover_tmp, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests of the long form are left out of the short one, unless they are asked for by their name."""
+    if LONG or "::" in " ".join(config.args):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.hookimpl(hookwrapper=True)
