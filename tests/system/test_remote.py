@@ -106,7 +106,8 @@ def test_a_token_is_used_once(listening):
     start_remote(listening, "far", one)
     wait_until(lambda: listening.agents("connected"))
     second = start_remote(listening, "far2", one)
-    wait_until(lambda: not second.running() or "token" in second.output())
+    wait_until(lambda: not second.running())
+    assert second.process.returncode == 1 and "token" in second.output()
     assert len(listening.agents("connected")) == 1
 
 
@@ -115,7 +116,8 @@ def test_a_false_token_is_refused(listening):
     head, secret = good.rsplit(".", 1)
     bad = f"{head}.{secret[:-4]}{'aaaa' if not secret.endswith('aaaa') else 'bbbb'}"
     agent = start_remote(listening, "far", bad)
-    wait_until(lambda: not agent.running() or "token" in agent.output())
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode == 1 and "token" in agent.output()
     assert not listening.agents("connected")
 
 
@@ -135,7 +137,8 @@ def test_a_revoked_token_is_refused(listening):
     made = listening.json("token", "agent", "--name", "far")
     listening.cli("token", "revoke", made["id"])
     agent = start_remote(listening, "far", made["token"])
-    wait_until(lambda: not agent.running() or "token" in agent.output())
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode == 1 and "token" in agent.output()
     assert not listening.agents("connected")
 
 
