@@ -20,10 +20,10 @@ def store(instance):
         server.stop()
 
 
-def start(instance, store, config=QUICK, more=""):
+def start(instance, store, config=QUICK, urls=None):
     os.makedirs(instance.dir, exist_ok=True)
     with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-        f.write(f"stores:\n  lab:\n    urls: {store.url}\n{more}")
+        f.write(f"stores:\n  lab:\n    urls: {urls or store.url}\n")
     instance.server()
     return agents.start(instance, config)
 
@@ -232,7 +232,7 @@ echo '{{"event":"done"}}'
 
 def test_another_way_to_the_same_file(instance, store):
     store.put("f", b"by another way")
-    start(instance, store, more="    \n  far:\n    urls: [rfio://tape/x/, " + store.url + "]\n")
+    start(instance, store, urls=f"[rfio://tape/x/, {store.url}]")
     instance.run(cat("rfio://tape/x/f"))
     assert instance.read("out.0") == "by another way"
 
