@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,8 +18,9 @@
 #define TICK_MS      5000 /* while jobs wait */
 #define TICK_IDLE_MS 600000
 #define PROGRESS_NS  250000000
-#define LOOK_EVERY   256u /* turns between looks at the real clock and at memory */
-#define STUCK_LEASES 4    /* so many leases without anything but renewals, and nothing will come */
+#define LOOK_EVERY   256u   /* turns between looks at the real clock and at memory */
+#define LOST_MAX     10000u /* attempts, and ten for each job: with so many lost in a row, no job will end */
+#define STUCK_LEASES 4      /* so many leases without anything but renewals, and nothing will come */
 
 /* ---- timers */
 static bool timer_before(const struct heap_node *x, const struct heap_node *y)
@@ -339,13 +341,30 @@ static void look(struct run *r, struct look *l)
         }
 }
 
+struct lost {
+        uint64_t ended, lost; /* when a job has ended last */
+        uint64_t too_many;    /* attempts that were lost since, when it has become hopeless */
+};
+
+static bool only_lost(const struct run *r, struct lost *l)
+{
+        if (r->ended != l->ended)
+                *l = (struct lost){r->ended, r->m->lost, 0};
+        if (r->m->lost - l->lost > LOST_MAX + 10 * r->w->job_count)
+                l->too_many = r->m->lost - l->lost;
+        return l->too_many > 0;
+}
+
 static int play(struct run *r, struct err *err)
 {
         struct arrivals arrivals;
-        struct look l = {.begun_bytes = resident_bytes()};
+        struct look l = {.turns = 0};
+        struct lost lost = {.ended = 0};
         int64_t moved_ms = run_now(r); /* when something happened that was not a clock's doing */
         uint64_t done = 0;
 
+        malloc_trim(0); /* what a run before this one has left is not for this one to use unseen */
+        l.begun_bytes = resident_bytes();
         arrivals_init(&arrivals, r->w);
         turn(r);
         while (r->ended < r->w->job_count && !sim_world_violated(r->world)) {
@@ -371,10 +390,15 @@ static int play(struct run *r, struct err *err)
                         done = r->m->decisions + r->ended + arrivals.next;
                         moved_ms = next;
                 }
-                if (next - moved_ms > STUCK_LEASES * lease_of(r))
+                if (next - moved_ms > STUCK_LEASES * lease_of(r) || only_lost(r, &lost))
                         break;
         }
         free(arrivals.jobs);
+        if (lost.too_many)
+                return err_set(err, 1,
+                               "the agents fail so often that of the last %" PRIu64
+                               " attempts at a job none came to its end: see --mtbf and --repair",
+                               lost.too_many);
         if (sim_world_violated(r->world))
                 return err_set(err, 1, "%s", sim_world_violated(r->world));
         if (r->ended < r->w->job_count)

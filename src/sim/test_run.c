@@ -202,6 +202,32 @@ static void agents_fail_and_every_job_ends(void **state)
         sim_site_deinit(&site);
 }
 
+/* Jobs that need longer than any agent lives: a run that would never end says so. */
+static void agents_that_only_fail_are_told(void **state)
+{
+        const struct sim_generate_options g = {.jobs = 5, .classes = 1, .clusters = 1, .run_ms = 600000};
+        struct sim_random random;
+        struct sim_site site;
+        struct sim_workload w = {0};
+        struct sim_measures m;
+        struct err err = {""};
+        struct sim_cluster *c;
+
+        (void)state;
+        sim_site_init(&site);
+        c = sim_site_add(&site, STR("a"), 2, 8);
+        c->mtbf_ms = 100;
+        c->repair_ms = 1000;
+        sim_site_finish(&site);
+        sim_random_seed(&random, 1);
+        sim_generate(&w, &g, &random);
+        const struct sim_run_options o = {.site = &site, .workload = &w, .seed = 1, .lease_ms = 60000};
+        assert_int_equal(sim_run(&o, &m, &err), 1);
+        assert_true(str_starts(str_of(err.text), STR("the agents fail so often that")));
+        sim_workload_deinit(&w);
+        sim_site_deinit(&site);
+}
+
 static void run_sets(const struct sim_generate_options *g, uint64_t seed, int64_t mtbf_ms,
                      int64_t reserve_after_ms, struct sim_measures *m)
 {
@@ -350,6 +376,7 @@ int main(void)
                 cmocka_unit_test(children_run_when_parents_have_ended),
                 cmocka_unit_test(what_fits_nowhere_is_refused),
                 cmocka_unit_test(agents_fail_and_every_job_ends),
+                cmocka_unit_test(agents_that_only_fail_are_told),
                 cmocka_unit_test(sets_start_when_it_was_planned),
                 cmocka_unit_test(sets_outlive_their_agents),
                 cmocka_unit_test(a_site_is_read),

@@ -52,6 +52,10 @@ static void a_bad_log_is_told_with_its_line(void **state)
                  "x.swf:1: field 4 (run time) is \"6h\": a number is needed"},
                 {STR("1 -7 5 60 4 -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"),
                  "x.swf:1: field 2 (submit time) is \"-7\": a time of 0 or more is needed"},
+                {STR("1 0 5 60 nan -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"),
+                 "x.swf:1: field 5 (processors) is \"nan\": a number is needed"},
+                {STR("1 1e300 5 60 4 -1 512 4 3600 1024 1 7 1 2 -1 1 -1 -1\n"),
+                 "x.swf:1: field 2 (submit time) is \"1e300\": a number is needed"},
                 {STR("; MaxProcs: 4\n"), "x.swf: no job in it that ran"},
         };
 
@@ -136,6 +140,18 @@ static void a_bad_workflow_is_told(void **state)
                  "x.json: task \"a\": it waits for itself, by way of its parents"},
                 {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"files\": [{\"name\": \"f\"}]}]}}"),
                  "x.json: task \"a\": a file needs a name, and a link that is input or output"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"files\": [{\"name\": \"f\", "
+                     "\"link\": \"input\", \"size\": -4}]}]}}"),
+                 "x.json: task \"a\": the size of its file \"f\" makes no sense"},
+                {STR("{\"workflow\": {\"specification\": {\"tasks\": [{\"id\": \"a\"}], "
+                     "\"files\": [{\"id\": \"f\", \"sizeInBytes\": 1e19}]}}}"),
+                 "x.json: the size of file \"f\" makes no sense"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"runtime\": \"ten\"}]}}"),
+                 "x.json: task \"a\": its run time makes no sense"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"cores\": 1e9}]}}"),
+                 "x.json: task \"a\": its number of cores makes no sense"},
+                {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"memory\": 1e30}]}}"),
+                 "x.json: task \"a\": its memory makes no sense"},
         };
         const struct sim_workflow_options o = {.copies = 1};
 

@@ -1,6 +1,7 @@
 #include "sim/trace_swf.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "base/map.h"
 
@@ -16,6 +17,8 @@ enum field { /* numbered from 1 in the format's definition */
              FIELD_PROGRAM = 13,
              FIELDS = 18
 };
+#define NUMBER_MAX 1e15 /* seconds, bytes, ids: what is more is no number of a log */
+
 static const char *const field_names[FIELDS] = {
         "job number", "submit time",      "wait time",  "run time",     "processors",    "cpu time",
         "memory",     "processors asked", "time asked", "memory asked", "status",        "user",
@@ -129,7 +132,7 @@ static int read_line(struct reader *r, struct str line)
                 return 0;
         }
         while (n < FIELDS && str_word(&rest, &words[n])) {
-                if (str_to_double(words[n], &v[n]))
+                if (str_to_double(words[n], &v[n]) || !(fabs(v[n]) <= NUMBER_MAX))
                         return bad_field(r, (enum field)n, words[n], "a number is needed");
                 n++;
         }

@@ -21,6 +21,7 @@ struct file {
 struct workflow {
         const char *name;
         struct err *err;
+        size_t untimed; /* tasks without a run time */
         struct task *tasks;
         size_t task_count;
         struct map *ids; /* task id -> index + 1 */
@@ -45,15 +46,21 @@ static size_t number_of(struct map *m, const char *text, size_t otherwise)
         return known ? known - 1 : SIZE_MAX;
 }
 
-static uint64_t bytes_of(json_t *file)
+/* Of a number that may be missing. False: it makes no sense. */
+static bool number_in(json_t *v, double most, double *ret)
+{
+        *ret = json_number_value(v);
+        return !v || json_is_null(v) || (json_is_number(v) && *ret >= 0 && *ret <= most);
+}
+
+static bool bytes_of(json_t *file, uint64_t *ret)
 {
         json_t *size = json_object_get(file, "sizeInBytes");
         double v;
+        bool ok = number_in(size ? size : json_object_get(file, "size"), 1e18, &v);
 
-        if (!size)
-                size = json_object_get(file, "size");
-        v = json_number_value(size);
-        return v > 0 && v < 1e18 ? (uint64_t)v : 0;
+        *ret = ok ? (uint64_t)v : 0;
+        return ok;
 }
 
 static struct file *file_of(struct workflow *f, const char *id)
@@ -109,12 +116,17 @@ static int link_objects(struct workflow *f, struct task *t)
         {
                 const char *link = json_string_value(json_object_get(file, "link"));
                 const char *id = json_string_value(json_object_get(file, "id"));
+                uint64_t bytes;
 
                 if (!id)
                         id = json_string_value(json_object_get(file, "name"));
                 if (!id || !link || (strcmp(link, "input") != 0 && strcmp(link, "output") != 0))
                         return bad(f, t, "a file needs a name, and a link that is input or output");
-                link_file(f, t, id, link[0] == 'o', bytes_of(file));
+                if (!bytes_of(file, &bytes))
+                        return err_set(f->err, -EINVAL,
+                                       "%s: task \"%s\": the size of its file \"%s\" makes no sense", f->name,
+                                       t->id, id);
+                link_file(f, t, id, link[0] == 'o', bytes);
         }
         return 0;
 }
@@ -257,7 +269,9 @@ static int read_document(struct workflow *f, json_t *root)
 
                 if (!id)
                         return err_set(f->err, -EINVAL, "%s: file number %zu has no id", f->name, i + 1);
-                file_of(f, id)->bytes = bytes_of(item);
+                if (!bytes_of(item, &file_of(f, id)->bytes))
+                        return err_set(f->err, -EINVAL, "%s: the size of file \"%s\" makes no sense", f->name,
+                                       id);
         }
         json_array_foreach(json_object_get(json_object_get(workflow, "execution"), "tasks"), i, item)
         {
@@ -277,13 +291,11 @@ static int read_document(struct workflow *f, json_t *root)
 }
 
 /* ---- into the workload */
-static double value_of(const struct task *t, const char *key, const char *old)
+static bool value_of(const struct task *t, const char *key, const char *old, double most, double *ret)
 {
         json_t *v = json_object_get(t->ran, key);
 
-        if (!v && old)
-                v = json_object_get(t->ran, old);
-        return json_number_value(v);
+        return number_in(v ? v : json_object_get(t->ran, old), most, ret);
 }
 
 static struct sim_span span_of(struct sim_workload *w, const uint32_t *refs, size_t count, uint32_t add)
@@ -315,18 +327,23 @@ static int add_copy(struct workflow *f, struct sim_workload *w, const struct sim
                         f->files[i].number = sim_workload_add_file(w, f->files[i].bytes, o->cluster);
         for (size_t i = 0; i < f->task_count; i++) {
                 const struct task *t = &f->tasks[i];
-                double run_s = value_of(t, "runtimeInSeconds", "runtime") / (o->hurry > 0 ? o->hurry : 1),
-                       cores = value_of(t, "coreCount", "cores"),
-                       memory = value_of(t, "memoryInBytes", "memory");
+                double run_s, cores, memory;
                 struct sim_job *j;
 
-                if (run_s < 0 || run_s > 1e9)
+                if (!value_of(t, "runtimeInSeconds", "runtime", 1e9, &run_s))
                         return bad(f, t, "its run time makes no sense");
+                if (!value_of(t, "coreCount", "cores", 1e6, &cores))
+                        return bad(f, t, "its number of cores makes no sense");
+                if (!value_of(t, "memoryInBytes", "memory", 1e15, &memory))
+                        return bad(f, t, "its memory makes no sense");
+                f->untimed += copy == 0 && !json_object_get(t->ran, "runtimeInSeconds") &&
+                              !json_object_get(t->ran, "runtime");
+                run_s /= o->hurry > 0 ? o->hurry : 1;
                 j = sim_workload_add_job(w);
                 j->submit_ms = copy * o->every_ms;
                 j->run_ms = run_s * 1000 < 1 ? 1 : (int64_t)(run_s * 1000);
-                j->cpus = cores >= 1 && cores < 1e6 ? (uint32_t)cores : 1;
-                j->memory_mib = memory > 0 && memory < 1e15 ? (uint32_t)(memory / 1048576) : 0;
+                j->cpus = cores >= 1 ? (uint32_t)cores : 1;
+                j->memory_mib = (uint32_t)(memory / 1048576);
                 j->user = user;
                 j->program = program + t->program;
                 j->home = o->cluster;
@@ -336,6 +353,15 @@ static int add_copy(struct workflow *f, struct sim_workload *w, const struct sim
                 j->children = span_of(w, t->children, t->child_count, first);
         }
         return 0;
+}
+
+static size_t count_empty(const struct workflow *f)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < f->file_count; i++)
+                n += f->files[i].bytes == 0;
+        return n;
 }
 
 static void workflow_deinit(struct workflow *f)
@@ -370,7 +396,7 @@ int sim_workflow_read(struct sim_workload *w, const char *name, struct str text,
                         r = add_copy(&f, w, o, i, user, program);
         }
         if (r == 0)
-                *ret = (struct sim_workflow_header){f.task_count, f.file_count};
+                *ret = (struct sim_workflow_header){f.task_count, f.file_count, f.untimed, count_empty(&f)};
         sim_workload_finish(w);
         workflow_deinit(&f);
         json_decref(root);

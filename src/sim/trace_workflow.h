@@ -17,6 +17,8 @@ struct sim_workflow_options {
 };
 struct sim_workflow_header {
         size_t tasks, files; /* of one copy */
+        size_t untimed;      /* tasks without a run time, taken to need none */
+        size_t empty;        /* files without a size, or of none */
 };
 /* 0; -EINVAL with err: "NAME:LINE: ..." where it is no JSON, "NAME: task "X": ..." where it is no workflow.
  */

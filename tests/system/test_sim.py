@@ -126,7 +126,7 @@ def test_the_table_and_the_plot(sim, tmp_path):
     assert [line[0] for line in lines if line[:1] in (["cost"], ["blind"])][:2] == ["cost", "blind"]
     svg = ET.parse(plot).getroot()
     texts = {t.text for t in svg.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"cost", "blind", "Jobs that wait", "Bytes moved so far", "GB"} <= texts
+    assert {"cost", "blind", "Jobs that wait", "Bytes moved so far", "GiB"} <= texts
     assert len(list(svg.iter("{http://www.w3.org/2000/svg}path"))) > 10
 
 
@@ -150,6 +150,9 @@ def test_mistakes_are_told(sim, tmp_path):
     assert "none of cost, blind" in sim("--compare", "best", code=2)
     assert "No such file" in sim(tmp_path / "none.swf", code=2)
     assert "a size is needed" in sim("--cache", "big", code=2)
+    assert "--hurry is for traces" in sim("--hurry", 2, code=2)
+    assert "--jobs is for jobs that are generated" in sim(HPC2N, "--jobs", 5, code=2)
+    assert "the agents fail so often" in sim("--jobs", 5, "--mtbf", "1s", code=1)
 
 
 def _small(tmp_path):

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/quantity.h"
+#include "cli/human.h"
 #include "sim/generate.h"
 #include "sim/trace_swf.h"
 #include "sim/trace_workflow.h"
@@ -141,10 +142,12 @@ static bool add_swf(struct study *s, const struct options *o, struct str name, c
                 cli_error(0, "%s", err.text);
                 return false;
         }
+        if (head.skipped)
+                cli_error(0, "%s: %" PRIu64 " jobs that never ran are left out", file, head.skipped);
         if (at < 0)
                 sim_site_add(&s->site, name, 1, head.procs > head.widest ? head.procs : head.widest);
-        buf_printf(&s->title, "%s" STR_FMT " (%" PRIu64 " jobs)", s->title.n ? ", " : "", STR_ARG(name),
-                   head.jobs);
+        buf_printf(&s->title, "%s" STR_FMT " (", s->title.n ? ", " : "", STR_ARG(name));
+        human_count(&s->title, (int64_t)head.jobs, "job)", "jobs)");
         return true;
 }
 
@@ -163,7 +166,14 @@ static bool add_workflow(struct study *s, const struct options *o, struct str na
                 cli_error(0, "%s", err.text);
                 return false;
         }
-        buf_printf(&s->title, "%s" STR_FMT " (%zu tasks", s->title.n ? ", " : "", STR_ARG(name), head.tasks);
+        if (head.untimed)
+                cli_error(0, "%s: %zu of %zu tasks have no run time: they are taken to need none", file,
+                          head.untimed, head.tasks);
+        if (head.empty)
+                cli_error(0, "%s: %zu of %zu files have no size: they are taken to be empty", file,
+                          head.empty, head.files);
+        buf_printf(&s->title, "%s" STR_FMT " (", s->title.n ? ", " : "", STR_ARG(name));
+        human_count(&s->title, (int64_t)head.tasks, "task", "tasks");
         if (copies > 1)
                 buf_printf(&s->title, ", %" PRId64 " times", copies);
         buf_char(&s->title, ')');
@@ -278,7 +288,8 @@ static bool make_jobs(struct study *s, const struct options *o)
         g.set_size = (uint32_t)set_size;
         sim_random_seed(&random, s->seed);
         sim_generate(&s->workload, &g, &random);
-        buf_printf(&s->title, "%zu generated jobs in %" PRId64 " classes", s->workload.job_count, classes);
+        human_count(&s->title, (int64_t)s->workload.job_count, "generated job in ", "generated jobs in ");
+        human_count(&s->title, classes, "class", "classes");
         return true;
 }
 
@@ -295,6 +306,23 @@ static bool make_files(struct study *s, const struct options *o)
         return true;
 }
 
+/* An option that nothing would look at is a mistake. */
+static bool check_options(const struct options *o)
+{
+        static const char *const generated[] = {"jobs", "classes", "users", "run", "sets", "set-size", NULL},
+                                 *const traced[] = {"first", "hurry", "copies", NULL};
+        const char *const *none = o->word_count ? generated : traced;
+
+        for (; *none; none++)
+                if (options_text(o, *none)) {
+                        cli_error(0, "--%s is for %s", *none,
+                                  o->word_count ? "jobs that are generated, without a trace"
+                                                : "traces, and there is none");
+                        return false;
+                }
+        return true;
+}
+
 /* As the core has it: 0 when it is not given, -1 for 0. */
 static int64_t read_wait(const struct options *o, const char *name)
 {
@@ -305,7 +333,8 @@ static int64_t read_wait(const struct options *o, const char *name)
 
 int study_read(struct study *s, const struct options *o)
 {
-        bool ok = read_policies(s, options_text(o, "compare")) && read_site(s, o), workflows;
+        bool ok = check_options(o) && read_policies(s, options_text(o, "compare")) && read_site(s, o),
+             workflows;
 
         s->seed = (uint64_t)options_number(o, "seed", 1);
         s->guesses = options_flag(o, "eta");
@@ -326,7 +355,8 @@ int study_read(struct study *s, const struct options *o)
                 return CLI_USAGE;
         sim_workload_finish(&s->workload);
         sim_site_finish(&s->site);
-        buf_printf(&s->title, ", %" PRIu64 " agents with %" PRIu64 " processors", sim_site_agents(&s->site),
-                   sim_site_cpus(&s->site));
+        buf_addz(&s->title, ", ");
+        human_count(&s->title, (int64_t)sim_site_agents(&s->site), "agent with ", "agents with ");
+        human_count(&s->title, (int64_t)sim_site_cpus(&s->site), "processor", "processors");
         return CLI_OK;
 }

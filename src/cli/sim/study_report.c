@@ -294,16 +294,16 @@ static double time_unit_ms(const struct study *s, const char **ret_label)
 /* That in which most was moved is a number under a thousand. */
 static double bytes_unit(const struct study *s, const char **ret_label)
 {
-        static const char *const names[] = {"MB", "GB", "TB", "PB"};
-        double most = 0, unit = 1e6;
+        static const char *const names[] = {"MiB", "GiB", "TiB", "PiB"}; /* as in the tables */
+        double most = 0, unit = 1 << 20;
         size_t n = 0;
 
         for (size_t i = 0; i < s->result_count; i++)
                 for (size_t k = 0; k < s->results[i].m.sample_count; k++)
                         if ((double)s->results[i].m.samples[k].moved_bytes > most)
                                 most = (double)s->results[i].m.samples[k].moved_bytes;
-        for (; n < 3 && most >= unit * 1000; n++)
-                unit *= 1000;
+        for (; n < 3 && most >= unit * 1024; n++)
+                unit *= 1024;
         *ret_label = names[n];
         return unit;
 }
