@@ -71,12 +71,13 @@ static void show(struct cli *cli, struct view quote)
                 cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
                 buf_addz(&out, ", the last would end ");
                 cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
-                buf_addz(&out, "; ");
+                buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
                 buf_addz(&out, " would be moved, at a price of ");
                 cost_price(&out, view_get(quote, "price"));
                 buf_char(&out, '\n');
         }
+        cost_unsized_line(&out, places);
         cost_error_line(&out, view_get(quote, "eta_error"));
         while (view_next(places, &at, &place))
                 add_place(cli, &t, place, parts);

@@ -37,7 +37,9 @@ static void add_link(struct cli *cli, struct table *t, struct view store, struct
                            (long long)(latency_us / 100 % 10));
         table_text(t, buf_view(&text));
         buf_reset(&text);
-        if (measured_ms) {
+        if (measured_ms && view_integer(view_get(link, "bytes_per_s"), 0) == 0) {
+                buf_char(&text, '?');
+        } else if (measured_ms) {
                 human_bytes(&text, view_integer(view_get(link, "bytes_per_s"), 0));
                 buf_addz(&text, "/s");
         }

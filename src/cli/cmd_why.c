@@ -91,6 +91,7 @@ int cmd_why(struct cli *cli, const struct options *o)
         add_eta(cli, answer.root, &out);
         at = 0;
         list = view_get(answer.root, "agents");
+        cost_unsized_line(&out, list);
         while (view_next(list, &at, &item))
                 add_agent(&t, item);
         if (table_rows(&t) > 0 && out.n)

@@ -224,6 +224,7 @@ const struct command commands[] = {
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "
          "bandwidth that each agent has measured to it: what the choice of a place for a job rests on. "
+         "A question mark: the agent has fetched nothing from there yet, and 100 Mbit/s are taken for it. "
          "Stores "
          "are described in droverd(8).",
          NULL, json_only, 0, 0, "", false, cmd_stores},
@@ -444,7 +445,7 @@ const struct command commands[] = {
          "far "
          "links; bytes "
          "that were needed and cached; mean and 95th percentile of waits until the program starts; the mean "
-         "of "
+         "time from a job's submission to its end (TURNAROUND); the mean of "
          "the bounded "
          "slowdown, (end - submission) / max(run time, 10 s); Jain's index of fairness over the users' mean "
          "slowdowns; the "

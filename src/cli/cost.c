@@ -67,6 +67,31 @@ void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms)
         }
 }
 
+int64_t cost_unsized(struct view places)
+{
+        struct view place;
+        int64_t most = 0;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place)) {
+                int64_t n = view_integer(view_get(view_get(place, "cost"), "unsized"), 0);
+
+                most = n > most ? n : most;
+        }
+        return most;
+}
+
+void cost_unsized_line(struct buf *out, struct view places)
+{
+        int64_t files = cost_unsized(places);
+
+        if (files == 0)
+                return;
+        buf_addz(out, "Nobody knows how large ");
+        human_count(out, files, "of a job's files is", "of a job's files are");
+        buf_addz(out, ": TransferInputSizes tells it, see drover-data(7).\n");
+}
+
 void cost_error_line(struct buf *out, struct view eta_error)
 {
         if (view_integer(view_get(eta_error, "count"), 0) == 0)

@@ -15,5 +15,9 @@ void cost_cells(struct table *t, struct view cost);
 void cost_price(struct buf *out, struct view price);
 /* "in 3:07 (14:02:11)", or "now"; "-" for 0. */
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms);
+/* How many files of a job have a size that nobody knows, by the costs of these places; and a line on it, if
+ * there are any. */
+int64_t cost_unsized(struct view places);
+void cost_unsized_line(struct buf *out, struct view places);
 /* A line on how good such times have been, if any have. */
 void cost_error_line(struct buf *out, struct view eta_error);

@@ -52,6 +52,7 @@ static bool add_input(void *arg, const struct input *f)
         struct sum *s = arg;
 
         s->cost->bytes_in += f->bytes;
+        s->cost->unsized += f->bytes == 0 && !f->image && !f->environment;
         if (agent_holds(s->agent, f->id)) {
                 s->cost->bytes_held += f->bytes;
         } else {

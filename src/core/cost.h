@@ -28,7 +28,9 @@ struct core_cost {
         uint64_t bytes_in;   /* of its inputs, images and environments, those that are held included */
         uint64_t bytes_held; /* of these, at the place already */
         uint64_t bytes_out;
-        double price; /* of the run, by the place's Price for a processor and an hour */
+        uint32_t
+                unsized; /* inputs, no images, of which nobody knows how large they are, or which are empty */
+        double price;    /* of the run, by the place's Price for a processor and an hour */
         bool run_known;
 };
 

@@ -62,6 +62,10 @@ def cached(agent_dir, least=0):
 def test_an_input_is_fetched_once(instance, store):
     one, two = store.put("one", b"first file\n"), store.put("in/two", b"second file\n" * 20000)
     start(instance, store)
+    assert cost(instance, cat(one, two))["unsized"] == 2
+    said = instance.cli("quote", instance.write("two.sub", cat(one, two))).out
+    assert "at least 0B would be moved" in said and "Nobody knows how large 2 of a job's files are" in said
+    assert cost(instance, cat(one, two, more='+TransferInputSizes = "11"'))["unsized"] == 1
     instance.run(cat(one, two))
     assert instance.read("out.0") == "first file\n" + "second file\n" * 20000
     instance.run(cat(one, two, more="output = again"))
@@ -69,7 +73,7 @@ def test_an_input_is_fetched_once(instance, store):
     assert gets(store, "one") == 1 and gets(store, "in/two") == 1
     # the server knows what is there, and how far the store is
     place = cost(instance, cat(one, two))
-    assert place["bytes_held"] == place["bytes_in"] == len(instance.read("out.0"))
+    assert place["bytes_held"] == place["bytes_in"] == len(instance.read("out.0")) and place["unsized"] == 0
     instance.run(cat(store.put("three", os.urandom(240000).hex().encode())))  # the agent knows the store by now
 
     def link():

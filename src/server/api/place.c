@@ -50,6 +50,7 @@ static void write_cost(struct json *j, const struct core_cost *c)
         json_kint(j, "bytes_in", (int64_t)c->bytes_in);
         json_kint(j, "bytes_held", (int64_t)c->bytes_held);
         json_kint(j, "bytes_out", (int64_t)c->bytes_out);
+        json_kint(j, "unsized", c->unsized);
         json_key(j, "price");
         json_double(j, c->price);
         json_close(j, '}');
