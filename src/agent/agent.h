@@ -386,10 +386,9 @@ void stores_message(struct agent *a, const Drover__Stores *m);
 void stores_greeted(struct agent *a); /* tells all that the server is to know */
 void stores_turn(struct agent *a);    /* tells what has changed */
 void stores_tick(struct agent *a);    /* every second */
-/* What the cache knows a URL by, as the attempt asks for it; *ret_store is an index, or FILE_STORE_NONE.
- * False: it is none. What is fetched with a credential is its owner's, by the credential's name. */
-bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, uint64_t *ret_id,
-                size_t *ret_store);
+/* What the cache knows a URL by, as the attempt asks for it (base/file_key.h); *ret_store is an index, or
+ * FILE_STORE_NONE. False: it is none. */
+bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store);
 /* Another way to the same file: the URL under the store's n-th prefix, but the one it has. False: no more. */
 bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret);
 size_t stores_of(const struct agent *a, struct str url);

@@ -262,7 +262,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
         return 0;
 }
 
-struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key, uint64_t id,
+struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key,
                                const struct move_facts *facts, int64_t now_ms)
 {
         struct cached_name *n = map_get(c->names, key);
@@ -274,30 +274,16 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
                 n = mem_new(struct cached_name);
                 n->contents = e;
                 n->key = str_dupz(key);
-                n->id = id;
+                n->id = file_id(key);
                 n->next = e->names;
                 e->names = n;
                 map_put(c->names, key, n);
-                number_came(c, id, e->use.bytes);
+                number_came(c, n->id, e->use.bytes);
         }
         n->facts = *facts;
         n->confirmed_ms = now_ms;
         c->dirty = true;
         return n;
-}
-
-void cache_renumber(struct cache *c, uint64_t (*number)(void *arg, const struct cached_name *n), void *arg)
-{
-        void *v;
-        for (size_t at = 0; map_next(c->names, &at, NULL, &v);) {
-                struct cached_name *n = v;
-                uint64_t id = number(arg, n);
-                if (id == n->id)
-                        continue;
-                number_went(c, n->id);
-                number_came(c, id, n->contents->use.bytes);
-                n->id = id;
-        }
 }
 
 /* ---- the index */
@@ -359,7 +345,7 @@ static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
         for (uint64_t i = 0; i < count && !u->bad; i++) {
                 struct move_facts f = {0};
                 struct str key = unpack_str(u);
-                uint64_t id = unpack_u64(u);
+                unpack_u64(u); /* its number: the key says it */
                 f.size = unpack_u64(u);
                 f.modified_s = unpack_i64(u);
                 struct str etag = unpack_str(u);
@@ -367,7 +353,7 @@ static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
                 if (u->bad || etag.n >= sizeof(f.etag) || !e)
                         continue;
                 snprintf(f.etag, sizeof(f.etag), STR_FMT, STR_ARG(etag));
-                cache_name(c, e, key, id, &f, confirmed_ms);
+                cache_name(c, e, key, &f, confirmed_ms);
         }
 }
 

@@ -1,8 +1,8 @@
 /* cache: contents that the agent keeps for later jobs, in one folder.
  *
- * Contents are a file named by its SHA-256, and are there once, however many names they have: URLs, or none
- * (of files that came along with a submit, the checksum is the name). A name that is an owner's alone has the
- * owner before it. What a job gets is a copy, so that nothing it does can change what the next one gets.
+ * Contents are a file named by its SHA-256, and are there once, however many names they have: the keys of
+ * URLs (base/file_key.h), or none (of files that came along with a submit, the checksum is the name). What a
+ * job gets is a copy, so that nothing it does can change what the next one gets.
  *
  * A crash cannot corrupt it. Contents are written under a temporary name and renamed when their checksum is
  * known; what was there before the agent started counts as unchecked, and whoever wants to use it has it
@@ -27,7 +27,7 @@ struct cached_name {
         struct cached_name *next; /* of the same contents */
         struct cached *contents;
         char *key;
-        uint64_t id;             /* base/file_id.h */
+        uint64_t id;             /* of the key: what the server knows it by (base/file_key.h) */
         struct move_facts facts; /* of the version at the URL */
         int64_t confirmed_ms;    /* Unix time: when it was last known to be that version */
 };
@@ -61,8 +61,8 @@ void cache_abandon(struct cache *c, const char *part);
  * there. 0 or -errno. */
 int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32], uint64_t size,
                int64_t now_ms, struct cached **ret);
-/* These are the contents at `key` now; the key's former ones lose it. `id` is what the server knows it by. */
-struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key, uint64_t id,
+/* These are the contents at `key` (base/file_key.h) now; the key's former ones lose it. */
+struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key,
                                const struct move_facts *facts, int64_t now_ms);
 /* They are not what they should be, and nobody has them pinned. */
 void cache_drop(struct cache *c, struct cached *e);
@@ -73,8 +73,6 @@ uint64_t cache_bytes(const struct cache *c);
 /* Something that somebody else keeps, which the server is to know like contents: an image, say. Gone with
  * size UINT64_MAX. */
 void cache_other(struct cache *c, uint64_t id, uint64_t size);
-/* Every name has a new number: `number` is asked for each. */
-void cache_renumber(struct cache *c, uint64_t (*number)(void *arg, const struct cached_name *n), void *arg);
 /* What has come and gone since the last call, or all there is (`all`). Numbers, each once, with the size of
  * what is there and UINT64_MAX for what has gone. */
 void cache_changes(struct cache *c, bool all, void (*fn)(void *arg, uint64_t id, uint64_t size), void *arg);

@@ -8,7 +8,6 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
-#include "base/file_id.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "move/task.h"
@@ -18,8 +17,7 @@ struct credential {
         uint32_t part;
         char *name, *type, *error;
         struct buf data;
-        char **urls; /* what it is for; canonical prefixes */
-        size_t url_count;
+        char *urls;         /* what it is for: canonical prefixes, parted by blanks */
         int64_t expires_ms; /* Unix time; 0: it does not say */
         uint64_t version;   /* since the agent began; of all */
         bool here;
@@ -83,19 +81,10 @@ static void hold(struct attempt *at)
         }
 }
 
-static void urls_free(struct credential *c)
-{
-        for (size_t i = 0; i < c->url_count; i++)
-                free(c->urls[i]);
-        free(c->urls);
-        c->urls = NULL;
-        c->url_count = 0;
-}
-
 static void credential_free(struct credential *c)
 {
         secret_deinit(&c->data);
-        urls_free(c);
+        free(c->urls);
         free(c->name);
         free(c->type);
         free(c->error);
@@ -249,42 +238,24 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
 
 /* ---- transfers */
 
-/* How well it fits: the length of what it is for; 0: it does not. */
-static size_t fits(const struct credential *c, struct str canonical)
+struct file_credential *credentials_list(const struct attempt *at)
 {
-        size_t best = 0;
-        for (size_t i = 0; i < c->url_count; i++) {
-                struct str prefix = str_of(c->urls[i]);
-                if (prefix.n > best && file_is_below(canonical, prefix))
-                        best = prefix.n;
+        struct file_credential *list = mem_zalloc((at->credential_count + 1) * sizeof(*list));
+        for (size_t i = 0; i < at->credential_count; i++) {
+                const struct credential *c = of(at, i);
+                if (c && c->here)
+                        list[i] = (struct file_credential){str_of(c->name), str_of(c->urls),
+                                                           !strcmp(c->type, "s3")};
         }
-        if (c->url_count == 0 && !strcmp(c->type, "s3") && str_starts(canonical, STR("s3://")))
-                return 1;
-        return best;
+        return list;
 }
 
 static struct credential *find_for(const struct attempt *at, struct str url)
 {
-        BUF_CLEANUP struct buf canonical = {0};
-        struct credential *best = NULL;
-        size_t length = 0;
-        if (at->credential_count == 0 || !file_url(url, NULL, 0, &canonical, NULL))
-                return NULL;
-        for (size_t i = 0; i < at->credential_count; i++) {
-                struct credential *c = of(at, i);
-                size_t n = c && c->here ? fits(c, buf_view(&canonical)) : 0;
-                if (n > length) {
-                        best = c;
-                        length = n;
-                }
-        }
-        return best;
-}
-
-const char *credentials_name(const struct attempt *at, struct str url)
-{
-        const struct credential *c = find_for(at, url);
-        return c ? c->name : NULL;
+        MEM_CLEANUP struct file_credential *list = credentials_list(at);
+        const struct file_asker asker = {.credentials = list, .credential_count = at->credential_count};
+        size_t i = file_asker_shows(&asker, url);
+        return i < at->credential_count ? of(at, i) : NULL;
 }
 
 static void say_expired(const struct credential *c, struct buf *out)
@@ -353,9 +324,16 @@ bool credentials_denied(struct attempt *at, const char *url, uint64_t version, s
 
 /* ---- the server's words */
 
+static void add_urls(const Drover__Credential *m, struct buf *out)
+{
+        for (size_t i = 0; i < m->n_urls; i++)
+                buf_printf(out, "%s%s", i ? " " : "", m->urls[i]);
+}
+
 static void keep(struct credential *c, const Drover__Credential *m)
 {
         static uint64_t versions;
+        struct buf urls = {0};
         free(c->type);
         free(c->error);
         secret_deinit(&c->data);
@@ -366,21 +344,17 @@ static void keep(struct credential *c, const Drover__Credential *m)
         buf_add(&c->data, m->data.data, m->data.len);
         c->expires_ms = (int64_t)m->expires_ms;
         c->version = ++versions;
-        urls_free(c);
-        c->urls = mem_array(NULL, m->n_urls + 1, sizeof(*c->urls));
-        while (c->url_count < m->n_urls) {
-                c->urls[c->url_count] = mem_dupz(m->urls[c->url_count]);
-                c->url_count++;
-        }
+        free(c->urls);
+        add_urls(m, &urls);
+        c->urls = buf_take(&urls);
 }
 
 static bool is_same(const struct credential *c, const Drover__Credential *m)
 {
-        bool same = c->here && !c->error && c->data.n == m->data.len && c->url_count == m->n_urls &&
-                    !memcmp(c->data.p, m->data.data, c->data.n);
-        for (size_t i = 0; i < c->url_count && same; i++)
-                same = !strcmp(c->urls[i], m->urls[i]);
-        return same;
+        BUF_CLEANUP struct buf urls = {0};
+        add_urls(m, &urls);
+        return c->here && !c->error && c->data.n == m->data.len && str_eqz(buf_view(&urls), c->urls) &&
+               !memcmp(c->data.p, m->data.data, c->data.n);
 }
 
 /* One that waited goes on; one that runs has the new contents in its files. */

@@ -18,6 +18,7 @@
  */
 #pragma once
 #include "base/args.h"
+#include "base/file_key.h"
 #include "wire/drover.pb-c.h"
 
 struct agent;
@@ -33,8 +34,9 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
 /* Calls fn with each one's file name and contents. */
 void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char *file, struct str data),
                       void *arg);
-/* The name of the one that the URL is asked for with; NULL: none, or they are not here yet. */
-const char *credentials_name(const struct attempt *at, struct str url);
+/* What each of at->credential_count is shown to; one that is not here yet, to nothing. The caller frees it;
+ * what it looks at is borrowed. */
+struct file_credential *credentials_list(const struct attempt *at);
 /* Puts it, if there is one, into the task, for its URL. *ret_version: another one when its owner has replaced
  * it, 0: there is none. 0. 1: it is not here yet; sends_go_on is called then. -EACCES with err: it has
  * expired, or is not to be had. */

@@ -23,8 +23,8 @@ struct fetch {
         int64_t began_ns;
         /* of a URL */
         char *url, *key, *owner, *user;
-        uint64_t id, shown; /* version of the credential that the move has; 0: none */
-        size_t store, way;  /* the way it is tried now; 0: as it was named */
+        uint64_t shown;    /* version of the credential that the move has; 0: none */
+        size_t store, way; /* the way it is tried now; 0: as it was named */
         bool made_room;
         char *first_error;
 };

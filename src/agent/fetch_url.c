@@ -72,7 +72,7 @@ static struct cached *take_answer(struct fetch *f, const struct move_answer *ans
         f->part[0] = 0;
         if (*ret_error < 0 || !e)
                 return NULL;
-        cache_name(c, e, str_of(f->key), f->id, &facts, now);
+        cache_name(c, e, str_of(f->key), &facts, now);
         return e;
 }
 

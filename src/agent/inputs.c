@@ -390,7 +390,7 @@ static int want_url(void *arg, struct str element, struct err *err)
         if (!inputs_is_url(element, NULL) || inputs_find(at, url))
                 return 0;
         if (element.n > MOVE_URL_MAX || !inputs_name(element).n ||
-            !stores_key(at, element, &key, &like.id, &like.store))
+            !stores_key(at, element, &key, &like.store))
                 return err_set(err, -EINVAL, "the input " STR_FMT " is no URL of a file", STR_ARG(element));
         like.summed = asked_sum(element, like.sha256);
         like.key = (char *)(uintptr_t)buf_z(&key);

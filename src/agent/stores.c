@@ -13,10 +13,10 @@
 #include "agent/movers.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/file_key.h"
 #include "base/image.h"
 #include "base/log.h"
 #include "base/quantity.h"
-#include "base/url.h"
 
 #define STORES_MAX  255u
 #define SPREAD_MS   500     /* between the first looks at two stores */
@@ -149,60 +149,17 @@ void stores_close(struct agent *a)
 
 /* ---- names */
 
-static bool has_user(struct str url)
-{
-        ptrdiff_t at = str_search(url, STR("://"));
-        struct str rest = at < 0 ? STR_NONE : str_skip(url, (size_t)at + 3), authority = STR_NONE;
-        str_cut(&rest, '/', &authority);
-        return str_find(authority, '@') >= 0;
-}
-
-/* Any way to it counts: nobody can say yet which one will work. */
-static const char *credential_of(const struct attempt *at, struct str url, size_t store)
-{
-        const char *name = credentials_name(at, url);
-        for (size_t n = 0; !name; n++) {
-                BUF_CLEANUP struct buf other = {0};
-                if (!stores_other_way(at->a, url, store, n, &other))
-                        break;
-                name = credentials_name(at, buf_view(&other));
-        }
-        return name;
-}
-
-/* Who asks: the job's owner, and behind another server the one at the first, for many of them may be the same
- * here. */
-static void who_asks(const struct attempt *at, struct buf *out)
+bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, size_t *ret_store)
 {
         const Drover__Origin *o = at->t->m->origin;
-        struct str rest = str_of(o ? o->servers : ""), first = STR_NONE;
-        url_escape(out, str_of(at->t->m->owner));
-        if (!o || !*o->job) /* it came to this server first */
-                return;
+        bool handed_on = o && *o->job; /* else it came to this server first */
+        struct str rest = str_of(handed_on ? o->servers : ""), first = STR_NONE;
+        BUF_CLEANUP struct buf who = {0};
+        MEM_CLEANUP struct file_credential *credentials = credentials_list(at);
         str_cut(&rest, ' ', &first);
-        buf_char(out, ' ');
-        url_escape(out, first);
-        buf_char(out, ' ');
-        url_escape(out, str_of(o->owner));
-}
-
-bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, uint64_t *ret_id,
-                size_t *ret_store)
-{
-        BUF_CLEANUP struct buf canonical = {0}, who = {0};
-        const struct agent *a = at->a;
-        if (!file_url(url, a->stores->urls, a->stores->count, &canonical, ret_store))
-                return false;
-        const char *credential = credential_of(at, url, *ret_store);
-        who_asks(at, &who);
-        *ret_id = file_id(buf_view(&canonical));
-        /* what a store of the configuration has is the same for all; anything else may depend on who asks */
-        if (credential)
-                buf_printf(ret_key, "%s\t%s\n", buf_z(&who), credential);
-        else if (*ret_store == FILE_STORE_NONE || has_user(url))
-                buf_printf(ret_key, "%s\n", buf_z(&who));
-        buf_str(ret_key, has_user(url) ? url : buf_view(&canonical));
-        return true;
+        file_asker_who(str_of(at->t->m->owner), first, str_of(handed_on ? o->owner : ""), &who);
+        const struct file_asker asker = {buf_view(&who), credentials, at->credential_count};
+        return file_key(url, &asker, at->a->stores->urls, at->a->stores->count, ret_key, ret_store);
 }
 
 size_t stores_of(const struct agent *a, struct str url)
@@ -214,35 +171,7 @@ size_t stores_of(const struct agent *a, struct str url)
 
 bool stores_other_way(const struct agent *a, struct str url, size_t store, size_t n, struct buf *ret)
 {
-        BUF_CLEANUP struct buf canonical = {0}, own = {0};
-        if (store >= a->stores->count || has_user(url) ||
-            !file_url(url, a->stores->urls, a->stores->count, &canonical, NULL) ||
-            !file_url(url, NULL, 0, &own, NULL))
-                return false;
-        const struct store *s = a->stores->v[store];
-        struct str rest = str_skip(buf_view(&canonical), s->prefixes[0].n);
-        for (size_t i = 0; i < s->prefix_count; i++) {
-                if (str_starts(buf_view(&own), s->prefixes[i]))
-                        continue;
-                if (n-- == 0) {
-                        buf_str(ret, s->prefixes[i]);
-                        buf_str(ret, rest);
-                        return true;
-                }
-        }
-        return false;
-}
-
-static uint64_t number(void *arg, const struct cached_name *n)
-{
-        const struct agent *a = arg;
-        BUF_CLEANUP struct buf canonical = {0};
-        struct str owner, url = str_of(n->key);
-        if (str_find(url, '\n') >= 0)
-                str_cut(&url, '\n', &owner);
-        return file_url(url, a->stores->urls, a->stores->count, &canonical, NULL)
-                       ? file_id(buf_view(&canonical))
-                       : n->id;
+        return store < a->stores->count && file_other_way(url, &a->stores->urls[store], n, ret);
 }
 
 static struct store *take_old(struct stores *old, const char *name)
@@ -295,7 +224,6 @@ void stores_message(struct agent *a, const Drover__Stores *m)
                         store_free(old.v[i]);
         free(old.v);
         free(old.urls);
-        cache_renumber(a->cache, number, a);
         all->tell_all = true;
 }
 

@@ -5,8 +5,9 @@
  * that nobody names a file in a way that hides where it is; a path without a scheme is file://PATH. When a
  * store (a configured place for files) knows the URL under one of its prefixes, that prefix is replaced with
  * the store's first one, so that root://se.x//a/b and https://se.x/a/b are one file. Between agents and
- * server a file is the first 64 bits of the SHA-256 of that name. Of a spooled object, which has a checksum
- * and no URL, they are the checksum's own first 64 bits.
+ * server a file is the first 64 bits of the SHA-256 of that name, or of its key where it is not for all
+ * (base/file_key.h). Of a spooled object, which has a checksum and no URL, they are the checksum's own first
+ * 64 bits.
  */
 #pragma once
 #include "base/buf.h"
@@ -31,5 +32,5 @@ bool file_prefix(struct str prefix, struct buf *out);
 /* Is what this name of file_url names below a prefix? Several slashes in a row are one. */
 bool file_is_below(struct str canonical, struct str prefix);
 
-uint64_t file_id(struct str canonical);                      /* of a name that file_url made */
+uint64_t file_id(struct str name);                           /* that file_url made, or file_key */
 uint64_t file_id_of_content(const unsigned char sha256[32]); /* of a spooled object */

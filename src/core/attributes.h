@@ -20,6 +20,7 @@
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
+        X(DroverCredentials) X(OAuthServicesNeeded) \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait)                                                           \
         X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \

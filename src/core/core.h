@@ -12,9 +12,11 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/file_key.h"
 #include "base/past_job.h"
 #include "base/set.h"
 #include "classad/eval.h"
+#include "core/asker.h"
 #include "core/cost.h"
 #include "core/data.h"
 #include "core/eta.h"
@@ -104,6 +106,12 @@ struct core_world {
         /* May be NULL where there are no sets: these, which wait for it, may start. Said again whenever the
          * agent may not have heard. */
         void (*go)(void *arg, const char *agent, uint64_t request, uint32_t fence, const struct set *members);
+        /* May be NULL: nobody has any. What the credential `ret->name` of the request's jobs is for, as far
+         * as there is one: sets urls, borrowed until the core is called again, and s3. `handed_on`: the
+         * request is another server's, and has none but those that came with it. When that changes,
+         * core_request_credentials. */
+        void (*credential)(void *arg, uint64_t request, struct str owner, bool handed_on,
+                           struct file_credential *ret);
 };
 
 /* How a place is chosen for a job. All but the first are there to be compared with it. */

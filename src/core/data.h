@@ -1,9 +1,9 @@
 /* data: what the core knows of files and of the places where they are.
  *
  * A *store* is a configured place for files; agents measure how far it is. A *file* is the first 64 bits of
- * the SHA-256 of its canonical URL (base/file_id.h). Agents tell which files they hold as changes to what
- * they told before. None of this is an event: after a restart the configuration is read again, and agents
- * say again what they hold and measured.
+ * the SHA-256 of its canonical URL, with whose it is where it is not for all (base/file_key.h). Agents tell
+ * which files they hold as changes to what they told before. None of this is an event: after a restart the
+ * configuration is read again, and agents say again what they hold and measured.
  *
  * A *label* says that data is sensitive. Stores and datasets (prefixes of URLs) carry labels, and only what
  * core_data_set was told, never an agent's own word, makes an agent cleared for one. A job's labels are the

@@ -2,6 +2,7 @@
 #include "base/image.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "core/asker.h"
 #include "core/inputs_private.h"
 
 #define FILL_SLICE 1000u /* rows in one call */
@@ -14,31 +15,62 @@ static const struct template_late *late_of(const struct part *p, symbol name)
         return NULL;
 }
 
-/* The file that an element of a list names: a URL or path that a store knows, or a spooled file. False: it is
- * read where it is, and nothing is copied that could be counted. */
-static bool file_of(struct core *c, const struct inputs *in, struct str element, struct input *ret)
+static bool spooled_of(const struct inputs *in, struct str element, struct input *ret)
 {
-        BUF_CLEANUP struct buf url = {0};
-        const struct submission_file *f;
-        size_t store;
+        const struct submission_file *f = in->spooled ? map_get(in->spooled, element) : NULL;
 
-        *ret = (struct input){.store = (uint8_t)c->sites.store_count};
-        if (element.n == 0)
-                return false;
-        if (file_url(element, c->sites.urls, c->sites.store_count, &url, &store) &&
-            (store != FILE_STORE_NONE || !str_starts(buf_view(&url), STR("file:")))) {
-                ret->id = file_id(buf_view(&url));
-                if (store != FILE_STORE_NONE)
-                        ret->store = (uint8_t)store;
-                return true;
-        }
-        f = in->spooled ? map_get(in->spooled, element) : NULL;
         if (!f && in->spooled && str_rfind(element, '/') >= 0)
                 f = map_get(in->spooled, str_skip(element, (size_t)str_rfind(element, '/') + 1));
         if (!f)
                 return false;
         ret->id = file_id_of_content(f->sha256);
         ret->bytes = f->size;
+        return true;
+}
+
+/* A path that no store knows is read where it is, and nothing is copied that could be counted. */
+static bool is_counted(struct str key, size_t store)
+{
+        struct str name = key, line;
+
+        if (store == FILE_STORE_NONE)
+                str_cut(&name, '\n', &line);
+        return store != FILE_STORE_NONE || !str_starts(name, STR("file:"));
+}
+
+/* The file that an element of a list names: a URL or path that a store knows, or a spooled file. */
+static bool file_of(struct core *c, const struct inputs *in, struct str element, struct input *ret)
+{
+        BUF_CLEANUP struct buf key = {0};
+        size_t store;
+
+        *ret = (struct input){.store = (uint8_t)c->sites.store_count};
+        if (element.n == 0)
+                return false;
+        if (!file_key(element, &in->asker->as, c->sites.urls, c->sites.store_count, &key, &store) ||
+            !is_counted(buf_view(&key), store))
+                return spooled_of(in, element, ret);
+        ret->id = file_id(buf_view(&key));
+        if (store != FILE_STORE_NONE)
+                ret->store = (uint8_t)store;
+        return true;
+}
+
+/* Agents tell images by the plain URL, whoever's job they were fetched for, for engines keep them for all. */
+static bool image_of(struct core *c, const struct inputs *in, struct str image, struct input *ret)
+{
+        BUF_CLEANUP struct buf url = {0}, name = {0}, plain = {0};
+        size_t store;
+
+        image_url(image, &url);
+        *ret = (struct input){.store = (uint8_t)c->sites.store_count, .image = true};
+        if (!file_url(buf_view(&url), c->sites.urls, c->sites.store_count, &name, &store) ||
+            (store == FILE_STORE_NONE && str_starts(buf_view(&name), STR("file:"))))
+                return spooled_of(in, buf_view(&url), ret);
+        file_url(buf_view(&url), NULL, 0, &plain, NULL);
+        ret->id = file_id(buf_view(&plain));
+        if (store != FILE_STORE_NONE)
+                ret->store = (uint8_t)store;
         return true;
 }
 
@@ -50,6 +82,15 @@ static struct map *spooled_by_name(const struct request *r)
         for (size_t i = 0; i < rare->spooled_count; i++)
                 map_put(m, rare->spooled[i].name, &rare->spooled[i]);
         return m;
+}
+
+/* What only reading them needs. */
+static void all_read(struct inputs *in)
+{
+        map_free(in->spooled);
+        asker_free(in->asker);
+        in->spooled = NULL;
+        in->asker = NULL;
 }
 
 static void add_shared(struct inputs *in, const struct input *f)
@@ -68,24 +109,19 @@ static bool is_shared(const struct inputs *in, uint64_t id)
         return false;
 }
 
-/* An image is a file with the name that a registry has for it. */
 static void add_image(struct core *c, struct inputs *in)
 {
         const symbol names[] = {c->attr.ContainerImage, c->attr.DockerImage};
-        BUF_CLEANUP struct buf text = {0}, url = {0};
+        BUF_CLEANUP struct buf text = {0};
         struct input f;
 
         for (size_t i = 0; i < 2; i++) {
                 buf_reset(&text);
-                buf_reset(&url);
                 if (late_of(in->part, names[i]) ||
                     request_member_text(c, in->request, in->part->first, names[i], &text) != 0 || text.n == 0)
                         continue;
-                image_url(buf_view(&text), &url);
-                if (file_of(c, in, buf_view(&url), &f)) {
-                        f.image = true;
+                if (image_of(c, in, buf_view(&text), &f))
                         add_shared(in, &f);
-                }
         }
 }
 
@@ -228,8 +264,7 @@ static bool fill_rows(struct core *c, struct inputs *in, uint32_t budget)
         eval_reset(&c->eval);
         if (in->filled < in->part->count)
                 return true;
-        map_free(in->spooled);
-        in->spooled = NULL;
+        all_read(in);
         return false;
 }
 
@@ -287,6 +322,7 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
         in->request = r;
         in->part = p;
         in->spooled = spooled_by_name(r);
+        in->asker = asker_new(c, r, p);
         if (late && p->count > 1)
                 raw = late->text;
         own = read_shared(c, in, raw);
@@ -294,12 +330,10 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
         add_environment(c, in, ENVIRONMENT_CONDA, c->attr.CondaEnv);
         add_environment(c, in, ENVIRONMENT_PYTHON, c->attr.PythonEnv);
         eval_reset(&c->eval);
-        if (own) {
+        if (own)
                 make_rows(c, in, own);
-        } else {
-                map_free(in->spooled);
-                in->spooled = NULL;
-        }
+        else
+                all_read(in);
         if (own || in->shared_count)
                 return in;
         inputs_free(c, in);
@@ -326,8 +360,7 @@ void inputs_free(struct core *c, struct inputs *in)
                         *at = in->next;
                         break;
                 }
-        map_free(in->spooled);
-        in->spooled = NULL;
+        all_read(in);
         near_leave(c, in);
 }
 

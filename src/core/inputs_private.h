@@ -19,6 +19,7 @@ struct inputs {
         uint32_t mask;
         struct idmap *nears;  /* agent → struct near; NULL: none yet */
         struct map *spooled;  /* by name, until all rows are filled; NULL: nothing was spooled */
+        struct asker *asker;  /* likewise */
         struct inputs *next;  /* in core.filling or core.leaving */
         size_t entries, left; /* of those that leave: how many there were, and are out of core.wanted */
         bool leaves;

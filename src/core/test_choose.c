@@ -17,7 +17,7 @@
 static void holds(struct core *c, const char *agent, const char *url, uint64_t bytes)
 {
         core_agent_connected(c, agent);
-        core_cache_delta(c, agent, &(struct core_file){id_of(url), bytes}, 1, NULL, 0, false);
+        core_cache_delta(c, agent, &(struct core_file){own_id_of(url), bytes}, 1, NULL, 0, false);
 }
 
 static const char *const big[] = {"TransferInput", "\"http://a/big\"", "TransferInputSizes", "\"1000000000\"",

@@ -32,13 +32,13 @@ static int64_t fetch_ms(struct core *c, const struct request *r, const char *age
 
 static bool comes(struct core *c, const char *agent)
 {
-        return coming_to(agent_find(c, agent), id_of("http://a/big"));
+        return coming_to(agent_find(c, agent), own_id_of("http://a/big"));
 }
 
 /* The other place has more room, but would have to fetch it as well. */
 static void test_same_place(void **state)
 {
-        const struct core_file file = {id_of("http://a/big"), GB};
+        const struct core_file file = {own_id_of("http://a/big"), GB};
         struct core *c = *state;
         struct request *r;
 
@@ -145,7 +145,7 @@ static void test_loads_the_link(void **state)
 {
         const char *const small[] = {"TransferInput", "\"http://a/small\"", "TransferInputSizes",
                                      "\"10000000\"", NULL};
-        const struct core_file file = {id_of("http://a/big"), GB};
+        const struct core_file file = {own_id_of("http://a/big"), GB};
         struct request *r, *s, *same;
         struct core *c = *state;
 

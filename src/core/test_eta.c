@@ -182,7 +182,8 @@ static void test_quote(void **state)
         offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; Price=0.5]");
         offer(c, "n2", "[Cpus=4; TotalCpus=4; Memory=100; Disk=100]");
         offer(c, "n3", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]");
-        core_cache_delta(c, "n1", &(struct core_file){id_of("http://a/db"), 125000000}, 1, NULL, 0, false);
+        core_cache_delta(c, "n1", &(struct core_file){own_id_of("http://a/db"), 125000000}, 1, NULL, 0,
+                         false);
         quote(c, "a\nb\nc\n", 3, attributes, &q);
         /* n1: two rounds, 1 s for the file of its own; n2: one, and 10 s for the common one */
         assert_string_equal(buf_z(&bare_assigned),

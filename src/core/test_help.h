@@ -113,9 +113,17 @@ static inline struct request *submit(struct core *c, const char *items, uint64_t
         return request_find(c, core_request_last(c));
 }
 
+/* The number of a file that is everybody's; of one at a URL that no store has, and so ann's alone. */
 static inline uint64_t id_of(const char *url)
 {
         return file_id(str_of(url));
+}
+static inline uint64_t own_id_of(const char *url)
+{
+        BUF_CLEANUP struct buf key = {0};
+
+        buf_printf(&key, "ann%%40lab\n%s", url);
+        return file_id(buf_view(&key));
 }
 
 static inline struct queue *offer(struct core *c, const char *agent, const char *ad)

@@ -120,7 +120,7 @@ static uint64_t looks_for(struct core *c, const char *const *attributes, const c
  * all do. */
 static void test_few_are_asked(void **state)
 {
-        const struct core_file file = {id_of("http://a/big"), GB};
+        const struct core_file file = {own_id_of("http://a/big"), GB};
         struct core *c = *state;
         char name[8];
 
@@ -146,7 +146,7 @@ static void test_few_are_asked(void **state)
 static void test_wanted_and_forgotten(void **state)
 {
         const char *const own[] = {"~TransferInput", "\"http://a/$(Process)\"", NULL};
-        const struct core_file file = {id_of("http://a/19999"), 1};
+        const struct core_file file = {own_id_of("http://a/19999"), 1};
         struct core_command cmd = {.action = CORE_ACT_REMOVE};
         struct core *c = *state;
         struct request *r[2];

@@ -24,46 +24,24 @@ struct asked {
 
 /* ---- what jobs ask for */
 
-static void add_names(struct eval *e, const struct ad *ad, symbol attribute, struct buf *out)
-{
-        struct str text;
-
-        if (!eval_string(e, ad, NULL, attribute, &text))
-                return;
-        for (size_t i = 0; i < text.n;) {
-                size_t from = i;
-
-                while (i < text.n && text.p[i] != ',' && text.p[i] != ' ' && text.p[i] != '\t')
-                        i++;
-                if (i > from && out->n)
-                        buf_char(out, ',');
-                for (size_t k = from; k < i; k++) /* "service*handle" is the file service_handle there */
-                        buf_char(out, text.p[k] == '*' ? '_' : text.p[k]);
-                i++;
-        }
-}
-
-void grants_names(const struct server *s, const struct ad *ad, struct buf *out)
-{
-        struct symbols *y = core_symbols(s->core);
-        struct eval e;
-
-        eval_init(&e, 0, 0);
-        add_names(&e, ad, symbols_intern(y, STR("DroverCredentials")), out);
-        add_names(&e, ad, symbols_intern(y, STR("OAuthServicesNeeded")), out);
-        eval_deinit(&e);
-}
-
 static bool names_it(const struct server *s, const struct ad *ad, struct str name)
 {
         BUF_CLEANUP struct buf all = {0};
         struct str rest, one;
 
-        grants_names(s, ad, &all);
+        core_credential_names(s->core, ad, &all);
         for (rest = buf_view(&all); rest.n && str_cut(&rest, ',', &one);)
                 if (str_eq(one, name))
                         return true;
         return false;
+}
+
+static void add_owner(uint64_t request, struct str owner, bool handed_on, struct buf *out)
+{
+        if (handed_on)
+                buf_printf(out, "#%" PRIu64, request);
+        else
+                buf_str(out, owner);
 }
 
 void grants_owner(const struct server *s, uint64_t request, struct buf *out)
@@ -73,10 +51,27 @@ void grants_owner(const struct server *s, uint64_t request, struct buf *out)
 
         if (core_request_get(s->core, request, &r) != 0 || core_request_hop(s->core, request, &hop) != 0)
                 return;
-        if (hop.origin)
-                buf_printf(out, "#%" PRIu64, request);
-        else
-                buf_str(out, r.owner);
+        add_owner(request, r.owner, hop.origin != NULL, out);
+}
+
+void grants_credential(const struct server *s, uint64_t request, struct str owner, bool handed_on,
+                       struct file_credential *ret)
+{
+        BUF_CLEANUP struct buf whose = {0};
+        const struct credential *c;
+
+        add_owner(request, owner, handed_on, &whose);
+        c = s->access ? credentials_find(s->access->credentials, buf_view(&whose), ret->name) : NULL;
+        if (!c)
+                return;
+        ret->urls = str_of(c->urls);
+        ret->s3 = c->type == CREDENTIAL_S3;
+}
+
+void grants_open(struct server *s)
+{
+        for (uint64_t id = 0; (id = core_request_next(s->core, id)) != 0;)
+                core_request_credentials(s->core, id);
 }
 
 /* ---- giving */
@@ -298,10 +293,13 @@ bool grants_release_slice(struct server *s, struct grants_release *x, int64_t en
                 struct core_request r;
                 struct core_hop hop;
 
-                if (core_request_get(s->core, x->request, &r) == 0 && r.counts.held &&
-                    str_eq(r.owner, x->owner) && core_request_hop(s->core, x->request, &hop) == 0 &&
-                    !hop.origin)
-                        release(s, x);
+                if (core_request_get(s->core, x->request, &r) == 0 && str_eq(r.owner, x->owner) &&
+                    core_request_hop(s->core, x->request, &hop) == 0 && !hop.origin) {
+                        if (x->shown_elsewhere)
+                                core_request_credentials(s->core, x->request);
+                        if (r.counts.held)
+                                release(s, x);
+                }
                 if (clock_mono_ns() > end_ns)
                         return false;
         }

@@ -8,13 +8,14 @@
 #include "server/agents.h"
 #include "server/command.h"
 
-/* The names that the jobs of a part ask for, parted by commas: `credentials`, and HTCondor's
- * `use_oauth_services`. */
-void grants_names(const struct server *s, const struct ad *ad, struct buf *out);
-
 /* Whose the credentials of a request's jobs are: its owner; of a request that another server has handed on, a
  * name of its own ("#7"), which is no user's: only what came with it, and never the owner's here. */
 void grants_owner(const struct server *s, uint64_t request, struct buf *out);
+/* For the core's world: see struct core_world. */
+void grants_credential(const struct server *s, uint64_t request, struct str owner, bool handed_on,
+                       struct file_credential *ret);
+/* The credentials can be read now: what was recovered without them is told. */
+void grants_open(struct server *s);
 void grants_tick(struct server *s); /* those that came with a request go when it has ended */
 
 void grants_get(struct server *s, struct command *c, struct agent *a); /* answers, also when it may not */
@@ -25,6 +26,7 @@ void grants_forget(struct agent *a); /* its session is over */
 /* Jobs that are held for want of a credential that is there now are released, in slices. */
 struct grants_release {
         struct str owner, name;
+        bool shown_elsewhere; /* it is new, or for other URLs than before: the core is told as well */
         uint64_t request;
         uint64_t released;
 };

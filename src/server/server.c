@@ -248,6 +248,8 @@ static int start_parts(struct server *s, struct err *err)
         if (r == 0)
                 r = access_open(s, &s->access, err);
         if (r == 0)
+                grants_open(s);
+        if (r == 0)
                 r = objects_open(s, &s->objects, err);
         if (r == 0)
                 r = notices_open(s, err);

@@ -297,7 +297,7 @@ static void fill(struct maker *k, Drover__Template *t, const struct core_request
         t->modules = text(k, k->attr.Modules);
         t->conda_env = text(k, k->attr.CondaEnv);
         t->python_env = text(k, k->attr.PythonEnv);
-        grants_names(k->server, k->ad, &credentials);
+        core_credential_names(k->server->core, k->ad, &credentials);
         t->credentials = list(k, buf_view(&credentials), &t->n_credentials);
         t->n_variables = core_part_variables(k->server->core, k->request, k->part, &names);
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "server/agents.h"
+#include "server/grants.h"
 #include "server/notices.h"
 #include "server/turn.h"
 #include "server/userlog.h"
@@ -84,6 +85,12 @@ static int on_load(void *arg, uint64_t request, struct buf *ret, struct err *err
         return store_blob_get(s->store, world_record_name(room, request), ret, err);
 }
 
+static void on_credential(void *arg, uint64_t request, struct str owner, bool handed_on,
+                          struct file_credential *ret)
+{
+        grants_credential(arg, request, owner, handed_on, ret);
+}
+
 void world_init(struct core_world *w, struct server *s)
 {
         *w = (struct core_world){
@@ -97,5 +104,6 @@ void world_init(struct core_world *w, struct server *s)
                 .load = on_load,
                 .replayed = on_replayed,
                 .go = on_go,
+                .credential = on_credential,
         };
 }

@@ -2,11 +2,13 @@
 import os
 import pwd
 import subprocess
+import uuid
 
 import pytest
 
 from drover import processes, wait_until
 from guarded import Authority, Guarded
+from stores import Nginx
 from test_credentials import files_with
 from users import AGENT, LOW, ONE, TWO, Site, as_user, mode_of, uids_of
 
@@ -301,3 +303,110 @@ def test_what_came_with_a_credential_is_its_owners_alone(site):
         assert files_with(site.state, "hush-") == []
     finally:
         store.stop()
+
+
+def test_what_counts_as_cached_is_given_from_the_cache(instance):
+    """A file that one user's job has brought costs another one's job nothing only where he is not sent for it again."""
+    authority = Authority(os.path.join(instance.base, "authority"))
+    guarded = Guarded(os.path.join(instance.base, "guarded"), authority, ("hush-one", "hush-two"))
+    store = Nginx(os.path.join(instance.base, "nginx"))
+    # it is everybody's where the configuration names it, without a credential; ONE has one, TWO learns it later
+    site = Site(instance, f"limits: {{nothing: 0}}\nstores:\n  lab:\n    urls: {store.url}lab/\n  vault:\n    urls: {guarded.url[:-4]}\n")
+    size = 300000
+    try:
+        store.wait()
+        guarded.wait()
+        site.agent(more=f"ca_file: {authority.file}\nprobe: 0\n")
+        own, common = store.put("own", b"o" * size), store.put("lab/common", b"c" * size)
+        secret = guarded.put("secret", b"s" * size)
+
+        def attributes(url):
+            return {"TransferInput": url, "TransferInputSizes": str(size), "ShouldTransferFiles": "IF_NEEDED",
+                    **({"DroverCredentials": "grid"} if url == secret else {})}
+
+        def held(user, url):
+            """what the server thinks that the user's job would find there"""
+            ad = {"Cmd": '"/bin/true"', "RequestMemory": "32", "RequestDisk": "1024",
+                  **{k: f'"{v}"' for k, v in attributes(url).items()}}
+            body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": ad, "rows": 1, "steps": 1}]}
+            cost = wait_until(lambda: as_user(user, lambda: instance.api("POST", "/v1/quote", body))["places"])[0]["cost"]
+            assert cost["bytes_in"] == size and cost["bytes_held"] in (0, size)
+            return cost["bytes_held"] == size
+
+        def moved(url):
+            if url == secret:
+                return guarded.gets("secret")
+            return len([r for r in store.requests("GET") if store.base[:-1] + r[2] == url and r[3] == 200])
+
+        def give(user, text):
+            body = {"type": "token", "data": text, "urls": [guarded.url]}
+            as_user(user, lambda: instance.api("PUT", "/v1/credentials/grid", body))
+
+        give(ONE, "hush-one")
+        for url in (own, common, secret):
+            assert not held(ONE, url)
+            site.run(ONE, "true", **attributes(url))
+            wait_until(lambda url=url: held(ONE, url))
+            assert moved(url) == 1
+        assert held(TWO, common) and not held(TWO, own) and not held(TWO, secret)
+        # a job that waits is told the same
+        for user in (ONE, TWO):
+            waits = site.submit(user, "true", ConcurrencyLimits="nothing", **attributes(own))
+            why = instance.api("GET", f"/v1/jobs/{waits}.0/why")
+            assert why["agents"][0]["cost"]["bytes_held"] == (size if user is ONE else 0), why
+        # and that is what is moved
+        for user in (ONE, TWO):
+            site.run(user, "true", **attributes(own))
+        wait_until(lambda: held(TWO, own))
+        site.run(TWO, "true", **attributes(common))
+        assert moved(own) == 2 and moved(common) == 1
+        give(TWO, "hush-two")
+        assert not held(TWO, secret)
+        site.run(TWO, "true", **attributes(secret))
+        wait_until(lambda: held(TWO, secret))
+        assert moved(secret) == 2
+        for user in (ONE, TWO):
+            for url in (own, common, secret):
+                assert held(user, url)
+                site.run(user, "true", **attributes(url))
+        assert (moved(own), moved(common), moved(secret)) == (2, 1, 2)
+    finally:
+        store.stop()
+        guarded.stop()
+
+
+def test_a_credential_for_other_urls_makes_files_other_ones(instance):
+    """Also those of jobs that wait, and of jobs that were recovered when the server started."""
+    authority = Authority(os.path.join(instance.base, "authority"))
+    guarded = Guarded(os.path.join(instance.base, "guarded"), authority, ("hush-one",))
+    site = Site(instance, f"limits: {{nothing: 0}}\nstores:\n  vault:\n    urls: {guarded.url[:-4]}\n")
+    try:
+        guarded.wait()
+        site.agent(more=f"ca_file: {authority.file}\nprobe: 0\n")
+        more = {"TransferInput": guarded.put("f", b"f" * 300000), "TransferInputSizes": "300000",
+                "ShouldTransferFiles": "IF_NEEDED", "DroverCredentials": "grid"}
+
+        def give(*urls):
+            body = {"type": "token", "data": "hush-one", "urls": urls}
+            as_user(ONE, lambda: instance.api("PUT", "/v1/credentials/grid", body))
+
+        def held():
+            """what the server knows of the job that waits"""
+            why = instance.api("GET", f"/v1/jobs/{waits}.0/why")
+            return any(a.get("cost", {}).get("bytes_held") == 300000 for a in why["agents"])
+
+        give(guarded.url)
+        site.run(ONE, "true", **more)
+        waits = site.submit(ONE, "true", ConcurrencyLimits="nothing", **more)
+        wait_until(held)
+        give(guarded.elsewhere)
+        assert not held()
+        give(guarded.elsewhere, guarded.url)
+        assert held()
+        site.server.stop()
+        site.server = site.start()
+        wait_until(held)
+        site.run(ONE, "true", **more)
+        assert guarded.gets("f") == 1
+    finally:
+        guarded.stop()

@@ -54,7 +54,8 @@ class Site:
         config = os.path.join(instance.base, "droverd.yaml")
         with open(config, "w", encoding="utf-8") as f:
             f.write(settings)
-        instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config, *args)
+        self.start = lambda: instance.server("--listen", f"127.0.0.1:{instance.port}", "--config", config, *args)
+        self.server = self.start()
         os.chmod(instance.dir, 0o755)
         self.state = os.path.join(instance.base, "node")
         for user in (ONE, TWO, LOW):

@@ -85,10 +85,20 @@ static bool find_request(struct server *s, struct call *c, struct str *ret_owner
         return true;
 }
 
+/* What it is for, as one text; "" when there is none. */
+static void what_for(const struct server *s, struct str owner, struct str name, struct buf *out)
+{
+        const struct credential *k = credentials_find(s->access->credentials, owner, name);
+
+        if (k)
+                buf_printf(out, "%s %s", credential_type_name(k->type), k->urls);
+}
+
 static void put(struct server *s, struct call *c)
 {
         struct put *p = c->state;
         struct str owner = str_of(c->who), name = c->param[p->request ? 1 : 0];
+        BUF_CLEANUP struct buf was_for = {0}, is_for = {0};
         enum credential_type type;
         struct err err = {0};
 
@@ -102,6 +112,7 @@ static void put(struct server *s, struct call *c)
         }
         if (p->request && !find_request(s, c, &owner))
                 return;
+        what_for(s, owner, name, &was_for);
         struct credential_new what = {type, p->data, p->urls, p->url_count, !p->says_urls};
         if (credentials_put(s->access->credentials, owner, name, &what, clock_wall_ms(), turn_batch(s->turn),
                             &err) != 0) {
@@ -109,13 +120,20 @@ static void put(struct server *s, struct call *c)
                 return;
         }
         p->expires_ms = credentials_find(s->access->credentials, owner, name)->expires_ms;
-        p->release = (struct grants_release){.owner = owner, .name = name};
+        what_for(s, owner, name, &is_for);
+        p->release =
+                (struct grants_release){.owner = owner,
+                                        .name = name,
+                                        .shown_elsewhere = !str_eq(buf_view(&was_for), buf_view(&is_for))};
         grants_replaced(s, owner, name);
         c->when = TURN_DURABLE;
-        if (p->request)
-                call_front(c, write_put); /* its jobs waited, and were not held */
-        else
+        if (!p->request) {
                 release(s, c);
+                return;
+        }
+        if (p->release.shown_elsewhere)
+                core_request_credentials(s->core, p->request);
+        call_front(c, write_put); /* its jobs waited, and were not held */
 }
 
 /* One too many is kept, so that it is refused. */

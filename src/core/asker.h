@@ -1,0 +1,27 @@
+/* asker: as whom the jobs of a part ask for their files (base/file_key.h); for the files of core/ only, but
+ * for what is named core_….
+ *
+ * It is made when files are numbered, and gone when they are: what owners' credentials are for is the world's
+ * to know, and it says when that has changed (core_request_credentials).
+ */
+#pragma once
+#include "base/file_key.h"
+#include "classad/ad.h"
+
+struct core;
+struct part;
+struct request;
+
+struct asker {
+        struct file_asker as;
+        struct buf who, names; /* that `as` looks at */
+};
+struct asker *asker_new(struct core *c, const struct request *r, const struct part *p);
+void asker_free(struct asker *x); /* NULL is fine */
+
+/* Adds the names of the credentials that a part's jobs ask for, parted by commas: `credentials`, and
+ * HTCondor's `use_oauth_services`. */
+void core_credential_names(struct core *c, const struct ad *ad, struct buf *out);
+/* A credential of the request's jobs is there now, or is for other URLs: their files are numbered anew.
+ * Nothing happens if they name none. */
+void core_request_credentials(struct core *c, uint64_t request);
