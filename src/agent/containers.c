@@ -13,16 +13,18 @@
 #include "run/command.h"
 #include "run/errand.h"
 
-#define ASK_MS     60000
-#define AGAIN_MS   60000 /* an engine that is named and does not answer is asked again */
-#define FIRST_MS   1000  /* after the start: one that nobody named */
-#define IMAGES_MAX 4096u
+#define ASK_MS       60000
+#define AGAIN_MS     60000 /* an engine that is named and does not answer is asked again */
+#define FIRST_MS     1000  /* after the start: one that nobody named */
+#define IMAGES_MAX   4096u
+#define REMOVE_TRIES 3
 
 struct removal {
         struct removal *next;
         struct engine *e;
         struct command *command;
         char *name;
+        unsigned tries;
         void (*done)(void *arg);
         void *arg;
 };
@@ -324,11 +326,30 @@ void containers_close(struct agent *a)
 
 /* ---- containers that are over */
 
+static void on_removed(void *arg, int status, struct str out, struct str errors);
+
+/* What is left of it may have kept its files busy, or another command the engine. With `users` it is the
+ * user's engine, and he may be gone. */
+static bool removed_again(struct removal *r)
+{
+        ARGS_CLEANUP struct args words = {0};
+        if (r->e->a->users_path || ++r->tries >= REMOVE_TRIES)
+                return false;
+        container_remove(&r->e->settings, r->e->host.engine, r->name, &words);
+        r->command = containers_ask(r->e, NULL, &words, on_removed, r);
+        return true;
+}
+
 static void on_removed(void *arg, int status, struct str out, struct str errors)
 {
         struct removal *r = arg;
+        bool failed = status != 0 && str_search(errors, STR("No such container")) < 0;
         (void)out;
-        if (status != 0 && str_search(errors, STR("No such container")) < 0)
+        if (r->e->host.engine == CONTAINER_PODMAN)
+                container_left_kill(r->name);
+        if (failed && removed_again(r))
+                return;
+        if (failed)
                 log_warn("msg=\"cannot remove a container\" container=%s error=\"%s\"", r->name,
                          LOG_TEXT(container_words(errors)));
         for (struct removal **at = &r->e->removals; *at; at = &(*at)->next)
@@ -336,8 +357,6 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
                         *at = r->next;
                         break;
                 }
-        if (r->e->host.engine == CONTAINER_PODMAN)
-                container_left_kill(r->name);
         if (r->done)
                 r->done(r->arg);
         free(r->name);

@@ -109,33 +109,62 @@ static unsigned signal_marked(const struct child *c, int sig)
         return n;
 }
 
-/* Our children that are no job's main process: orphans of jobs. Those of c are killed, or all when nothing
- * else runs. Returns how many there were. */
-static unsigned kill_orphans(struct shepherd *s, const struct child *c)
+/* The text of a small file of /proc, or as much of it as there is room for; "" if it cannot be read. */
+static const char *read_proc(const char *path, char *room, size_t size)
 {
-        char path[64], room[16384];
-        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
         int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, room, sizeof(room) - 1);
+        ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
         if (fd >= 0)
                 close(fd);
+        room[n > 0 ? n : 0] = 0;
+        return room;
+}
+
+/* Kills our children that are no job's main process, orphans of jobs, as far as `which` says; returns how
+ * many there were. */
+static unsigned kill_orphans_if(struct shepherd *s,
+                                bool (*which)(struct shepherd *s, const struct child *c, pid_t pid),
+                                const struct child *c)
+{
+        char path[64], room[16384];
         unsigned found = 0;
-        if (n <= 0)
-                return 0;
-        room[n] = 0;
-        for (char *p = room, *end; *p; p = end) {
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        for (const char *p = read_proc(path, room, sizeof(room)); *p;) {
+                char *end;
                 long pid = strtol(p, &end, 10);
                 if (end == p)
                         break;
-                if (pid <= 1 || child_by_pid(s, (pid_t)pid))
-                        continue;
-                bool alone = s->running == c && !c->run_next;
-                if (!alone && !(c->marker && has_marker((pid_t)pid, c->marker, strlen(c->marker), true)))
-                        continue;
-                if (kill((pid_t)pid, SIGKILL) == 0)
+                p = end;
+                if (pid > 1 && !child_by_pid(s, (pid_t)pid) && which(s, c, (pid_t)pid) &&
+                    kill((pid_t)pid, SIGKILL) == 0)
                         found++;
         }
         return found;
+}
+
+/* Those of c; or all when nothing else runs. */
+static bool is_of(struct shepherd *s, const struct child *c, pid_t pid)
+{
+        bool alone = s->running == c && !c->run_next;
+        return alone || (c->marker && has_marker(pid, c->marker, strlen(c->marker), true));
+}
+
+/* A process of podman's container that is our child: its monitor, whose child it was, is dead. It may be the
+ * one that waits to become the program, which has no marker yet and is in no group of the job's; podman
+ * forgets it when it had not been told of it, and it would wait for ever. (Monitors are in groups of other
+ * names.) */
+static bool has_no_monitor(struct shepherd *s, const struct child *c, pid_t pid)
+{
+        char path[64], room[16384];
+        (void)s, (void)c;
+        snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+        const char *group = strstr(read_proc(path, room, sizeof(room)), "/libpod-");
+        return group && !strstr(room, "/libpod-conmon-");
+}
+
+static unsigned kill_orphans(struct shepherd *s, const struct child *c)
+{
+        return kill_orphans_if(s, is_of, c);
 }
 
 static void thaw(struct slot *sl)
@@ -236,11 +265,14 @@ void tree_reap(struct shepherd *s)
 {
         int status;
         struct rusage u;
+        bool orphan = false;
         pid_t pid;
         while ((pid = wait4(-1, &status, WNOHANG | __WALL, &u)) > 0) {
                 struct child *c = child_by_pid(s, pid);
-                if (!c)
-                        continue; /* an orphan */
+                if (!c) {
+                        orphan = true; /* its children are ours now */
+                        continue;
+                }
                 c->tell.status = status;
                 c->tell.ended_ms = (uint64_t)wall_ms();
                 c->tell.cpu_user_us = micros(u.ru_utime);
@@ -256,6 +288,8 @@ void tree_reap(struct shepherd *s)
                 c->ending_since = boot_ms();
                 try_end(s, c, c->ending_since);
         }
+        if (orphan)
+                kill_orphans_if(s, has_no_monitor, NULL);
 }
 
 int64_t tree_timers(struct shepherd *s, int64_t now)
