@@ -307,7 +307,7 @@ void journal_devices(const struct attempt *at); /* what it holds now */
 void journal_result(struct attempt *at);
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
 void journal_flush(struct agent *a);
-bool journal_has_failed(const struct agent *a); /* it cannot be written now; it is tried again */
+int journal_error(const struct agent *a); /* -errno: it cannot be written now, and is tried again; 0 */
 
 /* stage.c, stage_child.c, stage_out.c */
 void stage_checkpoint(struct attempt *at); /* into the spool, and then calls attempt_delivered */

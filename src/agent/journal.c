@@ -29,7 +29,7 @@ struct journal {
         int fd;
         struct buf out;
         uint64_t bytes, live_bytes; /* of the file; after it was written anew */
-        bool failed;                /* what is in the file is of before */
+        int failed;                 /* -errno: what is in the file is of before */
         int64_t again_ms;
         bool durable;              /* jobs of batch systems outlive this machine: it is flushed to disk */
         const struct queue *queue; /* of the last KIND_QUEUE that was written */
@@ -204,7 +204,7 @@ static int write_anew(struct agent *a, struct err *err)
         j->fd = fd;
         j->bytes = j->live_bytes = all.n;
         buf_reset(&j->out);
-        j->failed = false;
+        j->failed = 0;
         return 0;
 }
 
@@ -215,14 +215,14 @@ static void has_failed(struct journal *j, int r)
                           "what "
                           "has changed\" error=\"%s\"",
                           strerror(-r));
-        j->failed = true;
+        j->failed = r;
         j->again_ms = clock_boot_ms() + AGAIN_MS;
         buf_reset(&j->out);
 }
 
-bool journal_has_failed(const struct agent *a)
+int journal_error(const struct agent *a)
 {
-        return a->journal && a->journal->failed;
+        return a->journal ? a->journal->failed : 0;
 }
 
 void journal_flush(struct agent *a)

@@ -278,8 +278,16 @@ void offers_look(struct queue *q, struct offers_room *ret)
                 if (queue_wait_s(q))
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
+        int journal = journal_error(a);
+        if (journal) {
+                BUF_CLEANUP struct buf why = {0};
+                buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
+                buf_addz(&o->devices, "WhyClosed = ");
+                offer_text(&o->devices, buf_view(&why));
+                buf_addz(&o->devices, "; ");
+        }
         ret->ad.devices = buf_z(&o->devices);
-        if (!q->backend->ready || may.closed || q->config->closed || journal_has_failed(a))
+        if (!q->backend->ready || may.closed || q->config->closed || journal)
                 return;
         if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);

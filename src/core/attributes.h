@@ -38,7 +38,7 @@
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
         X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
-        X(QueueName) X(AgentName) X(MyType) X(Price) X(Speed) X(Unreachable)     \
+        X(QueueName) X(AgentName) X(MyType) X(Price) X(Speed) X(Unreachable) X(WhyClosed) \
         X(QueueWait)
 /* clang-format on */
 

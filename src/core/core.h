@@ -389,7 +389,7 @@ enum core_verdict {
         CORE_QUEUE_REFUSES,
         CORE_OWNER_REFUSED, /* the queue does not run this owner's jobs */
         CORE_AWAY,
-        CORE_NOT_OFFERING, /* its pull policy offers nothing now */
+        CORE_NOT_OFFERING, /* its pull policy offers nothing now; or, with a value, that is why */
         CORE_NOT_CLEARED,  /* value: the labels of the job's data that the agent is not cleared for */
         CORE_UNREACHABLE,  /* value: why; its agent is there, but not what the queue stands on */
 };

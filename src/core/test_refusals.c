@@ -29,6 +29,19 @@ static void test_an_unreachable_queue_keeps_its_jobs(void **state)
         assert_true(j.away);
 }
 
+/* Its agent offers nothing, and says why: that is no waiting for room, though it runs something. */
+static void test_a_closed_queue_says_why(void **state)
+{
+        struct story *s = *state;
+        BUF_CLEANUP struct buf said = {0};
+
+        SUBMIT(2, "RequestCpus", "1");
+        story_offer(s, "n1", "[Cpus = 1; Memory = 100]", 1);
+        story_offer(s, "n1", "[Cpus = 0; Memory = 100; TotalCpus = 1; WhyClosed = \"no disk\"]", 0);
+        core_why(s->core, 1, 1, on_verdict, &said);
+        assert_string_equal(buf_z(&said), "6 no disk\n");
+}
+
 static void keep_why(void *arg, const struct core_why *w)
 {
         buf_printf(arg, "%s %d %.*s = %.*s\n", w->agent, w->verdict, STR_ARG(w->clause), STR_ARG(w->value));
@@ -166,6 +179,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_an_unreachable_queue_keeps_its_jobs),
+                STORY(test_a_closed_queue_says_why),
                 STORY(test_why),
                 STORY(test_owners),
                 STORY(test_ahead_is_no_machine),

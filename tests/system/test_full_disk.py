@@ -1,22 +1,38 @@
-"""A full disk: a small tmpfs as the instance's folder. Accepting stops, running goes on, nothing is lost."""
+"""A full disk: a small tmpfs as the server's folder, or the agent's. Accepting stops, running goes on, nothing is lost."""
+import collections
+import concurrent.futures
+import contextlib
 import os
 import subprocess
 
 import pytest
 
 from drover import sh, wait_until
-from test_kill import apart
+from test_kill import apart, final_events, kill9, one
 
 
-@pytest.fixture
-def small(instance):
-    os.makedirs(instance.dir, mode=0o700)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs", instance.dir], check=True)
+@contextlib.contextmanager
+def small_disk(instance, folder):
+    """The folder is a disk of its own; the instance is stopped before it goes."""
+    os.makedirs(folder, mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=0700", "tmpfs", folder], check=True)
     try:
         yield instance
         instance.stop()
     finally:
-        subprocess.run(["umount", "-l", instance.dir], check=False)
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+@pytest.fixture
+def small(instance):
+    with small_disk(instance, instance.dir):
+        yield instance
+
+
+@pytest.fixture
+def small_agent(instance):
+    with small_disk(instance, os.path.join(instance.base, "agent")):
+        yield instance
 
 
 def fill(folder):
@@ -67,3 +83,99 @@ def test_full_disk(small):
     for request, jobs in {**accepted, new: 1}.items():
         assert len(small.history(request)) == jobs
     assert small.history(running)[0]["exit_code"] == 3
+
+
+def offered(instance):
+    return [q["offer"] for a in instance.agents("connected") for q in a["queues"]]
+
+
+def test_the_agents_disk_is_full(small_agent):
+    """While its journal cannot be written it takes nothing, and says so; what runs ends, and is told. With room it goes on."""
+    folder = os.path.join(small_agent.base, "agent")
+    _, agent, start_agent = apart(small_agent)
+    go = os.path.join(small_agent.work, "go")
+    running = small_agent.submit(sh(f"echo s >>{small_agent.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; exit 3",
+                                    request_disk="0"))
+    wait_until(lambda: small_agent.written("starts"))
+    small_agent.wait_state(f"{running}.0", "running")
+    wait_until(lambda: any(offered(small_agent)))
+    fill(folder)
+
+    def noticed():
+        """the journal cannot be written"""
+        if "cannot write the journal" in agent.output():
+            return True
+        small_agent.cli("submit", "-", stdin=sh("true # " + "x" * 2000, request_disk="0"))
+        return False
+
+    wait_until(noticed, every=0.3)
+    wait_until(lambda: not any(offered(small_agent)))
+    waits = small_agent.submit(sh("true", request_disk="0"))
+    small_agent.write("go", "")
+    small_agent.wait(running, code=1)
+    assert small_agent.job(f"{waits}.0")["state"] == "idle"
+    assert "its agent cannot write what it takes to its disk: No space left" in small_agent.cli("why", f"{waits}.0")
+    os.unlink(os.path.join(folder, "ballast"))
+    wait_until(lambda: "the journal is written again" in agent.output())
+    small_agent.wait(waits)
+    agent.kill()
+    start_agent()
+    last = small_agent.run(sh("true", request_disk="0"))
+    assert small_agent.read("starts") == "s\n" and small_agent.history(running)[0]["exit_code"] == 3
+    for request in range(running, last + 1):
+        small_agent.wait(request, code=None)
+        assert [row["state"] for row in small_agent.history(request)] == ["completed"]
+        assert final_events(small_agent, f"{request}.0") == ["exited"]
+
+
+def test_an_agent_is_started_on_a_full_disk(small_agent):
+    """It says what it cannot write, and begins when there is room."""
+    folder = os.path.join(small_agent.base, "agent")
+    _, agent, start_agent = apart(small_agent)
+    shepherd = one(small_agent, "drover-shepherd")
+    agent.kill()
+    kill9(shepherd)
+    fill(folder)
+    agent = start_agent()
+    wait_until(lambda: "No space left" in agent.output() and small_agent.agents("connected"))
+    assert not any(offered(small_agent))
+    os.unlink(os.path.join(folder, "ballast"))
+    small_agent.run(sh("true", request_disk="0"))
+    assert agent.running()
+
+
+def flood(instance, accepted, number):
+    """Submits until it is refused. Returns the answer."""
+    for n in range(1000):
+        status, answer = instance.call("POST", "/v1/requests", {
+            "uuid": f"{number:08x}-0000-4000-8000-{n:012x}",
+            "parts": [{"attributes": {"Cmd": '"/bin/sh"', "Iwd": f'"{instance.work}"', "RequestMemory": "8", "RequestDisk": "0",
+                                      "Arguments": '"-c \'exit 0\' $(word)"'},
+                       "late": ["Arguments"], "variables": ["word"], "items": f"{'x' * 9000}\n" * 4, "rows": 4, "steps": 1}]})
+        if status not in (200, 201):
+            return status, answer
+        accepted.append(answer["id"])
+    return None
+
+
+def test_the_disk_fills_while_much_goes_on(small):
+    """In the middle of submits, of results and of the snapshot at the server's end: all that was accepted is done once."""
+    server, _, _ = apart(small, "--cpus", "4")
+    accepted = []
+    free = os.statvfs(small.dir)
+    with open(os.path.join(small.dir, "ballast"), "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, free.f_bavail * free.f_frsize - (2 << 20))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
+        answers = list(pool.map(lambda n: flood(small, accepted, n), range(3)))
+    assert [status for status, _ in answers] == [503] * 3 and "full" in str(answers[0][1]), answers
+    assert small.server_info()["accepting"] is False and accepted
+    assert server.stop() == 0
+    small.server()
+    for request in accepted:
+        assert small.api("GET", f"/v1/requests/{request}")["jobs"] == 4
+    os.unlink(os.path.join(small.dir, "ballast"))
+    wait_until(lambda: small.server_info()["accepting"] is True)
+    wait_until(lambda: len(small.history()) >= 4 * len(accepted))
+    done = collections.Counter(row["id"] for row in small.history() if row["exit_code"] == 0)
+    assert done == {f"{request}.{member}": 1 for request in accepted for member in range(4)}
+    assert all(final_events(small, f"{request}.3") == ["exited"] for request in accepted)

@@ -18,7 +18,7 @@ static void write_words(struct json *j, const struct core_why *w)
 {
         BUF_CLEANUP struct buf b = {0};
 
-        if (w->verdict == CORE_OWNER_REFUSED && w->value.n)
+        if ((w->verdict == CORE_OWNER_REFUSED || w->verdict == CORE_NOT_OFFERING) && w->value.n)
                 buf_str(&b, w->value);
         else if (w->verdict == CORE_NOT_CLEARED)
                 buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
