@@ -57,7 +57,7 @@ def test_full_disk(small):
 
     def refused():
         """a submit is refused"""
-        out = small.cli("submit", "-", stdin=sh("true # " + "x" * 2000), code=None)
+        out = small.cli("submit", "-", stdin=sh("true # " + "x" * 60000), code=None)
         if out.code == 0:
             accepted[int(out.split()[1].rstrip(":"))] = 1
             fill(small.dir)
