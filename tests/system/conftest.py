@@ -1,6 +1,7 @@
 """Fixtures of the system tests; drover.py has what they give."""
 import contextlib
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
 def pytest_addoption(parser):
     parser.addoption("--build", default=os.path.join(os.path.dirname(__file__), "..", "..", "build"),
                      help="where the programs were built")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="files, and the tests in them, in an order that the seed gives")
 
 
 def pytest_configure(config):
@@ -35,6 +37,10 @@ def pytest_unconfigure(config):
 
 def pytest_collection_modifyitems(config, items):
     """Tests of the long form are left out of the short one, unless they are asked for by their name."""
+    if config.option.shuffle is not None:
+        rnd = random.Random(config.option.shuffle)
+        files = {item.path: rnd.random() for item in items}
+        items.sort(key=lambda item: (files[item.path], rnd.random()))
     if LONG or "::" in " ".join(config.args):
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
