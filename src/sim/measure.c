@@ -91,6 +91,12 @@ static void waits(struct sim_measures *m, const struct sim_workload *w, const st
         sim_spread_of(values, w->job_count, &m->wait_s);
 }
 
+static void add_sample(struct sim_measures *m, const struct sim_sample *x)
+{
+        MEM_GROW(m->samples, m->sample_cap, m->sample_count + 1);
+        m->samples[m->sample_count++] = *x;
+}
+
 void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, const struct sim_times *times,
                       uint64_t cpus, double used_cpu_s)
 {
@@ -109,21 +115,29 @@ void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, cons
         m->makespan_s = w->job_count ? (double)(last - first) / 1000 : 0;
         m->utilisation = m->makespan_s > 0 && cpus ? used_cpu_s / ((double)cpus * m->makespan_s) : 0;
         m->fairness = fairness_of(w, times);
+        if (m->sample_count && m->seen.at_ms > m->samples[m->sample_count - 1].at_ms)
+                add_sample(m, &m->seen);
         free(values);
 }
 
 void sim_measure_sample(struct sim_measures *m, int64_t at_ms, uint64_t waiting)
 {
+        struct sim_sample now = {at_ms, waiting, m->bytes_in + m->bytes_out};
+
         if (m->sample_every_ms == 0)
                 m->sample_every_ms = 1000;
-        if (m->sample_count && at_ms < m->samples[m->sample_count - 1].at_ms + m->sample_every_ms)
-                return;
-        if (m->sample_count == SAMPLES_MAX) {
-                for (size_t i = 0; i < SAMPLES_MAX / 2; i++)
-                        m->samples[i] = m->samples[2 * i];
-                m->sample_count = SAMPLES_MAX / 2;
-                m->sample_every_ms *= 2;
+        for (int64_t next; (next = (int64_t)m->sample_count * m->sample_every_ms) <= at_ms;) {
+                struct sim_sample x = next == at_ms ? now : m->seen;
+
+                if (m->sample_count == SAMPLES_MAX) {
+                        for (size_t i = 0; i < SAMPLES_MAX / 2; i++)
+                                m->samples[i] = m->samples[2 * i];
+                        m->sample_count = SAMPLES_MAX / 2;
+                        m->sample_every_ms *= 2;
+                        continue;
+                }
+                x.at_ms = next;
+                add_sample(m, &x);
         }
-        MEM_GROW(m->samples, m->sample_cap, m->sample_count + 1);
-        m->samples[m->sample_count++] = (struct sim_sample){at_ms, waiting, m->bytes_in + m->bytes_out};
+        m->seen = now;
 }

@@ -52,14 +52,16 @@ struct sim_measures {
         double match_s, wall_s; /* of real time: in core_match; in all */
         uint64_t memory_bytes;  /* resident at most, above what there was at the start */
         struct sim_guess_errors guesses;
-        struct sim_sample *samples; /* owned */
+        struct sim_sample *samples; /* owned; one every so often from 0 on, and one of the end */
         size_t sample_count, sample_cap;
         int64_t sample_every_ms;
+        struct sim_sample seen; /* the last that was told */
 };
 void sim_measures_deinit(struct sim_measures *m);
 /* Fills in what the times of all jobs tell; cpus is those of the site. */
 void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, const struct sim_times *times,
                       uint64_t cpus, double used_cpu_s);
-/* A sample, if it is time for one; when there are many, every other one is dropped and the time doubles. */
+/* How it stands from at_ms, which does not go back, until the next call. What it was at each sample's time is
+ * kept; when there are many, every other one is dropped and the time between them doubles. */
 void sim_measure_sample(struct sim_measures *m, int64_t at_ms, uint64_t waiting);
 void sim_spread_of(double *values, size_t count, struct sim_spread *ret); /* sorts the values */

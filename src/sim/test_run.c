@@ -228,6 +228,31 @@ static void agents_that_only_fail_are_told(void **state)
         sim_site_deinit(&site);
 }
 
+/* Between two calls nothing changes: no slope in a curve is longer than the time between two samples. */
+static void samples_are_as_it_was(void **state)
+{
+        struct sim_measures m = {.bytes_in = 0};
+
+        (void)state;
+        sim_measure_sample(&m, 0, 7);
+        sim_measure_sample(&m, 500, 3);
+        m.bytes_in = 100;
+        sim_measure_sample(&m, 3000, 9); /* 0, 1, 2 and 3 s */
+        assert_int_equal(m.sample_count, 4);
+        assert_int_equal(m.samples[0].waiting, 7);
+        assert_int_equal(m.samples[2].waiting, 3);
+        assert_int_equal(m.samples[2].moved_bytes, 0);
+        assert_int_equal(m.samples[3].waiting, 9);
+        assert_int_equal(m.samples[3].moved_bytes, 100);
+        for (int64_t at_ms = 4000; at_ms <= 86400000; at_ms += 777777)
+                sim_measure_sample(&m, at_ms, (uint64_t)at_ms);
+        for (size_t i = 0; i < m.sample_count; i++)
+                assert_int_equal(m.samples[i].at_ms, (int64_t)i * m.sample_every_ms);
+        assert_true((int64_t)m.sample_count * m.sample_every_ms > 85000000);
+        assert_int_equal(m.samples[0].waiting, 7);
+        sim_measures_deinit(&m);
+}
+
 static void run_sets(const struct sim_generate_options *g, uint64_t seed, int64_t mtbf_ms,
                      int64_t reserve_after_ms, struct sim_measures *m)
 {
@@ -376,6 +401,7 @@ int main(void)
                 cmocka_unit_test(children_run_when_parents_have_ended),
                 cmocka_unit_test(what_fits_nowhere_is_refused),
                 cmocka_unit_test(agents_fail_and_every_job_ends),
+                cmocka_unit_test(samples_are_as_it_was),
                 cmocka_unit_test(agents_that_only_fail_are_told),
                 cmocka_unit_test(sets_start_when_it_was_planned),
                 cmocka_unit_test(sets_outlive_their_agents),
