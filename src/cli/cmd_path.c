@@ -56,6 +56,26 @@ static void add_doing(struct buf *out, struct view hop, int64_t now_ms)
         }
 }
 
+/* The runner's word, where it says more than the state: "waiting" of what is staging, "suspended" of what
+ * runs. Of what was handed on the next hop says it. */
+static void add_word(struct buf *out, struct view hop, unsigned number)
+{
+        struct buf word BUF_CLEANUP = {0}, state BUF_CLEANUP = {0}, runner BUF_CLEANUP = {0};
+
+        if (!view_there(view_get(hop, "word")))
+                return;
+        view_text(view_get(hop, "word"), &word);
+        view_text(view_get(hop, "state"), &state);
+        view_text(view_get(hop, "runner"), &runner);
+        if (str_eq(buf_view(&word), buf_view(&state)) || str_eqz(buf_view(&runner), "drover"))
+                return;
+        buf_printf(out, "hop %u: in ", number);
+        human_safe(out, buf_view(&runner));
+        buf_addz(out, ": ");
+        human_safe(out, buf_view(&word));
+        buf_char(out, '\n');
+}
+
 static void print_words(struct view root, int64_t now_ms)
 {
         struct view hops = view_get(root, "hops");
@@ -68,14 +88,16 @@ static void print_words(struct view root, int64_t now_ms)
 
         while (view_next(hops, &at, &hop)) {
                 number++;
+                add_word(&out, hop, number);
                 for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                         struct buf text BUF_CLEANUP = {0};
 
                         if (!view_there(view_get(hop, words[i][0])))
                                 continue;
                         view_text(view_get(hop, words[i][0]), &text);
-                        buf_printf(&out, "hop %u%s: %s", number,
-                                   i == 2 && number == failed ? " failed first" : "", words[i][1]);
+                        buf_printf(&out, "hop %u%s: %s%s", number,
+                                   i == 2 && number == failed ? " failed first" : "", words[i][1],
+                                   i == 2 && str_starts(buf_view(&text), STR("by user ")) ? "held " : "");
                         human_safe(&out, buf_view(&text));
                         if (i == 0)
                                 add_doing(&out, hop, now_ms);

@@ -256,13 +256,13 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
         *ret = (struct run_where){.said = t->begun               ? NULL
                                           : batch_jam_words(jam) ? batch_jam_words(jam)
                                                                  : t->said,
-                                  .word = t->state == TASK_OVER  ? "over"
-                                          : t->stopped           ? "suspended"
-                                          : t->held              ? "held"
-                                          : t->begun             ? "running"
-                                          : t->s && t->s->native ? "waiting"
-                                          : batch_jam_words(jam) ? "refused for now"
-                                                                 : "submitting"};
+                                  .word = t->state == TASK_OVER            ? "over"
+                                          : t->stopped || t->stopped_there ? "suspended"
+                                          : t->held                        ? "held"
+                                          : t->begun                       ? "running"
+                                          : t->s && t->s->native           ? "waiting"
+                                          : batch_jam_words(jam)           ? "refused for now"
+                                                                           : "submitting"};
         if (t->s && t->s->native) {
                 batch_native_key(b, t, &native);
                 snprintf(ret->native, sizeof(ret->native), "%s", buf_z(&native));

@@ -52,8 +52,9 @@ enum batch_phase {
 struct batch_line {                            /* of a status query; borrowed */
         struct str native, name, reason, user; /* user: whose it is there; empty: it does not say */
         enum batch_phase phase;
-        bool stays;  /* over, but the system keeps it until it is ended there */
-        bool others; /* native is an array's: its members that the answer does not name are meant */
+        bool stopped; /* it runs, but somebody has suspended it there */
+        bool stays;   /* over, but the system keeps it until it is ended there */
+        bool others;  /* native is an array's: its members that the answer does not name are meant */
 };
 enum batch_verb { /* a pass over what is to be done is in this order */
                   BATCH_STOP,

@@ -112,6 +112,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 return;
         }
         t->phase = line->phase;
+        t->stopped_there = line->stopped;
 }
 
 static void end_number(struct party *p, struct str number)

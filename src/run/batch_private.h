@@ -54,9 +54,10 @@ struct task {
         int64_t term_ms;  /* when we saw that a SIGTERM had ended its program; 0: none has */
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
         bool begun, killing, held, stopped;
-        bool told_to_end; /* its script was, and not by us */
-        bool vanished;    /* it waited, and is missing since: others of its array are there */
-        bool owed;        /* it is missing, and `past` has it as one that is not over: that comes late */
+        bool stopped_there; /* says the system; by whomever */
+        bool told_to_end;   /* its script was, and not by us */
+        bool vanished;      /* it waited, and is missing since: others of its array are there */
+        bool owed;          /* it is missing, and `past` has it as one that is not over: that comes late */
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */

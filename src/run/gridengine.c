@@ -179,6 +179,9 @@ static void take_job(const struct job_element *j, batch_take_fn *take, void *arg
         struct batch_line line = {.name = j->name, .user = j->owner, .reason = STR("")};
         if (!j->number.n || !phase_of(j->state, &line.phase))
                 return;
+        line.stopped =
+                line.phase == BATCH_RUNNING && (str_find(j->state, 's') >= 0 ||
+                                                str_find(j->state, 'S') >= 0 || str_find(j->state, 'T') >= 0);
         buf_str(&native, j->number);
         if (j->task.n)
                 buf_printf(&native, "." STR_FMT, STR_ARG(j->task));

@@ -87,7 +87,10 @@ static bool take_status(const json_t *ad, struct batch_line *line, struct buf *w
                 return true;
         case RUNNING:
         case TRANSFERRING:
-        case SUSPENDED: line->phase = BATCH_RUNNING; return true;
+        case SUSPENDED:
+                line->phase = BATCH_RUNNING;
+                line->stopped = number_of(ad, "JobStatus") == SUSPENDED;
+                return true;
         case REMOVED:
                 line->phase = BATCH_CANCELLED;
                 line->reason = text_of(ad, "RemoveReason");

@@ -213,6 +213,7 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                 line.phase = BATCH_RUNNING;
         else
                 return;
+        line.stopped = strchr("SU", state) != NULL;
         take(arg, &line);
 }
 

@@ -205,6 +205,7 @@ static bool status_line(struct str line, struct batch_line *ret)
         ret->user = field[5];
         if (!phase_of(field[2], &ret->phase))
                 return false;
+        ret->stopped = str_eqz(field[2], "SUSPENDED") || str_eqz(field[2], "STOPPED");
         if (str_eqz(field[1], SLURM_OTHERS)) {
                 ret->others = true;
         } else if (!str_eqz(field[1], "N/A") && field[1].n) {

@@ -330,7 +330,8 @@ bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint3
         json_kint(j, "request", (int64_t)request);
         json_kint(j, "member", member);
         json_kstrz(j, "summary", summary(s, &job, e));
-        if (job.state == JOB_HELD)
+        if (job.state == JOB_HELD && job.hold_code != CORE_HOLD_USER &&
+            job.hold_code != CORE_HOLD_SUBMIT) /* else nothing has failed */
                 json_kint(j, "failed_hop", e && e->failed ? e->errors + 1 : 1);
         json_key(j, "hops");
         json_open(j, '[');

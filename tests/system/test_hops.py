@@ -165,6 +165,17 @@ def test_the_first_cause_is_told(two):
     wait_until(lambda: not far_jobs(two.far))
 
 
+def test_who_holds_has_not_failed(two):
+    before = two.submit(sh("sleep 600"), "--hold")
+    later = two.submit(sh("sleep 600"))
+    two.cli("hold", str(later))
+    two.wait_state(f"{later}.0", "held")
+    for number, words in ((before, "submitted on hold at user's request"), (later, "held by user root@local")):
+        assert "failed_hop" not in two.json("path", f"{number}.0")
+        assert two.cli("path", f"{number}.0").endswith(f"\nhop 1: {words}\n")
+        two.cli("rm", str(number))
+
+
 def test_over_tls_with_a_token(request, build, instance):
     one, two = instance, far(request, build)
     one.server()

@@ -289,6 +289,19 @@ def test_requeued_while_the_agent_was_away(instance, alpha, word):
     ran_twice(instance, request)
 
 
+def test_suspended_by_an_administrator(instance, alpha):
+    """Drover did not do it, and does not undo it: the path says it."""
+    request, native = requeueing(instance, alpha, "no")
+    alpha.tool("scontrol", "suspend", native)
+    hop = wait_until(lambda: [h for h in instance.json("path", f"{request}.0")["hops"] if h.get("word") == "suspended"])[0]
+    assert (hop["state"], hop["native"]) == ("running", native)
+    assert "hop 1: in slurm: suspended\n" in instance.cli("path", f"{request}.0")
+    alpha.tool("scontrol", "resume", native)
+    wait_until(lambda: "in slurm" not in instance.cli("path", f"{request}.0"))
+    instance.write("flag", "")
+    instance.wait(request)
+
+
 def test_requeue_is_not_allowed_unless_said(instance, alpha):
     request, native = requeueing(instance, alpha, "no")
     assert "disabled" in alpha.tool("scontrol", "requeue", native, code=1)
