@@ -80,12 +80,27 @@ static uint64_t labels_read(struct core *c, const struct request *r, uint32_t me
         return all;
 }
 
-static int labels_said(struct core *c, const struct request *r, uint32_t member, struct buf *text,
-                       uint64_t *all, struct err *err)
+static bool says_labels(const struct core *c, const struct part *p)
+{
+        for (size_t i = 0; i < p->template->late_count; i++)
+                if (p->template->late[i].name == c->attr.DataLabels)
+                        return true;
+        return ad_find(p->template->ad, c->attr.DataLabels);
+}
+
+static int labels_said(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+                       struct buf *text, uint64_t *all, struct err *err)
 {
         struct str rest, one;
 
-        if (!text_of(c, r, member, c->attr.DataLabels, text))
+        if (!says_labels(c, p))
+                return 0;
+        buf_reset(text);
+        /* A name without quotes would be an attribute that is not there, and so no label at all. */
+        if (request_member_text(c, r, member, c->attr.DataLabels, text) != 0)
+                return err_set(err, CORE_INVALID,
+                               "DataLabels is no text: labels stand in quotes, parted by commas");
+        if (text->n == 0)
                 return 0;
         for (rest = buf_view(text); str_cut(&rest, ',', &one);) {
                 int at = sites_label(&c->sites, str_trim(one));
@@ -162,7 +177,7 @@ int label_of(struct core *c, const struct request *r, const struct part *p, uint
         if (!any_labels(c) && !ad_find(p->template->ad, c->attr.DataLabels))
                 return 0;
         *ret = labels_read(c, r, member, &text);
-        e = labels_said(c, r, member, &text, ret, err);
+        e = labels_said(c, r, p, member, &text, ret, err);
         if (!e && *ret)
                 e = check_written(c, r, member, *ret, &text, err);
         eval_reset(&c->eval);

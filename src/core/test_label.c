@@ -134,6 +134,8 @@ static void test_outputs(void **state)
                                     "\"https://lab/\"", NULL};
         const char *const home[] = {"TransferInput", "\"https://lab/cohort/a\"", NULL};
         const char *const unknown[] = {"DataLabels", "\"secret\"", NULL};
+        const char *const bare[] = {"DataLabels", "patient", NULL};
+        const char *const late_bare[] = {"~DataLabels", "$(f)", NULL};
         const char *const said[] = {"DataLabels", "\"patient\"", "Out", "\"https://far/o\"", NULL};
         const char *const good[] = {"TransferInput",
                                     "\"https://clinic/a\"",
@@ -159,6 +161,9 @@ static void test_outputs(void **state)
                        "data with the label 'trial' may not come back to the server: give it an "
                        "OutputDestination that carries the label");
         expect_refused(c, unknown, NULL, 1, "DataLabels: no label 'secret' is configured at this server");
+        expect_refused(c, bare, NULL, 1, "DataLabels is no text: labels stand in quotes, parted by commas");
+        expect_refused(c, late_bare, "patient\ntrial\n", 2,
+                       "DataLabels is no text: labels stand in quotes, parted by commas");
         expect_refused(c, said, NULL, 1,
                        "its inputs carry the label 'patient', and https://far/o, where an output goes, does "
                        "not: choose a store that carries it");
