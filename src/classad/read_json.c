@@ -49,8 +49,7 @@ static int attributes(struct build *b, const json_t *v, size_t mark, unsigned de
         uint32_t at;
         int r;
 
-        json_object_foreach((json_t *)object, key, value)
-        {
+        json_object_foreach ((json_t *)object, key, value) {
                 r = build_name(b, str_of(key), &name, err);
                 if (r == 0)
                         r = thing(b, value, depth, &at, err);

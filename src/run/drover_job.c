@@ -64,8 +64,7 @@ static void completed(struct far_task *t, const json_t *job)
                         far_tell(t->far, t, false);
         }
         far_files_deinit(&t->files);
-        json_array_foreach(outputs, i, file)
-        {
+        json_array_foreach (outputs, i, file) {
                 if (i == OUTPUTS_MAX)
                         break;
                 MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);

@@ -232,7 +232,8 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
                         far_error(&why, status, body);
                 far_away(f, status ? buf_z(&why) : err->text);
         } else {
-                json_array_foreach(json_object_get(doc, "events"), i, e) happened(f, e);
+                json_array_foreach (json_object_get(doc, "events"), i, e)
+                        happened(f, e);
                 f->cursor = (uint64_t)json_integer_value(next);
                 ask_feed(f);
         }
@@ -284,8 +285,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
         json_t *doc = status == 200 ? far_json(body) : NULL, *one;
         size_t i;
         f->paths = NULL;
-        json_array_foreach(json_object_get(doc, "paths"), i, one)
-        {
+        json_array_foreach (json_object_get(doc, "paths"), i, one) {
                 struct far_request *r = idmap_get(f->requests, count_of(one, "request"));
                 uint64_t member = count_of(one, "member");
                 struct far_task *t = r && member < r->count ? r->tasks[member] : NULL;

@@ -339,8 +339,9 @@ bool far_restore(struct far *f, struct str text, const char *uuid)
                 read_gone(r, &gone);
                 if (!tasks) /* as version 0.1.0 wrote it */
                         good = restore_task(r, 0, doc);
-                json_array_foreach(tasks, i, one) if (!set_has(&gone, (uint32_t)i)) good &=
-                        restore_task(r, (uint32_t)i, one);
+                json_array_foreach (tasks, i, one)
+                        if (!set_has(&gone, (uint32_t)i))
+                                good &= restore_task(r, (uint32_t)i, one);
                 if (r->left == 0)
                         dissolve(r);
         }

@@ -105,8 +105,7 @@ void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
 {
         json_t *list = read_list(out), *ad;
         size_t i;
-        json_array_foreach(list, i, ad)
-        {
+        json_array_foreach (list, i, ad) {
                 BUF_CLEANUP struct buf native = {0}, why = {0};
                 struct batch_line line = {
                         .name = text_of(ad, HTCONDOR_NAME), .user = text_of(ad, "Owner"), .reason = STR("")};
@@ -157,6 +156,7 @@ void htcondor_slots_read(const struct batch_settings *s, struct str out, struct 
         json_t *list = read_list(out), *ad;
         size_t i;
         (void)s;
-        json_array_foreach(list, i, ad) take_slot(ad, c);
+        json_array_foreach (list, i, ad)
+                take_slot(ad, c);
         json_decref(list);
 }

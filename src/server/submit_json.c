@@ -48,7 +48,9 @@ static bool is_late(const json_t *late, struct str name)
         size_t i;
         json_t *v;
 
-        json_array_foreach(late, i, v) if (json_is_string(v) && str_ieq(text_of(v), name)) return true;
+        json_array_foreach (late, i, v)
+                if (json_is_string(v) && str_ieq(text_of(v), name))
+                        return true;
         return false;
 }
 
@@ -64,8 +66,7 @@ static int read_attributes(const json_t *part, struct submission_part *p, size_t
         if (json_object_size(attributes) > SUBMISSION_ATTRIBUTES_MAX)
                 return err_set(err, -E2BIG, "part %zu has more than %u attributes", number,
                                SUBMISSION_ATTRIBUTES_MAX);
-        json_object_foreach(attributes, key, v)
-        {
+        json_object_foreach (attributes, key, v) {
                 struct str name = str_of(key);
 
                 if (!json_is_string(v))
@@ -97,8 +98,7 @@ static int read_variables(const json_t *part, struct submission_part *p, size_t 
         if (json_array_size(list) > SUBMISSION_VARIABLES_MAX)
                 return err_set(err, -E2BIG, "part %zu has more than %u item variables", number,
                                SUBMISSION_VARIABLES_MAX);
-        json_array_foreach(list, i, v)
-        {
+        json_array_foreach (list, i, v) {
                 if (!json_is_string(v) || !variable_ok(text_of(v)))
                         return err_set(err, -EINVAL, "part %zu: a variable's name must be a word", number);
                 submission_add_variable(p, text_of(v));
@@ -167,8 +167,7 @@ static int read_spooled(const json_t *doc, struct submission *s, struct err *err
                 return err_set(err, -EINVAL, "\"spooled\" must be a list of files");
         if (json_array_size(list) > 100000)
                 return err_set(err, -E2BIG, "more than 100000 input files in one request");
-        json_array_foreach(list, i, v)
-        {
+        json_array_foreach (list, i, v) {
                 struct submission_file *f = submission_add_file(s);
                 const json_t *name = json_object_get(v, "name"), *hash = json_object_get(v, "sha256");
                 const json_t *size = json_object_get(v, "size");
@@ -200,8 +199,7 @@ static int read_all(const json_t *doc, struct submission *s, const char ***uploa
         if (json_array_size(parts) > SUBMISSION_PARTS_MAX)
                 return err_set(err, -E2BIG, "more than %u parts in one request", SUBMISSION_PARTS_MAX);
         *uploads = mem_zalloc((json_array_size(parts) + 1) * sizeof(**uploads));
-        json_array_foreach(parts, i, part)
-        {
+        json_array_foreach (parts, i, part) {
                 r = read_part(part, s, &(*uploads)[i], i, err);
                 if (r != 0)
                         return r;

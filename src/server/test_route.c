@@ -67,12 +67,12 @@ static void test_openapi(void **state)
 
         (void)state;
         assert_non_null(doc);
-        json_object_foreach(paths, key, path)
-        {
+        json_object_foreach (paths, key, path) {
                 const char *method;
                 json_t *operation;
 
-                json_object_foreach(path, method, operation) described += strcmp(method, "parameters") != 0;
+                json_object_foreach (path, method, operation)
+                        described += strcmp(method, "parameters") != 0;
         }
         for (const struct route *r; (r = route_at(routes)); routes++) {
                 BUF_CLEANUP struct buf name = {0};

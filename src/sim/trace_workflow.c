@@ -97,8 +97,7 @@ static int link_names(struct workflow *f, struct task *t, const char *key, bool 
         json_t *list = json_object_get(t->about, key), *name;
         size_t i;
 
-        json_array_foreach(list, i, name)
-        {
+        json_array_foreach (list, i, name) {
                 if (!json_is_string(name))
                         return bad(f, t, output ? "outputFiles must be names" : "inputFiles must be names");
                 link_file(f, t, json_string_value(name), output, 0);
@@ -112,8 +111,7 @@ static int link_objects(struct workflow *f, struct task *t)
         json_t *list = json_object_get(t->about, "files"), *file;
         size_t i;
 
-        json_array_foreach(list, i, file)
-        {
+        json_array_foreach (list, i, file) {
                 const char *link = json_string_value(json_object_get(file, "link"));
                 const char *id = json_string_value(json_object_get(file, "id"));
                 uint64_t bytes;
@@ -190,12 +188,10 @@ static int read_edges(struct workflow *f)
                 size_t k;
                 int r = 0;
 
-                json_array_foreach(json_object_get(t->about, "parents"), k, other)
-                {
+                json_array_foreach (json_object_get(t->about, "parents"), k, other) {
                         r = r ? r : add_edge(f, t, json_string_value(other), t->id);
                 }
-                json_array_foreach(json_object_get(t->about, "children"), k, other)
-                {
+                json_array_foreach (json_object_get(t->about, "children"), k, other) {
                         r = r ? r : add_edge(f, t, t->id, json_string_value(other));
                 }
                 if (r)
@@ -243,8 +239,7 @@ static int read_tasks(struct workflow *f, json_t *list)
                                f->name);
         f->task_count = json_array_size(list);
         f->tasks = mem_zalloc(f->task_count * sizeof(*f->tasks));
-        json_array_foreach(list, i, about)
-        {
+        json_array_foreach (list, i, about) {
                 r = read_task(f, i, about);
                 if (r)
                         return r;
@@ -263,8 +258,7 @@ static int read_document(struct workflow *f, json_t *root)
 
         if (r || !spec)
                 return r;
-        json_array_foreach(json_object_get(spec, "files"), i, item)
-        {
+        json_array_foreach (json_object_get(spec, "files"), i, item) {
                 const char *id = id_of(item);
 
                 if (!id)
@@ -273,8 +267,7 @@ static int read_document(struct workflow *f, json_t *root)
                         return err_set(f->err, -EINVAL, "%s: the size of file \"%s\" makes no sense", f->name,
                                        id);
         }
-        json_array_foreach(json_object_get(json_object_get(workflow, "execution"), "tasks"), i, item)
-        {
+        json_array_foreach (json_object_get(json_object_get(workflow, "execution"), "tasks"), i, item) {
                 const char *id = id_of(item), *program;
                 size_t n = id ? number_of(f->ids, id, SIZE_MAX) : SIZE_MAX;
 

@@ -351,7 +351,9 @@ static int read_select(struct scope *s, const struct xml *x, json_t *given, stru
         } else {
                 list = datum_new(&s->t->arena, DATUM_LIST);
                 if (json_is_array(given)) {
-                        json_array_foreach(given, i, one) if (rc == 0) rc = add_chosen(s, x, one, list);
+                        json_array_foreach (given, i, one)
+                                if (rc == 0)
+                                        rc = add_chosen(s, x, one, list);
                 } else {
                         rc = add_chosen(s, x, given, list);
                 }
@@ -394,9 +396,11 @@ static struct datum *from_json(struct arena *a, json_t *v, unsigned depth)
                          : json_is_object(v) && depth < DATUM_DEPTH_MAX ? DATUM_MAP
                                                                         : DATUM_NONE);
         if (d->kind == DATUM_LIST && depth < DATUM_DEPTH_MAX)
-                json_array_foreach(v, i, one) datum_add(a, d, from_json(a, one, depth + 1));
+                json_array_foreach (v, i, one)
+                        datum_add(a, d, from_json(a, one, depth + 1));
         if (d->kind == DATUM_MAP)
-                json_object_foreach(v, key, one) datum_put(a, d, str_of(key), from_json(a, one, depth + 1));
+                json_object_foreach (v, key, one)
+                        datum_put(a, d, str_of(key), from_json(a, one, depth + 1));
         return d;
 }
 
@@ -518,8 +522,7 @@ static int read_data(struct scope *s, const struct xml *x, json_t *given, struct
                         datum_add(&s->t->arena, *ret, d);
                 return rc;
         }
-        json_array_foreach(given, i, one)
-        {
+        json_array_foreach (given, i, one) {
                 struct datum *d = NULL;
 
                 rc = rc == 0 ? one_file(s, x, one, &d) : rc;
@@ -574,14 +577,11 @@ static int unknown_names(struct scope *s, const struct xml *x, const struct datu
         json_t *v;
 
         if (s->here)
-                json_object_foreach(s->here, key,
-                                    v) if (!datum_get(known, str_of(key)) && !json_object_get(s->used, key) &&
-                                           !(s->here == s->root &&
-                                             strncmp(key, "__", 2) ==
-                                                     0)) return tool_fail(x, s->err,
-                                                                          "the tool has no parameter " STR_FMT
-                                                                          "%s",
-                                                                          STR_ARG(s->prefix), key);
+                json_object_foreach (s->here, key, v)
+                        if (!datum_get(known, str_of(key)) && !json_object_get(s->used, key) &&
+                            !(s->here == s->root && strncmp(key, "__", 2) == 0))
+                                return tool_fail(x, s->err, "the tool has no parameter " STR_FMT "%s",
+                                                 STR_ARG(s->prefix), key);
         return 0;
 }
 
@@ -659,7 +659,9 @@ static bool has_flat(struct scope *s, const char *name, size_t i)
         json_t *v;
 
         buf_printf(&prefix, STR_FMT "%s_%zu|", STR_ARG(s->prefix), name, i);
-        json_object_foreach(s->root, key, v) if (str_starts(str_of(key), buf_view(&prefix))) return true;
+        json_object_foreach (s->root, key, v)
+                if (str_starts(str_of(key), buf_view(&prefix)))
+                        return true;
         return false;
 }
 
@@ -722,9 +724,10 @@ int tool_parameters(struct tool *t, json_t *given, struct err *err)
         int rc = read_inputs(&s, inputs, t->x.names);
 
         if (rc == 0)
-                json_object_foreach(given, key, v) if (rc == 0 && !json_object_get(s.used, key) &&
-                                                       strncmp(key, "__", 2) != 0) rc =
-                        tool_fail(inputs ? inputs : t->root, err, "the tool has no parameter %s", key);
+                json_object_foreach (given, key, v)
+                        if (rc == 0 && !json_object_get(s.used, key) && strncmp(key, "__", 2) != 0)
+                                rc = tool_fail(inputs ? inputs : t->root, err, "the tool has no parameter %s",
+                                               key);
         json_decref(s.used);
         buf_printf(&folder, TOOL_BOX "/" STR_FMT, STR_ARG(base_name(t->folder)));
         put_text(t, t->x.names, "__tool_directory__", buf_view(&folder));

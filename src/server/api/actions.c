@@ -226,9 +226,10 @@ static int read_ids(struct act *x, struct err *err)
         size_t i;
         int r = 0;
 
-        json_array_foreach(list, i, v) if (r == 0) r =
-                json_is_string(v) ? ids_parse(&x->ids, str_of(json_string_value(v)), err)
-                                  : err_set(err, -1, "\"ids\" must be a list of strings");
+        json_array_foreach (list, i, v)
+                if (r == 0)
+                        r = json_is_string(v) ? ids_parse(&x->ids, str_of(json_string_value(v)), err)
+                                              : err_set(err, -1, "\"ids\" must be a list of strings");
         ids_merge(&x->ids);
         return r;
 }

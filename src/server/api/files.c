@@ -92,8 +92,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         if (!past_row(f->past, h, &f->call->arena, false, STR("DroverOutputs"), &r))
                 return 0;
         ad = json_loadb(r.ad.p, r.ad.n, 0, NULL);
-        json_array_foreach(json_object_get(ad, "DroverOutputs"), i, file)
-        {
+        json_array_foreach (json_object_get(ad, "DroverOutputs"), i, file) {
                 if (f->j.out)
                         write_file(&f->j, &r, file);
                 if (f->name.n && str_eq(text(file, "Name"), f->name))

@@ -222,7 +222,7 @@ static void read_log(struct server *s, struct call *c)
         json_key(&w.j, "events");
         json_open(&w.j, '[');
         write_entry(&w, x->row.submitted_ms, STR("submitted"), 0, STR_NONE, STR_NONE, 0, STR_NONE);
-        json_array_foreach(lines, i, line)
+        json_array_foreach (lines, i, line)
                 write_line(&w, str_make(json_string_value(line), json_string_length(line)));
         json_close(&w.j, ']');
         json_close(&w.j, '}');
