@@ -156,19 +156,7 @@ static void revoke(struct entry *e, int64_t now_ms, struct store_batch *b)
         put(b, REVOKED, e->serial, &record);
 }
 
-int certificates_revoke(struct certificates *cs, struct str serial, int64_t now_ms, struct store_batch *b)
-{
-        struct entry *e = map_get(cs->by_serial, serial);
-
-        if (!e)
-                return -ENOENT;
-        if (!e->revoked_ms)
-                revoke(e, now_ms, b);
-        return 0;
-}
-
-size_t certificates_revoke_name(struct certificates *cs, struct str name, int64_t now_ms,
-                                struct store_batch *b)
+size_t certificates_revoke(struct certificates *cs, struct str name, int64_t now_ms, struct store_batch *b)
 {
         size_t at = 0, count = 0;
         void *p;

@@ -19,11 +19,8 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts, s
 /* What TLS's checks do not tell: one that we do not know of (from before a restored backup, or forged with a
  * stolen key) is not believed either. */
 bool certificates_believed(const struct certificates *cs, struct str serial);
-/* Revokes one. 0, also when it was revoked already; -ENOENT when it is not known. */
-int certificates_revoke(struct certificates *cs, struct str serial, int64_t now_ms, struct store_batch *b);
 /* Revokes all of an agent. How many there were that were believed. */
-size_t certificates_revoke_name(struct certificates *cs, struct str name, int64_t now_ms,
-                                struct store_batch *b);
+size_t certificates_revoke(struct certificates *cs, struct str name, int64_t now_ms, struct store_batch *b);
 /* Forgets those whose end is past. */
 void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_batch *b);
 

@@ -89,9 +89,9 @@ static void one_is_believed_until_revoked(void **state)
         assert_true(certificates_believed(f->cs, STR("4A01"))); /* as TLS libraries print it */
         assert_false(certificates_believed(f->cs, STR("4a02")));
         assert_false(certificates_believed(f->cs, STR_NONE));
-        assert_int_equal(certificates_revoke(f->cs, STR("4A01"), 70, f->b), 0);
-        assert_int_equal(certificates_revoke(f->cs, STR("4a01"), 80, f->b), 0);
-        assert_int_equal(certificates_revoke(f->cs, STR("4a02"), 80, f->b), -ENOENT);
+        assert_int_equal(certificates_revoke(f->cs, STR("n2"), 60, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 70, f->b), 1);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 80, f->b), 0);
         assert_false(certificates_believed(f->cs, STR("4a01")));
         reload(f);
         assert_false(certificates_believed(f->cs, STR("4a01")));
@@ -107,12 +107,14 @@ static void an_agent_is_revoked_whole(void **state)
         struct fixture *f = *state;
 
         add(f, "n1", "4a01", 5000);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 5, f->b), 1);
         add(f, "n1", "4a02", 5000);
+        add(f, "n1", "4a04", 5000);
         add(f, "n2", "4a03", 5000);
-        certificates_revoke(f->cs, STR("4a01"), 5, f->b);
-        assert_int_equal(certificates_revoke_name(f->cs, STR("n1"), 10, f->b), 1);
-        assert_int_equal(certificates_revoke_name(f->cs, STR("n1"), 10, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->b), 2);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->b), 0);
         reload(f);
+        assert_false(certificates_believed(f->cs, STR("4a01")));
         assert_false(certificates_believed(f->cs, STR("4a02")));
         assert_true(certificates_believed(f->cs, STR("4a03")));
 }
@@ -125,7 +127,7 @@ static void ended_ones_are_forgotten(void **state)
 
         add(f, "n1", "4a01", 5000);
         add(f, "n1", "4a02", 6000);
-        certificates_revoke(f->cs, STR("4a01"), 5, f->b);
+        certificates_revoke(f->cs, STR("n1"), 5, f->b);
         commit(f);
         certificates_prune(f->cs, 5001, f->b);
         reload(f);

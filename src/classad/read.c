@@ -68,11 +68,6 @@ void ad_reader_free(struct ad_reader *r)
         free(r);
 }
 
-enum encoding ad_reader_encoding(const struct ad_reader *r)
-{
-        return r->encoding;
-}
-
 static int fail(const struct ad_reader *r, struct err *err, const char *what)
 {
         const struct lex lx = {.start = r->text.p};

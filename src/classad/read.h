@@ -23,8 +23,7 @@ enum encoding encoding_of(struct str text);
 
 struct ad_reader;
 struct ad_reader *ad_reader_new(struct symbols *symbols, struct str text, enum encoding encoding);
-void ad_reader_free(struct ad_reader *r);                    /* NULL is fine */
-enum encoding ad_reader_encoding(const struct ad_reader *r); /* the one found out for ENCODING_AUTO */
+void ad_reader_free(struct ad_reader *r); /* NULL is fine */
 /* 0 with the next ad, or with NULL when there is none left; or a classad_error (err has line and column;
  * nothing can be read after it); or -ENOSYS when libxml2 is not there. */
 int ad_reader_next(struct ad_reader *r, struct ad **ret_ad, struct err *err);

@@ -387,7 +387,8 @@ static void check_same(uint64_t seed, enum encoding encoding)
                 back = ad_new(s); /* no text at all */
         else if (ad_reader_next(r, &back, &err) != 0 || !back)
                 fail_msg("seed %llu: %s in\n%s", (unsigned long long)seed, err.text, buf_z(&text));
-        assert_int_equal(ad_reader_encoding(r), encoding);
+        if (ad_count(ad))
+                assert_int_equal(encoding_of(buf_view(&text)), encoding);
         is = sorted(back);
         if (strcmp(was, is) != 0)
                 fail_msg("seed %llu:\n%s\nis read back as\n%s\nfrom\n%s", (unsigned long long)seed, was, is,

@@ -332,18 +332,6 @@ bool core_cleared(struct core *c, const char *agent, struct str label)
         return at >= 0 && (label_cleared(c, agent) >> at & 1);
 }
 
-bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret)
-{
-        const struct core_agent *a = agent_find(c, agent);
-
-        if (!a)
-                return false;
-        *ret = (struct core_cache_view){0};
-        if (a->data)
-                *ret = (struct core_cache_view){idmap_count(a->data->held), a->data->bytes};
-        return true;
-}
-
 /* ---- links */
 
 static size_t store_named(const struct core *c, struct str name)

@@ -73,15 +73,10 @@ struct core_store_view {
 /* Calls fn for each store in the order of the configuration. */
 void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg);
 
-struct core_cache_view {
-        uint64_t files, bytes;
-};
 struct core_moved { /* by jobs whose results were taken since the start */
         uint64_t bytes_in, bytes_out;
 };
 void core_bytes_moved(const struct core *c, struct core_moved *ret);
 
-/* What the agent says it holds; false when there is no such agent. */
-bool core_cache(struct core *c, const char *agent, struct core_cache_view *ret);
 /* Is an agent of this name cleared for the label; or, with an empty one, for any? */
 bool core_cleared(struct core *c, const char *agent, struct str label);

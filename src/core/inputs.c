@@ -453,11 +453,6 @@ uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
         return all & limited;
 }
 
-bool inputs_differ(const struct inputs *in)
-{
-        return in && in->width;
-}
-
 size_t inputs_bytes(const struct inputs *in)
 {
         size_t n = 0;

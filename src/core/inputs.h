@@ -46,5 +46,4 @@ void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
 uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, const struct core_agent *a);
 /* Stores that they are read from, and that bear only so many jobs at once: a bit for each of the first 64. */
 uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in);
-bool inputs_differ(const struct inputs *in); /* members have files of their own */
 size_t inputs_bytes(const struct inputs *in);

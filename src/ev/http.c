@@ -545,11 +545,6 @@ int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
         return r->conn ? stream_peer_uid(r->conn->stream, ret, ret_pid) : -ENOTSUP;
 }
 
-struct str http_peer_name(const struct http_request *r)
-{
-        return r->conn ? stream_peer_name(r->conn->stream) : STR_NONE;
-}
-
 void http_trust(struct http_request *r)
 {
         if (r->conn)

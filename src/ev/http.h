@@ -44,8 +44,7 @@ bool http_query(const struct http_request *r, const char *name,
 struct str http_header(const struct http_request *r, const char *name); /* empty when absent */
 struct str http_body(const struct http_request *r);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
-                  pid_t *ret_pid);                       /* 0 on a unix socket; else -ENOTSUP */
-struct str http_peer_name(const struct http_request *r); /* common name of a verified client certificate */
+                  pid_t *ret_pid);       /* 0 on a unix socket; else -ENOTSUP */
 void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
 /* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
  * stays, an orphan, until the handler has answered it, to nobody. */

@@ -205,7 +205,7 @@ static void handle(void *arg, struct http_request *r)
         } else if (str_eqz(path, "/who")) {
                 uid_t uid = 12345;
                 int code = http_peer_uid(r, &uid, NULL);
-                buf_printf(&body, "%d %d " STR_FMT, code, (int)uid, STR_ARG(http_peer_name(r)));
+                buf_printf(&body, "%d %d", code, (int)uid);
                 http_reply(r, 200, NULL, &body);
         } else {
                 buf_addz(&body, "{}");
@@ -582,7 +582,7 @@ static void test_tcp_strangers_have_less(void **state)
 
         assert_int_equal(http_server_listen(w->server, "127.0.0.1:0", 0, NULL, &w->address, &err), 0);
         got = ask(w, GET_LAST("/who"));
-        assert_non_null(strstr(got, "\r\n\r\n-95 12345 "));
+        assert_non_null(strstr(got, "\r\n\r\n-95 12345"));
         buf_addz(&text, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\nA: ");
         while (text.n < 4094)
                 buf_char(&text, 'a');

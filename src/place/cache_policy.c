@@ -45,11 +45,6 @@ bool cache_policy_has(const struct cache_policy *c, uint64_t file)
         return idmap_get(c->files, file) != NULL;
 }
 
-size_t cache_policy_count(const struct cache_policy *c)
-{
-        return idmap_count(c->files);
-}
-
 struct going {
         struct cache_policy *cache;
         cache_evicted_fn *evicted;
@@ -104,15 +99,6 @@ void cache_policy_unpin(struct cache_policy *c, uint64_t file)
 
         if (e && e->use.pins && --e->use.pins == 0)
                 c->pinned_bytes -= e->use.bytes;
-}
-
-bool cache_policy_drop(struct cache_policy *c, uint64_t file)
-{
-        struct cache_entry *e = idmap_get(c->files, file);
-
-        if (e)
-                entry_free(c, e);
-        return e != NULL;
 }
 
 void cache_policy_each(const struct cache_policy *c, cache_each_fn *fn, void *arg)

@@ -21,7 +21,6 @@ void cache_policy_init(struct cache_policy *c, uint64_t limit_bytes);
 void cache_policy_deinit(struct cache_policy *c);
 
 bool cache_policy_has(const struct cache_policy *c, uint64_t file);
-size_t cache_policy_count(const struct cache_policy *c);
 /* Puts a file in as the newest, or makes one that is there the newest. Others go to make room, told to
  * `evicted` one by one. False, with nothing changed: it would not fit beside what is pinned. */
 bool cache_policy_put(struct cache_policy *c, uint64_t file, uint64_t bytes, cache_evicted_fn *evicted,
@@ -29,8 +28,6 @@ bool cache_policy_put(struct cache_policy *c, uint64_t file, uint64_t bytes, cac
 /* A job uses it from now on; it becomes the newest. False: it is not there. Counted. */
 bool cache_policy_pin(struct cache_policy *c, uint64_t file);
 void cache_policy_unpin(struct cache_policy *c, uint64_t file);
-bool cache_policy_drop(struct cache_policy *c,
-                       uint64_t file); /* it is gone (damaged, say); false: it was not there */
 /* Calls fn for each, the least recently used first: put in this order, another cache has the same ages. */
 typedef void cache_each_fn(void *arg, uint64_t file, uint64_t bytes);
 void cache_policy_each(const struct cache_policy *c, cache_each_fn *fn, void *arg);

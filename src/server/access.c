@@ -175,8 +175,7 @@ struct access_revoked access_revoke(struct server *s, struct str name)
         const struct token *t;
         size_t at = 0;
 
-        ret.certificates =
-                certificates_revoke_name(a->certificates, name, clock_wall_ms(), turn_batch(s->turn));
+        ret.certificates = certificates_revoke(a->certificates, name, clock_wall_ms(), turn_batch(s->turn));
         while (tokens_next(a->tokens, &at, &t)) {
                 char id[TOKEN_ID_TEXT];
                 bool good = !t->limited || t->uses_left > 0;

@@ -129,19 +129,6 @@ int spool_object_open(struct spool *s, struct str hash, int *ret_fd, uint64_t *r
         return 0;
 }
 
-int spool_object_remove(struct spool *s, struct str hash)
-{
-        char path[SPOOL_HASH_TEXT + 6];
-        int r;
-
-        if (object_path(hash, path))
-                return SPOOL_NOT_FOUND;
-        pthread_mutex_lock(&s->objects_lock);
-        r = unlinkat(s->objects_fd, path, 0) ? -errno : 0;
-        pthread_mutex_unlock(&s->objects_lock);
-        return r == -ENOENT ? SPOOL_NOT_FOUND : r;
-}
-
 /* ---- listing */
 
 static int64_t arrived_ms(const struct stat *st)

@@ -63,10 +63,9 @@ int spool_finish_one(struct spool *s, const char *id, const char *expect, char r
                      uint64_t *ret_size, struct err *err);
 
 /* ---- objects */
-/* For reading. The descriptor is the caller's, and stays good when the object is removed. 0; SPOOL_NOT_FOUND;
- * -errno. ret_size may be NULL. */
+/* For reading. The descriptor is the caller's, and stays good when the object is collected. 0;
+ * SPOOL_NOT_FOUND; -errno. ret_size may be NULL. */
 int spool_object_open(struct spool *s, struct str hash, int *ret_fd, uint64_t *ret_size);
-int spool_object_remove(struct spool *s, struct str hash); /* 0, SPOOL_NOT_FOUND or -errno */
 /* Every object, in order of the hash, until fn returns nonzero (which is returned). arrived_ms: when an
  * upload last ended as this object. 0 at the end; -errno. */
 typedef int spool_object_fn(void *arg, struct str hash, uint64_t size, int64_t arrived_ms);
