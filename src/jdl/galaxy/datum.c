@@ -26,6 +26,19 @@ struct datum *datum_int(struct arena *a, int64_t n)
         return v;
 }
 
+struct datum *datum_float(struct arena *a, double d)
+{
+        struct datum *v = datum_new(a, DATUM_FLOAT);
+
+        v->number = d;
+        return v;
+}
+
+struct datum *datum_of_number(struct arena *a, double d, bool whole)
+{
+        return whole && fabs(d) < 9e15 ? datum_int(a, (int64_t)d) : datum_float(a, d);
+}
+
 struct datum *datum_bool(struct arena *a, bool b)
 {
         struct datum *v = datum_new(a, DATUM_BOOL);

@@ -25,6 +25,9 @@ struct datum {
 struct datum *datum_new(struct arena *a, enum datum_kind kind);
 struct datum *datum_text(struct arena *a, struct str text); /* copied */
 struct datum *datum_int(struct arena *a, int64_t n);
+struct datum *datum_float(struct arena *a, double d);
+/* whole: an INT, unless it is too large for one. */
+struct datum *datum_of_number(struct arena *a, double d, bool whole);
 struct datum *datum_bool(struct arena *a, bool b);
 /* To a list, or to a map with a key (copied; replaces). False: DATUM_ITEMS_MAX is reached. */
 bool datum_add(struct arena *a, struct datum *list, struct datum *item);

@@ -35,6 +35,20 @@ int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
         return err_prefix(err, -EINVAL, "%s:%u", at->file, at->line);
 }
 
+struct str tool_attribute(const struct xml *at, const char *name, const char *otherwise)
+{
+        const char *v = xml_get(at, name);
+
+        return str_of(v ? v : otherwise);
+}
+
+bool tool_says(const struct xml *at, const char *name)
+{
+        const char *v = xml_get(at, name);
+
+        return v && (str_ieqz(str_of(v), "true") || str_ieqz(str_of(v), "yes") || strcmp(v, "1") == 0);
+}
+
 void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf b = {.max = 1024};

@@ -1,7 +1,7 @@
 /* tool: a Galaxy tool's XML with its macros, imports and tokens filled in, and what a job of it needs.
  *
  * For galaxy.c only: read.c reads the file, parameters.c makes variables of its inputs and a job's
- * parameters, command.c writes the script.
+ * parameters, dataset.c those of files, outputs.c those of its outputs, command.c writes the script.
  */
 #pragma once
 #include <jansson.h>
@@ -46,6 +46,9 @@ void tool_deinit(struct tool *t);
 /* -EINVAL with err "FILE:LINE: …" at an element. */
 int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* An attribute of an element: its text, or `otherwise`; is it "true", "yes" or "1"? */
+struct str tool_attribute(const struct xml *at, const char *name, const char *otherwise);
+bool tool_says(const struct xml *at, const char *name);
 void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
@@ -55,6 +58,13 @@ int tool_read(struct tool *t, struct err *err);
  * filters may ask for them. */
 int tool_parameters(struct tool *t, json_t *given, struct err *err);
 int tool_outputs(struct tool *t, struct err *err);
+/* What a job gives for a <param>. Its name, as a user knows it. */
+struct str tool_name(const struct xml *param);
+/* Appends a word, whatever JSON calls it. False: it is an array, an object or null. */
+bool tool_word(json_t *given, struct buf *out);
+/* A file: "data.txt", or {"path": "data.txt", "ext": "txt", "name": "…", "metadata": {…}}. It becomes one of
+ * the tool's files; its variable is in *ret. */
+int tool_dataset(struct tool *t, const struct xml *param, json_t *given, struct datum **ret, struct err *err);
 /* What the shell of the job is given; *ret_command (may be NULL) is the tool's command alone, as it was
  * rendered. */
 int tool_script(struct tool *t, struct buf *out, struct buf *ret_command, struct err *err);
