@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "jdl/galaxy/methods.h"
+#include "jdl/galaxy/operators.h"
 
 #define DEPTH_MAX 100u
 #define ARENA_MAX (256u << 20)
@@ -158,8 +159,7 @@ static int read_number(struct reader *r, struct datum **ret)
         }
         if (str_to_double(str_make(p, (size_t)(r->p - p)), &d) != 0)
                 return fail(r, "'" STR_FMT "' is no number", STR_ARG(str_make(p, (size_t)(r->p - p))));
-        *ret = datum_new(r->x->arena, DATUM_FLOAT);
-        (*ret)->number = d;
+        *ret = datum_float(r->x->arena, d);
         return 0;
 }
 
@@ -464,12 +464,8 @@ static int negate(struct reader *r, struct datum **v)
                 return 0;
         if (!datum_number(*v, &d))
                 return fail(r, "- of a %s", datum_kind_name(*v));
-        if ((*v)->kind == DATUM_FLOAT) {
-                *v = datum_new(r->x->arena, DATUM_FLOAT);
-                (*v)->number = -d;
-        } else {
-                *v = datum_int(r->x->arena, (int64_t) - (uint64_t)(*v)->integer);
-        }
+        *v = (*v)->kind == DATUM_FLOAT ? datum_float(r->x->arena, -d)
+                                       : datum_int(r->x->arena, (int64_t) - (uint64_t)(*v)->integer);
         return 0;
 }
 
@@ -709,6 +705,14 @@ int expression_add(struct expressions *x, struct datum *a, struct datum *b, stru
                    struct err *err)
 {
         return operator_apply(x, "+", a, b, ret, err);
+}
+
+int expression_text(struct expressions *x, struct buf *text, struct datum **ret, struct err *err)
+{
+        if (buf_check(text) != 0)
+                return err_set(err, -E2BIG, "a text is longer than %u bytes", EXPRESSION_TEXT_MAX);
+        *ret = datum_text(x->arena, buf_view(text));
+        return 0;
 }
 
 int expression_targets(struct expressions *x, struct str s, struct expression_targets *ret, size_t *ret_used,

@@ -33,6 +33,8 @@ int expression_place(struct expressions *x, struct str s, struct datum **ret, si
 /* a + b */
 int expression_add(struct expressions *x, struct datum *a, struct datum *b, struct datum **ret,
                    struct err *err);
+/* A text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err: it did not fit. */
+int expression_text(struct expressions *x, struct buf *text, struct datum **ret, struct err *err);
 /* For x, y in EXPRESSION: names are set by expression_bind. */
 #define EXPRESSION_TARGETS_MAX 8
 struct expression_targets {
