@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/arith.h"
+#include "base/path_parts.h"
 
 struct call {
         struct macro_run *run;
@@ -447,42 +448,6 @@ static int call_env(struct call *c)
         return 0;
 }
 
-/* The letters of $F…(), and what they keep of a path: */
-enum {
-        PART_EXTENSION = 1,
-        PART_NAME = 2,
-        PART_PATH = 4,
-        PART_LAST_DIRS = 8,
-};
-struct file_parts {
-        unsigned parts, dirs;
-        bool full, bare, quote, argument_quote;
-        char separator; /* change / and \ to this one; 0: don't */
-};
-
-static bool read_letters(struct str letters, struct file_parts *p)
-{
-        for (size_t i = 0; i < letters.n; i++) {
-                switch (letters.p[i] | 0x20) {
-                case 'x': p->parts |= PART_EXTENSION; break;
-                case 'n': p->parts |= PART_NAME; break;
-                case 'p': p->parts |= PART_PATH; break;
-                case 'd':
-                        p->parts |= PART_LAST_DIRS;
-                        p->dirs++;
-                        break;
-                case 'f': p->full = true; break;
-                case 'b': p->bare = true; break;
-                case 'q': p->quote = true; break;
-                case 'a': p->argument_quote = true; break;
-                case 'u': p->separator = '/'; break;
-                case 'w': p->separator = '\\'; break;
-                default: return false;
-                }
-        }
-        return true;
-}
-
 static struct str unquoted(struct str s)
 {
         if (s.n > 1 && s.p[0] == s.p[s.n - 1] && (s.p[0] == '"' || s.p[0] == '\''))
@@ -490,56 +455,10 @@ static struct str unquoted(struct str s)
         return s;
 }
 
-/* Where the last `dirs` directories before `base` begin. */
-static size_t last_directories(struct str path, size_t base, unsigned dirs, char separator)
-{
-        size_t at = base;
-
-        for (; dirs && at > 0; dirs--) {
-                at--; /* the separator itself */
-                while (at > 0 && path.p[at - 1] != separator)
-                        at--;
-        }
-        return at;
-}
-
-/* The cases are those of HTCondor's evaluate_macro_func. */
-static struct str select_parts(struct str path, const struct file_parts *p)
-{
-        char separator = p->separator ? p->separator : '/';
-        ptrdiff_t slash = str_rfind(path, separator), dot = str_rfind(path, '.');
-        size_t base = (size_t)(slash + 1);
-        size_t extension = dot > (ptrdiff_t)base ? (size_t)dot : path.n;
-        size_t directory_end = p->bare && base > 0 ? base - 1 : base;
-        unsigned parts = p->parts, names = parts & (PART_EXTENSION | PART_NAME);
-        size_t from = 0, to = path.n;
-
-        if (base == 0 && names)
-                parts = names;
-        if (parts & PART_LAST_DIRS) {
-                if (base == 0)
-                        return str_make(path.p, 0);
-                from = last_directories(path, base, p->dirs, separator);
-                if (names == PART_NAME)
-                        to = extension;
-                else if (!names)
-                        to = directory_end > from ? directory_end : from;
-        } else if (parts & PART_PATH) {
-                to = names == PART_NAME ? extension : names ? path.n : directory_end;
-        } else if (names == PART_EXTENSION) {
-                from = extension + (p->bare && extension < path.n ? 1 : 0);
-        } else if (names) {
-                from = base;
-                to = names == PART_NAME ? extension : path.n;
-        }
-        return str_make(path.p + from, to - from);
-}
-
-static int file_function(struct call *c, const struct file_parts *p, struct str text,
+static int file_function(struct call *c, const struct path_parts *p, struct str text,
                          const struct str *suffix)
 {
         BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, path = {.max = MACRO_TEXT_MAX};
-        struct file_parts parts = *p;
         bool late = false;
         struct str s;
         int rc = argument(c, text, &value, &late);
@@ -562,10 +481,9 @@ static int file_function(struct call *c, const struct file_parts *p, struct str 
         for (size_t i = 0; p->separator && i < path.n; i++)
                 if (path.p[i] == '/' || path.p[i] == '\\')
                         path.p[i] = p->separator;
-        if (suffix && str_ends(buf_view(&path), *suffix)) {
+        if (suffix && str_ends(buf_view(&path), *suffix))
                 buf_truncate(&path, path.n - suffix->n);
-        }
-        s = select_parts(buf_view(&path), &parts);
+        s = path_parts_select(p, buf_view(&path));
         if (p->quote)
                 buf_char(c->out, p->argument_quote ? '\'' : '"');
         buf_str(c->out, s);
@@ -576,7 +494,7 @@ static int file_function(struct call *c, const struct file_parts *p, struct str 
 
 static int call_dirname(struct call *c)
 {
-        return file_function(c, &(struct file_parts){.parts = PART_PATH}, c->body, NULL);
+        return file_function(c, &(struct path_parts){.parts = PATH_PATH}, c->body, NULL);
 }
 
 static int call_basename(struct call *c)
@@ -585,7 +503,7 @@ static int call_basename(struct call *c)
 
         cut_argument(&rest, &first);
         suffix = str_trim(rest);
-        return file_function(c, &(struct file_parts){.parts = PART_NAME | PART_EXTENSION}, first,
+        return file_function(c, &(struct path_parts){.parts = PATH_NAME | PATH_EXTENSION}, first,
                              rest.p ? &suffix : NULL);
 }
 
@@ -629,22 +547,22 @@ static const struct {
 
 bool macro_function_known(struct str name)
 {
-        struct file_parts p = {0};
+        struct path_parts p = {0};
 
         for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
                 if (str_eqz(name, functions[i].name))
                         return true;
-        return str_starts(name, STR("F")) && read_letters(str_skip(name, 1), &p);
+        return str_starts(name, STR("F")) && path_parts_read(str_skip(name, 1), &p);
 }
 
 int macro_function_call(struct macro_run *r, struct str name, struct str body, struct buf *out, bool *late)
 {
         struct call c = {.run = r, .name = name, .body = body, .out = out, .late = late};
-        struct file_parts p = {0};
+        struct path_parts p = {0};
 
         for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
                 if (str_eqz(name, functions[i].name))
                         return functions[i].call(&c);
-        read_letters(str_skip(name, 1), &p);
+        path_parts_read(str_skip(name, 1), &p);
         return file_function(&c, &p, body, NULL);
 }
