@@ -1,8 +1,7 @@
-/* Each controller that matters is looked up in /proc/self/mountinfo and placed under our own group of that
- * hierarchy
- * (/proc/self/cgroup). Version 2 forbids processes in a group whose controllers are handed to children, so
- * when we are alone in ours we move into a leaf first ("drover-self"). In the hybrid layout version 2 has no
- * controllers but still kills and freezes whole trees, which version 1 cannot: it is used for that.
+/* Each controller that matters is used under our own group of its hierarchy (cgroup_mount.h). Version 2
+ * forbids processes in a group whose controllers are handed to children, so when we are alone in ours we move
+ * into a leaf first ("drover-self"). In the hybrid layout version 2 has no controllers but still kills and
+ * freezes whole trees, which version 1 cannot: it is used for that.
  *
  * Version 1's memory.max_usage_in_bytes can be reset, and version 2's memory.peak since Linux 6.12; on older
  * kernels version 2 slots are not used twice, since their peak would be that of another job. Cache that an
@@ -18,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cgroup_mount.h"
 #include "base/fs.h"
 
 #define SLOT_CACHE_MAX (16u << 20)
@@ -72,74 +72,6 @@ struct cgroups {
         size_t slot_count, slot_cap;
         struct cgroup *idle;
 };
-
-static bool has_word(struct str list, const char *word)
-{
-        struct str w;
-        while (str_cut(&list, ',', &w))
-                if (str_eqz(w, word))
-                        return true;
-        return false;
-}
-
-/* Our path in the hierarchy that has `controller` ("" is version 2), from /proc/self/cgroup text. */
-static bool own_path(struct str text, const char *controller, struct str *ret)
-{
-        struct str line;
-        while (str_cut(&text, '\n', &line)) {
-                struct str id, list;
-                if (!str_cut(&line, ':', &id) || !str_cut(&line, ':', &list))
-                        continue;
-                if (*controller ? has_word(list, controller) : str_eqz(id, "0") && list.n == 0) {
-                        *ret = line;
-                        return true;
-                }
-        }
-        return false;
-}
-
-static bool find_mount(struct str text, const char *controller, struct str *ret_root, struct str *ret_point)
-{
-        struct str line;
-        while (str_cut(&text, '\n', &line)) {
-                ptrdiff_t dash = str_search(line, STR(" - "));
-                struct str w, words[5];
-                unsigned n = 0;
-                if (dash < 0)
-                        continue;
-                struct str head = str_head(line, (size_t)dash), tail = str_skip(line, (size_t)dash + 3);
-                while (n < 5 && str_word(&head, &w))
-                        words[n++] = w;
-                struct str type, source, options;
-                if (n < 5 || !str_word(&tail, &type) || !str_word(&tail, &source) ||
-                    !str_word(&tail, &options))
-                        continue;
-                if (*controller ? str_eqz(type, "cgroup") && has_word(options, controller)
-                                : str_eqz(type, "cgroup2")) {
-                        *ret_root = words[3];
-                        *ret_point = words[4];
-                        return true;
-                }
-        }
-        return false;
-}
-
-static char *own_dir(struct str mounts, struct str self, const char *controller)
-{
-        struct str root, point, path;
-        if (!find_mount(mounts, controller, &root, &point) || !own_path(self, controller, &path))
-                return NULL;
-        if (root.n > 1 && str_starts(path, root))
-                path = str_skip(path, root.n);
-        else if (root.n > 1)
-                path = STR_NONE;
-        if (path.n == 1)
-                path = STR_NONE;
-        struct buf b = {0};
-        buf_str(&b, point);
-        buf_str(&b, path);
-        return buf_take(&b);
-}
 
 static int put_file(const char *dir, const char *name, const char *text)
 {
@@ -223,7 +155,7 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
         struct cgroups *cs = mem_new(struct cgroups);
         static const unsigned gives[PARTS] = {
                 CGROUP_MEMORY, CGROUP_CPU, CGROUP_USAGE, CGROUP_PIDS, CGROUP_FREEZE | CGROUP_KILL, 0};
-        MEM_CLEANUP char *own2 = own_dir(buf_view(&mounts), buf_view(&self), "");
+        MEM_CLEANUP char *own2 = cgroup_mount_own(buf_view(&mounts), buf_view(&self), "");
         struct part_place *unified = &cs->parts[PART_UNIFIED];
         if (own2 && make_group(own2, name, &unified->dir)) {
                 unified->v2 = true;
@@ -238,7 +170,7 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
         for (int p = 0; p < PART_UNIFIED; p++) {
                 if ((cs->limits & gives[p]) == gives[p])
                         continue;
-                MEM_CLEANUP char *own = own_dir(buf_view(&mounts), buf_view(&self), part_names[p]);
+                MEM_CLEANUP char *own = cgroup_mount_own(buf_view(&mounts), buf_view(&self), part_names[p]);
                 if (own && make_group(own, name, &cs->parts[p].dir))
                         cs->limits |= gives[p];
         }
