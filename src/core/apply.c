@@ -22,59 +22,6 @@ static int damaged(struct err *err, const struct event *e, const char *what)
                        event_name(e->type), (unsigned long long)e->request, what);
 }
 
-/* What people read: "exit 0, completed", "signal 9, idle: the job attribute …", "held: cannot run /x". */
-static char *log_words(const struct event *e)
-{
-        struct buf b = {0};
-
-        if (e->type == EVENT_EXITED && e->outcome == CORE_EXITED)
-                buf_printf(&b, "%s %d, ", e->signaled ? "signal" : "exit", e->exit_code);
-        if (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED)
-                buf_addz(&b, job_state_name((enum job_state)e->next));
-        if (b.n && e->reason.n)
-                buf_addz(&b, ": ");
-        buf_str(&b, e->reason);
-        if (b.n > 0)
-                return buf_take(&b);
-        buf_deinit(&b);
-        return NULL;
-}
-
-static void log_job(struct job *j, const struct event *e, struct queue *q)
-{
-        joblog_push(&j->log, (struct joblog_entry){
-                                     .at_ms = e->at_ms,
-                                     .type = e->type,
-                                     .fence = j->fence,
-                                     .queue = q,
-                                     .code = e->code,
-                                     .text = log_words(e),
-                             });
-}
-
-/* For members without a record: one entry for all of them. */
-static void log_range(struct request *r, const struct event *e, const struct set *members)
-{
-        struct request_rare *rare;
-        struct range_log *l;
-
-        if (set_count(members) == 0)
-                return;
-        rare = request_rare_make(r);
-        if (rare->log_count >= 256) {
-                set_deinit(&rare->log[0].members);
-                free(rare->log[0].entry.text);
-                memmove(rare->log, rare->log + 1, --rare->log_count * sizeof(*rare->log));
-        }
-        MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
-        l = &rare->log[rare->log_count++];
-        *l = (struct range_log){.entry = {.at_ms = e->at_ms,
-                                          .type = e->type,
-                                          .code = e->code,
-                                          .text = e->reason.n ? str_dupz(e->reason) : NULL}};
-        set_copy(&l->members, members);
-}
-
 static void move(struct core *c, struct job *j, enum job_state to, int64_t at_ms)
 {
         bool had = job_state_has_attempt(j->state), has = job_state_has_attempt(to);
@@ -287,7 +234,7 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
                 lease_began(c, j);
                 if (claim_begin(c, j, e->account, e->draws, e->at_ms, NULL))
                         return damaged(err, e, "the limits that it draws on");
-                log_job(j, e, q);
+                joblog_event(j, e, q);
         }
         return 0;
 }
@@ -315,7 +262,7 @@ static int apply_set(struct request *r, const struct event *e, struct err *err)
                         return damaged(err, e, "no such attempt");
                 if (e->type == EVENT_GO) {
                         j->set_goes = true;
-                        log_job(j, e, j->queue);
+                        joblog_event(j, e, j->queue);
                         continue;
                 }
                 j->set_first = (uint32_t)(e->value >> 32);
@@ -383,7 +330,7 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
                 if (!j || !j->queue || j->fence != e->fence)
                         return damaged(err, e, "no such attempt");
                 q = j->queue;
-                log_job(j, e, q);
+                joblog_event(j, e, q);
                 switch (e->type) {
                 case EVENT_ACCEPTED:
                         queue_accepted(q, j);
@@ -410,23 +357,35 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
-/* Events about members that wait: some have a record, the others are in sets. */
-/* Of these members those that have a record. */
-static void with_record(const struct request *r, const struct set *members, struct set *to)
+/* ---- members that wait */
+
+/* Some have a record, the others are in sets: there may be a million of those. */
+struct waiting {
+        struct set records, bare;
+};
+
+static void waiting_init(struct waiting *w, const struct request *r, const struct set *members)
 {
         void *value;
 
-        if (!r->jobs)
-                return;
-        if (idmap_count(r->jobs) < set_count(members)) {
+        *w = (struct waiting){0};
+        if (r->jobs && idmap_count(r->jobs) < set_count(members)) {
                 for (size_t at = 0; idmap_next(r->jobs, &at, NULL, &value);)
                         if (set_has(members, ((struct job *)value)->member))
-                                set_add(to, ((struct job *)value)->member);
-                return;
+                                set_add(&w->records, ((struct job *)value)->member);
+        } else if (r->jobs) {
+                SET_FOREACH (members, m)
+                        if (request_job(r, (uint32_t)m))
+                                set_add(&w->records, (uint32_t)m);
         }
-        SET_FOREACH (members, m)
-                if (request_job(r, (uint32_t)m))
-                        set_add(to, (uint32_t)m);
+        set_copy(&w->bare, members);
+        set_remove_all(&w->bare, &w->records);
+}
+
+static void waiting_deinit(struct waiting *w)
+{
+        set_deinit(&w->records);
+        set_deinit(&w->bare);
 }
 
 static bool any_of(const struct set *members, const struct set *in)
@@ -443,30 +402,28 @@ static bool any_of(const struct set *members, const struct set *in)
         return any;
 }
 
-/* The state of one of these members from which it may not go there, or -1. Those without a record are looked
- * at as sets: there may be a million of them. */
-static int wrong_state(const struct request *r, const struct set *bare, const struct set *records,
-                       enum job_state to)
+/* The state of one of them from which it may not go there, or -1. */
+static int wrong_state(const struct request *r, const struct waiting *w, enum job_state to)
 {
         const struct request_rare *rare = request_rare(r);
         struct set idle = {0};
         bool any_idle;
 
-        SET_FOREACH (records, m) {
+        SET_FOREACH (&w->records, m) {
                 enum job_state from = request_job(r, (uint32_t)m)->state;
 
                 if (!sm_may(&job_states, from, to) || job_state_has_attempt(from))
                         return (int)from;
         }
-        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(bare, &rare->completed))
+        if (!sm_may(&job_states, JOB_COMPLETED, to) && any_of(&w->bare, &rare->completed))
                 return JOB_COMPLETED;
-        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(bare, &rare->removed))
+        if (!sm_may(&job_states, JOB_REMOVED, to) && any_of(&w->bare, &rare->removed))
                 return JOB_REMOVED;
-        if (!sm_may(&job_states, JOB_HELD, to) && any_of(bare, &rare->held))
+        if (!sm_may(&job_states, JOB_HELD, to) && any_of(&w->bare, &rare->held))
                 return JOB_HELD;
         if (sm_may(&job_states, JOB_IDLE, to))
                 return -1;
-        set_copy(&idle, bare);
+        set_copy(&idle, &w->bare);
         set_remove_all(&idle, &rare->completed);
         set_remove_all(&idle, &rare->removed);
         set_remove_all(&idle, &rare->held);
@@ -475,72 +432,75 @@ static int wrong_state(const struct request *r, const struct set *bare, const st
         return any_idle ? JOB_IDLE : -1;
 }
 
+/* One reason for all of them. */
+static void hold_together(struct request *r, const struct event *e, const struct set *members)
+{
+        struct request_rare *rare = request_rare_make(r);
+        struct hold_group *h;
+
+        if (set_count(members) == 0)
+                return;
+        MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
+        h = &rare->holds[rare->hold_count++];
+        *h = (struct hold_group){
+                .at_ms = e->at_ms, .code = e->code, .subcode = e->subcode, .reason = str_dupz(e->reason)};
+        set_copy(&h->members, members);
+}
+
+/* Those with a record have their rows of history now, the others when they are filed. */
+static void removed_together(struct core *c, struct request *r, const struct event *e,
+                             const struct waiting *w)
+{
+        claim_members_ended(c, r, set_count(&e->members));
+        c->unfiled += set_count(&w->bare);
+        set_add_all(&request_rare_make(r)->unfiled, &w->bare);
+        SET_FOREACH (&w->records, m) {
+                struct job *j = request_job(r, (uint32_t)m);
+
+                history_file(c, r, j->member, JOB_REMOVED, e->at_ms, j, 0);
+                drop_or_leave(c, r, j, e);
+        }
+        give_room_made(c, r);
+        finished_maybe(c, r, e->at_ms);
+}
+
 static int apply_waiting(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         enum job_state to = e->type == EVENT_HELD       ? JOB_HELD
                             : e->type == EVENT_RELEASED ? JOB_IDLE
                                                         : JOB_REMOVED;
         struct request_rare *rare = request_rare_make(r);
-        struct set bare = {0}, records = {0};
+        struct waiting w;
         int wrong;
 
-        with_record(r, &e->members, &records);
-        set_copy(&bare, &e->members);
-        set_remove_all(&bare, &records);
-        wrong = wrong_state(r, &bare, &records, to);
+        waiting_init(&w, r, &e->members);
+        wrong = wrong_state(r, &w, to);
         if (wrong >= 0) {
-                set_deinit(&bare);
-                set_deinit(&records);
+                waiting_deinit(&w);
                 return damaged(err, e, job_state_name((enum job_state)wrong));
         }
-        SET_FOREACH (&records, m) {
+        SET_FOREACH (&w.records, m) {
                 struct job *j = request_job(r, (uint32_t)m);
 
-                log_job(j, e, NULL);
+                joblog_event(j, e, NULL);
                 move(c, j, to, e->at_ms);
                 if (to == JOB_HELD)
                         set_hold(j, e->code, e->subcode, e->reason);
         }
-        if (to == JOB_IDLE) {
-                set_remove_all(&rare->held, &e->members);
-                request_hold_drop(r, &e->members);
-                request_idle_add(c, r, &e->members);
-        } else {
+        if (to != JOB_IDLE)
                 request_idle_remove(c, r, &e->members);
-                set_remove_all(&rare->held, &e->members);
-                request_hold_drop(r, &e->members);
-                if (to == JOB_HELD)
-                        set_add_all(&rare->held, &e->members);
-                else
-                        set_add_all(&rare->removed, &e->members);
-        }
-        log_range(r, e, &bare);
-        if (to == JOB_HELD && set_count(&bare)) {
-                struct hold_group *h;
-
-                MEM_GROW(rare->holds, rare->hold_cap, rare->hold_count + 1);
-                h = &rare->holds[rare->hold_count++];
-                *h = (struct hold_group){.at_ms = e->at_ms,
-                                         .code = e->code,
-                                         .subcode = e->subcode,
-                                         .reason = str_dupz(e->reason)};
-                set_copy(&h->members, &bare);
-        }
-        if (to == JOB_REMOVED) {
-                claim_members_ended(c, r, set_count(&e->members));
-                c->unfiled += set_count(&bare);
-                set_add_all(&rare->unfiled, &bare);
-                SET_FOREACH (&records, m) {
-                        struct job *j = request_job(r, (uint32_t)m);
-
-                        history_file(c, r, j->member, to, e->at_ms, j, 0);
-                        drop_or_leave(c, r, j, e);
-                }
-                give_room_made(c, r);
-                finished_maybe(c, r, e->at_ms);
-        }
-        set_deinit(&bare);
-        set_deinit(&records);
+        set_remove_all(&rare->held, &e->members);
+        request_hold_drop(r, &e->members);
+        if (to == JOB_IDLE)
+                request_idle_add(c, r, &e->members);
+        else
+                set_add_all(to == JOB_HELD ? &rare->held : &rare->removed, &e->members);
+        joblog_event_of_all(r, e, &w.bare);
+        if (to == JOB_HELD)
+                hold_together(r, e, &w.bare);
+        else if (to == JOB_REMOVED)
+                removed_together(c, r, e, &w);
+        waiting_deinit(&w);
         return 0;
 }
 
@@ -556,7 +516,7 @@ static int apply_control(struct core *c, struct request *r, const struct event *
 
                 if (!j || !j->queue || (j->state != JOB_VACATING && !sm_may(&job_states, j->state, to)))
                         return damaged(err, e, "no such attempt");
-                log_job(j, e, j->queue);
+                joblog_event(j, e, j->queue);
                 if (to == JOB_SUSPENDED)
                         j->suspended_at_ms = e->at_ms;
                 if (j->state != to)
@@ -602,7 +562,7 @@ static int apply_checkpoint(struct request *r, const struct event *e, struct err
                 free(j->checkpoint);
                 j->checkpoint = e->values.n ? mem_dup(e->values.p, e->values.n) : NULL;
                 j->checkpoint_n = e->values.n;
-                log_job(j, e, j->queue);
+                joblog_event(j, e, j->queue);
         }
         return 0;
 }

@@ -26,3 +26,55 @@ void joblog_deinit(struct joblog *log)
         free(log->entries);
         *log = (struct joblog){0};
 }
+
+/* What people read: "exit 0, completed", "signal 9, idle: the job attribute …", "held: cannot run /x". */
+static char *log_words(const struct event *e)
+{
+        struct buf b = {0};
+
+        if (e->type == EVENT_EXITED && e->outcome == CORE_EXITED)
+                buf_printf(&b, "%s %d, ", e->signaled ? "signal" : "exit", e->exit_code);
+        if (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED)
+                buf_addz(&b, job_state_name((enum job_state)e->next));
+        if (b.n && e->reason.n)
+                buf_addz(&b, ": ");
+        buf_str(&b, e->reason);
+        if (b.n > 0)
+                return buf_take(&b);
+        buf_deinit(&b);
+        return NULL;
+}
+
+void joblog_event(struct job *j, const struct event *e, struct queue *q)
+{
+        joblog_push(&j->log, (struct joblog_entry){
+                                     .at_ms = e->at_ms,
+                                     .type = e->type,
+                                     .fence = j->fence,
+                                     .queue = q,
+                                     .code = e->code,
+                                     .text = log_words(e),
+                             });
+}
+
+void joblog_event_of_all(struct request *r, const struct event *e, const struct set *members)
+{
+        struct request_rare *rare;
+        struct range_log *l;
+
+        if (set_count(members) == 0)
+                return;
+        rare = request_rare_make(r);
+        if (rare->log_count >= 256) {
+                set_deinit(&rare->log[0].members);
+                free(rare->log[0].entry.text);
+                memmove(rare->log, rare->log + 1, --rare->log_count * sizeof(*rare->log));
+        }
+        MEM_GROW(rare->log, rare->log_cap, rare->log_count + 1);
+        l = &rare->log[rare->log_count++];
+        *l = (struct range_log){.entry = {.at_ms = e->at_ms,
+                                          .type = e->type,
+                                          .code = e->code,
+                                          .text = e->reason.n ? str_dupz(e->reason) : NULL}};
+        set_copy(&l->members, members);
+}

@@ -514,6 +514,9 @@ bool queue_would_take(struct core *c, const struct ad *job,
 
 /* joblog.c */
 void joblog_push(struct joblog *log, struct joblog_entry e); /* takes e.text */
+void joblog_event(struct job *j, const struct event *e, struct queue *q); /* q may be NULL */
+/* For members without a record: one entry for all of them. */
+void joblog_event_of_all(struct request *r, const struct event *e, const struct set *members);
 void joblog_deinit(struct joblog *log);
 
 /* policy.c */
