@@ -179,6 +179,46 @@ static void set_labels(struct core *c, struct ad *ad, const struct request *r, u
         ad_set_string(ad, c->attr.DataLabels, buf_view(&names));
 }
 
+/* Both were tried at submit with the first member; what fails for another one is undefined. */
+static void set_late(struct ad *ad, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
+
+        for (size_t i = 0; p->template && i < p->template->late_count; i++) {
+                buf_reset(&text);
+                if (part_expand(r, p, member, p->template->late[i].text, &text, NULL) != 0 ||
+                    ad_set_text(ad, p->template->late[i].name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(ad, p->template->late[i].name);
+        }
+}
+
+/* Its own reason, or the one that it was given with others. */
+static void set_hold(struct core *c, struct ad *ad, const struct request *r, uint32_t member,
+                     const struct job *j)
+{
+        const struct attributes *a = &c->attr;
+        const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);
+
+        ad_set_string(ad, a->HoldReason, str_of(h ? h->reason : j ? j->hold_reason : ""));
+        ad_set_integer(ad, a->HoldReasonCode, h ? h->code : j ? j->hold_code : 0);
+        ad_set_integer(ad, a->HoldReasonSubCode, h ? h->subcode : j ? j->hold_subcode : 0);
+        if (h)
+                set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
+}
+
+/* The set of jobs that start together in which it is. */
+static void set_gang(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
+{
+        BUF_CLEANUP struct buf text = {0};
+        uint32_t first, size;
+
+        if (!gang_of(r, member, &first, &size))
+                return;
+        buf_printf(&text, "%llu.%u-%u", (unsigned long long)r->id, first, first + size - 1);
+        ad_set_string(ad, c->attr.DroverSet, buf_view(&text));
+        ad_set_integer(ad, c->attr.DroverNode, member - first);
+}
+
 struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, const struct job *j)
 {
         const struct request_rare *rare = request_rare(r);
@@ -186,9 +226,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         const struct part *p = request_part(r, member, NULL);
         enum job_state state = j ? j->state : request_state(r, member);
         struct ad *ad = ad_new(c->symbols);
-        struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         struct str user = str_of(request_owner(r)), name = user;
-        uint32_t first, size;
 
         if (str_find(user, '@') >= 0)
                 name = str_head(user, (size_t)str_find(user, '@'));
@@ -199,14 +237,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         ad_set_string(ad, a->Owner, name);
         ad_set_string(ad, a->User, user);
         ad_set_integer(ad, a->QDate, r->submitted_ms / 1000);
-        for (size_t i = 0; p->template && i < p->template->late_count; i++) {
-                buf_reset(&text);
-                /* Both were tried at submit with the first member; what fails for another one is undefined.
-                 */
-                if (part_expand(r, p, member, p->template->late[i].text, &text, NULL) != 0 ||
-                    ad_set_text(ad, p->template->late[i].name, buf_view(&text), NULL) != 0)
-                        ad_set_undefined(ad, p->template->late[i].name);
-        }
+        set_late(ad, r, p, member);
         ad_set_integer(ad, a->JobStatus, job_state_status(state));
         ad_set_string(ad, a->DroverState, str_of(job_state_name(state)));
         set_seconds(ad, a->EnteredCurrentStatus, j ? j->entered_ms : r->submitted_ms);
@@ -222,22 +253,10 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
                 set_seconds(ad, a->CompletionDate, j->entered_ms);
         if (j && j->filled_n)
                 fill_show(c, p, str_make(j->filled, j->filled_n), ad);
-        if (state == JOB_HELD) {
-                const struct hold_group *h = j && j->hold_reason ? NULL : request_hold(r, member);
-
-                ad_set_string(ad, a->HoldReason, str_of(h ? h->reason : j ? j->hold_reason : ""));
-                ad_set_integer(ad, a->HoldReasonCode, h ? h->code : j ? j->hold_code : 0);
-                ad_set_integer(ad, a->HoldReasonSubCode, h ? h->subcode : j ? j->hold_subcode : 0);
-                if (h)
-                        set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
-        }
+        if (state == JOB_HELD)
+                set_hold(c, ad, r, member, j);
         set_labels(c, ad, r, member);
-        if (gang_of(r, member, &first, &size)) {
-                buf_reset(&text);
-                buf_printf(&text, "%llu.%u-%u", (unsigned long long)r->id, first, first + size - 1);
-                ad_set_string(ad, a->DroverSet, buf_view(&text));
-                ad_set_integer(ad, a->DroverNode, member - first);
-        }
+        set_gang(c, ad, r, member);
         for (size_t i = 0; i < rare->priority_count; i++)
                 if (set_has(&rare->priorities[i].members, member))
                         ad_set_integer(ad, a->JobPrio, rare->priorities[i].priority);

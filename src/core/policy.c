@@ -150,43 +150,50 @@ static bool duration_exceeded(struct core *c, const struct job *j, const struct 
         return false;
 }
 
+static bool says(struct core *c, const struct ad *ad, symbol policy)
+{
+        struct value v;
+
+        eval_attr(&c->eval, ad, NULL, policy, &v);
+        return value_is_true(&v);
+}
+
+/* Where the policies of one member want it; d->next comes as its state. */
+static void periodic_decide(struct core *c, const struct job *j, const struct ad *ad, struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        enum job_state state = d->next;
+
+        if (duration_exceeded(c, j, ad, d)) {
+                d->next = JOB_HELD;
+        } else if (says(c, ad, a->PeriodicRemove)) {
+                d->next = JOB_REMOVED;
+                say_policy(c, d, ad, a->PeriodicRemove, a->PeriodicRemoveReason, 0, "true", 0);
+        } else if (state == JOB_HELD) {
+                if (!says(c, ad, a->PeriodicRelease))
+                        return;
+                d->next = JOB_IDLE;
+                say_policy(c, d, ad, a->PeriodicRelease, 0, 0, "true", 0);
+        } else if (says(c, ad, a->PeriodicHold)) {
+                d->next = JOB_HELD;
+                say_policy(c, d, ad, a->PeriodicHold, a->PeriodicHoldReason, a->PeriodicHoldSubCode, "true",
+                           CORE_HOLD_POLICY);
+        } else if (job_state_runs(state) && state != JOB_VACATING && says(c, ad, a->PeriodicVacate)) {
+                d->next = JOB_IDLE;
+                say_policy(c, d, ad, a->PeriodicVacate, 0, 0, "true: it runs again", 0);
+        }
+}
+
 /* Emits what the policies of one member say. `members`: all those that they decide for. */
 static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)
 {
-        const struct attributes *a = &c->attr;
         struct job *j = request_job(r, member);
         enum job_state state = request_state(r, member);
         struct ad *ad = member_ad(c, r, member, j);
         struct exit_decision d = {.next = state};
         struct event e = {.request = r->id};
-        struct value v;
 
-        eval_attr(&c->eval, ad, NULL, a->PeriodicRemove, &v);
-        if (duration_exceeded(c, j, ad, &d)) {
-                d.next = JOB_HELD;
-        } else if (value_is_true(&v)) {
-                d.next = JOB_REMOVED;
-                say_policy(c, &d, ad, a->PeriodicRemove, a->PeriodicRemoveReason, 0, "true", 0);
-        } else if (state == JOB_HELD) {
-                eval_attr(&c->eval, ad, NULL, a->PeriodicRelease, &v);
-                if (value_is_true(&v)) {
-                        d.next = JOB_IDLE;
-                        say_policy(c, &d, ad, a->PeriodicRelease, 0, 0, "true", 0);
-                }
-        } else {
-                eval_attr(&c->eval, ad, NULL, a->PeriodicHold, &v);
-                if (value_is_true(&v)) {
-                        d.next = JOB_HELD;
-                        say_policy(c, &d, ad, a->PeriodicHold, a->PeriodicHoldReason, a->PeriodicHoldSubCode,
-                                   "true", CORE_HOLD_POLICY);
-                } else if (job_state_runs(state) && state != JOB_VACATING) {
-                        eval_attr(&c->eval, ad, NULL, a->PeriodicVacate, &v);
-                        if (value_is_true(&v)) {
-                                d.next = JOB_IDLE;
-                                say_policy(c, &d, ad, a->PeriodicVacate, 0, 0, "true: it runs again", 0);
-                        }
-                }
-        }
+        periodic_decide(c, j, ad, &d);
         eval_reset(&c->eval);
         ad_free(ad);
         if (d.next == state)
@@ -195,22 +202,20 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         e.subcode = d.subcode;
         e.reason = str_of(d.reason);
         set_copy(&e.members, members);
-        if (j && j->queue) {
-                if (state != JOB_VACATING) {
-                        e.type = EVENT_VACATING;
-                        e.next = d.next;
-                        core_emit(c, &e, NULL);
-                        c->world.control(c->world.arg, j->queue->agent->name,
-                                         d.next == JOB_REMOVED ? CORE_REMOVE
-                                         : d.next == JOB_IDLE  ? CORE_VACATE
-                                                               : CORE_HOLD,
-                                         r->id, j->fence, members);
-                }
-        } else {
+        if (!j || !j->queue) {
                 e.type = d.next == JOB_REMOVED ? EVENT_REMOVED
                          : d.next == JOB_HELD  ? EVENT_HELD
                                                : EVENT_RELEASED;
                 core_emit(c, &e, NULL);
+        } else if (state != JOB_VACATING) {
+                e.type = EVENT_VACATING;
+                e.next = d.next;
+                core_emit(c, &e, NULL);
+                c->world.control(c->world.arg, j->queue->agent->name,
+                                 d.next == JOB_REMOVED ? CORE_REMOVE
+                                 : d.next == JOB_IDLE  ? CORE_VACATE
+                                                       : CORE_HOLD,
+                                 r->id, j->fence, members);
         }
         event_deinit(&e);
 }

@@ -66,12 +66,77 @@ static void look_at_policies(struct core *c, struct template *t)
         t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
 }
 
+static int read_attribute(struct core *c, struct template *t, const struct submission_attribute *a,
+                          struct err *err)
+{
+        struct err why;
+        symbol name;
+
+        if (!name_ok(a->name))
+                return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name", STR_ARG(a->name));
+        name = symbols_intern(c->symbols, a->name);
+        fill_learn(t, name, a->text);
+        if (a->late) {
+                t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
+                t->late[t->late_count++] =
+                        (struct template_late){name, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
+        } else if (ad_set_text(t->ad, name, a->text, &why)) {
+                return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
+        }
+        return 0;
+}
+
+static int read_attributes(struct core *c, struct template *t, const struct submission_part *p,
+                           struct err *err)
+{
+        struct amounts more;
+        int rc = 0;
+
+        t->ad = ad_new(c->symbols);
+        for (size_t i = 0; rc == 0 && i < p->attribute_count; i++)
+                rc = read_attribute(c, t, &p->attributes[i], err);
+        if (rc != 0)
+                return rc;
+        if (!amounts_names(c->symbols, t->ad, &more))
+                return err_set(
+                        err, -EINVAL,
+                        "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
+                        AMOUNTS_MAX);
+        /* A job that says nothing goes wherever there is room for it. */
+        if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
+                ad_set_boolean(t->ad, c->attr.Requirements, true);
+        if (p->variable_count)
+                t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
+        for (; t->variable_count < p->variable_count; t->variable_count++)
+                t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
+        return 0;
+}
+
+/* What is asked of it again and again is found out once. */
+static void look_at_attributes(struct core *c, struct template *t)
+{
+        const struct attributes *a = &c->attr;
+        struct str text;
+
+        look_at_policies(c, t);
+        estimate_read(c, t);
+        t->checkpoints = ad_find(t->ad, a->CheckpointExitCode) ||
+                         ad_find(t->ad, a->SuccessCheckpointExitCode) ||
+                         ad_find(t->ad, a->SuccessCheckpointExitSignal);
+        t->restarts = t->checkpoints || (eval_string(&c->eval, t->ad, NULL, a->WhenToTransferOutput, &text) &&
+                                         str_ieqz(text, "ON_EXIT_OR_EVICT"));
+        t->rerun_eager = eval_string(&c->eval, t->ad, NULL, a->RerunOnLost, &text) && str_ieqz(text, "eager");
+        gang_rule_read(c, t);
+        t->jobs_max = INT64_MAX;
+        if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
+                t->jobs_max = 1;
+}
+
 int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)
 {
         struct buf BUF_CLEANUP key = {0};
-        struct amounts more;
         struct template *t;
-        struct str rerun;
+        int rc;
 
         make_key(&key, p);
         t = map_get(c->templates, buf_view(&key));
@@ -82,56 +147,12 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         }
         t = mem_new(struct template);
         t->refs = 1;
-        t->ad = ad_new(c->symbols);
-        for (size_t i = 0; i < p->attribute_count; i++) {
-                const struct submission_attribute *a = &p->attributes[i];
-                struct err why;
-                symbol name;
-
-                if (!name_ok(a->name)) {
-                        template_unref(c, t);
-                        return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name",
-                                       STR_ARG(a->name));
-                }
-                name = symbols_intern(c->symbols, a->name);
-                fill_learn(t, name, a->text);
-                if (a->late) {
-                        t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
-                        t->late[t->late_count++] = (struct template_late){
-                                name, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
-                } else if (ad_set_text(t->ad, name, a->text, &why)) {
-                        template_unref(c, t);
-                        return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
-                }
-        }
-        if (!amounts_names(c->symbols, t->ad, &more)) {
+        rc = read_attributes(c, t, p, err);
+        if (rc != 0) {
                 template_unref(c, t);
-                return err_set(
-                        err, -EINVAL,
-                        "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
-                        AMOUNTS_MAX);
+                return rc;
         }
-        /* A job that says nothing goes wherever there is room for it. */
-        if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
-                ad_set_boolean(t->ad, c->attr.Requirements, true);
-        if (p->variable_count)
-                t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
-        for (; t->variable_count < p->variable_count; t->variable_count++)
-                t->variables[t->variable_count] = str_dupz(p->variables[t->variable_count]);
-        look_at_policies(c, t);
-        estimate_read(c, t);
-        t->checkpoints = ad_find(t->ad, c->attr.CheckpointExitCode) ||
-                         ad_find(t->ad, c->attr.SuccessCheckpointExitCode) ||
-                         ad_find(t->ad, c->attr.SuccessCheckpointExitSignal);
-        t->restarts =
-                t->checkpoints || (eval_string(&c->eval, t->ad, NULL, c->attr.WhenToTransferOutput, &rerun) &&
-                                   str_ieqz(rerun, "ON_EXIT_OR_EVICT"));
-        t->rerun_eager =
-                eval_string(&c->eval, t->ad, NULL, c->attr.RerunOnLost, &rerun) && str_ieqz(rerun, "eager");
-        gang_rule_read(c, t);
-        t->jobs_max = INT64_MAX;
-        if (eval_integer(&c->eval, t->ad, NULL, c->attr.JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
-                t->jobs_max = 1;
+        look_at_attributes(c, t);
         t->key = str_make(mem_dup(key.p, key.n), key.n);
         map_put(c->templates, t->key, t);
         *ret = t;
