@@ -14,10 +14,28 @@
 
 #define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
 
-/* Of a job's flags, besides 1 to 32. */
-#define FLAG_CHECKPOINT 0x2000u
-#define FLAG_SET        0x4000u
-#define FLAG_GOES       0x8000u
+/* What is said of a job by a bit, and which fields it has. */
+enum flag {
+        FLAG_ENDED = 1,
+        FLAG_SIGNALED = 2,
+        FLAG_ACCEPTED = 4,
+        FLAG_FILLED = 8,
+        FLAG_MOVED = 16, /* bytes, in or out */
+        FLAG_MORE = 32,
+        FLAG_CHECKPOINT = 0x2000,
+        FLAG_SET = 0x4000,
+        FLAG_GOES = 0x8000,
+        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES,
+};
+
+static unsigned flags_of(const struct job *j)
+{
+        return (j->ended ? FLAG_ENDED : 0u) | (j->signaled ? FLAG_SIGNALED : 0u) |
+               (j->accepted ? FLAG_ACCEPTED : 0u) | (j->filled_n ? FLAG_FILLED : 0u) |
+               (j->bytes_in || j->bytes_out ? FLAG_MOVED : 0u) | (j->more ? FLAG_MORE : 0u) |
+               (j->set_size ? FLAG_SET : 0u) | (j->set_goes ? FLAG_GOES : 0u) |
+               (j->checkpoint_n ? FLAG_CHECKPOINT : 0u);
+}
 
 /* ---- writing */
 
@@ -61,10 +79,7 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, numbers[i]);
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
                 pack_i64(w->out, times[i]);
-        pack_u64(w->out, (j->ended ? 1u : 0u) | (j->signaled ? 2u : 0u) | (j->accepted ? 4u : 0u) |
-                                 (j->filled_n ? 8u : 0u) | (j->bytes_in || j->bytes_out ? 16u : 0u) |
-                                 (j->more ? 32u : 0u) | (j->set_size ? FLAG_SET : 0u) |
-                                 (j->set_goes ? FLAG_GOES : 0u) | (j->checkpoint_n ? FLAG_CHECKPOINT : 0u));
+        pack_u64(w->out, flags_of(j));
         pack_i64(w->out, j->exit_code);
         pack_i64(w->out, j->hold_code);
         pack_i64(w->out, j->hold_subcode);
@@ -271,17 +286,17 @@ static void get_job(struct reader *r, struct request *req)
         j->cpu_system_ms = unpack_i64(u);
         j->suspended_ms = unpack_i64(u);
         j->suspended_at_ms = unpack_i64(u);
-        flags = unpack_max(u, 63 | FLAG_SET | FLAG_GOES | FLAG_CHECKPOINT);
+        flags = unpack_max(u, FLAGS);
         if (j->state == JOB_COMPLETED || j->state == JOB_REMOVED)
                 leave_stay(r->core, req, j);
-        j->ended = flags & 1;
-        j->signaled = flags & 2;
-        j->accepted = flags & 4;
+        j->ended = flags & FLAG_ENDED;
+        j->signaled = flags & FLAG_SIGNALED;
+        j->accepted = flags & FLAG_ACCEPTED;
         j->exit_code = (int32_t)unpack_i64(u);
         j->hold_code = (int32_t)unpack_i64(u);
         j->hold_subcode = (int32_t)unpack_i64(u);
         j->hold_reason = get_text(r);
-        if (flags & 32)
+        if (flags & FLAG_MORE)
                 u->bad |= job_set_more(r->core, j, unpack_str(u)) != 0;
         get_attempt(r, j);
         j->last_queue = get_queue(r);
@@ -294,13 +309,13 @@ static void get_job(struct reader *r, struct request *req)
         j->log.dropped = (uint32_t)unpack_max(u, UINT32_MAX);
         for (uint64_t n = unpack_max(u, LOG_ENTRIES_MAX); n > 0 && !u->bad; n--)
                 joblog_push(&j->log, get_entry(r));
-        if (flags & 8 && !u->bad) {
+        if (flags & FLAG_FILLED && !u->bad) {
                 struct str filled = unpack_str(u);
 
                 j->filled = mem_dup(filled.p, filled.n);
                 j->filled_n = filled.n;
         }
-        if (flags & 16) {
+        if (flags & FLAG_MOVED) {
                 j->bytes_in = unpack_u64(u);
                 j->bytes_out = unpack_u64(u);
         }
