@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
+
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
 {
         c->state = mem_zalloc(size);
@@ -102,6 +104,34 @@ void call_end(struct call *c)
         http_on_close(r, NULL, NULL);
         http_reply_end(r);
         call_free(c);
+}
+
+static void drained(void *arg, struct http_request *r)
+{
+        struct call *c = arg;
+
+        (void)r;
+        if (c->place == CALL_FRONT && !c->step) /* else the next part is on its way */
+                call_core(c, c->more);
+}
+
+void call_chunk(struct call *c, bool last, call_fn *more)
+{
+        if (last && !c->chunked) {
+                call_reply(c);
+                return;
+        }
+        if (!c->chunked)
+                http_reply_start(c->http, c->status, NULL, drained, c);
+        c->chunked = true;
+        c->more = more;
+        http_reply_chunk(c->http, &c->out);
+        if (last)
+                call_end(c);
+        else if (http_reply_pending(c->http) < PENDING_MAX)
+                call_core(c, more);
+        else
+                c->step = NULL; /* until drained */
 }
 
 static void send_error(struct server *s, struct call *c)

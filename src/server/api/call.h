@@ -36,7 +36,9 @@ struct call {
         char *who;           /* principal */
         enum role role;
         struct arena arena;
-        struct buf out;   /* the reply's body */
+        struct buf out;   /* the reply's body, or its next part */
+        bool chunked;     /* a part of it was sent */
+        call_fn *more;    /* makes the next part, on the core thread */
         int status;       /* 200 at first */
         const char *code; /* failed: of the error */
         struct err err;
@@ -55,6 +57,9 @@ void call_reply(struct call *c);
 void call_fail(struct call *c, int status, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 void call_fail_err(struct call *c, int status, const char *code, const struct err *err);
+/* Front: sends `out` as a part of a reply that may be long. The last one ends the call; after another one
+ * `more` runs on the core thread, at once, or when the client has taken enough of what was sent before. */
+void call_chunk(struct call *c, bool last, call_fn *more);
 /* Front: ends a reply that was sent in chunks. */
 void call_end(struct call *c);
 void call_free(struct call *c); /* front, once the reply is done or the client gone; or when a thread ended */

@@ -12,9 +12,8 @@
 #include "server/past.h"
 #include "server/reader.h"
 
-#define SLICE_JOBS  2000
-#define SLICE_NS    4000000
-#define PENDING_MAX (1u << 20) /* bytes that a client may be behind before the listing pauses */
+#define SLICE_JOBS 2000
+#define SLICE_NS   4000000
 
 struct listing {
         struct ids ids;
@@ -27,7 +26,7 @@ struct listing {
         struct row *rows;
         size_t count;
         struct arena arena; /* of the slice's rows */
-        bool end, more, started, comma;
+        bool end, more, comma;
 };
 
 static void state_free(void *arg)
@@ -250,7 +249,7 @@ static void slice(struct server *s, struct call *c)
         struct err err = {0};
         bool failed = false;
 
-        if (!l->started)
+        if (!c->chunked)
                 check_named(s, c, l, &failed);
         if (failed)
                 return;
@@ -275,16 +274,6 @@ static void slice(struct server *s, struct call *c)
 
 /* ---- front */
 
-static void next_slice(void *arg, struct http_request *r)
-{
-        struct call *c = arg;
-
-        (void)r;
-        if (c->place != CALL_FRONT || c->step)
-                return; /* the next slice is on its way */
-        call_core(c, slice);
-}
-
 static void write_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
@@ -293,7 +282,7 @@ static void write_slice(struct server *s, struct call *c)
         char next[48];
 
         (void)s;
-        if (!l->started)
+        if (!c->chunked)
                 buf_addz(&c->out, "{\"jobs\":[");
         for (size_t i = 0; i < l->count; i++)
                 row_write(&j, &l->rows[i]);
@@ -305,20 +294,7 @@ static void write_slice(struct server *s, struct call *c)
                 json_strz(&j, l->end ? NULL : next);
                 buf_addz(&c->out, "}");
         }
-        if (last && !l->started) {
-                call_reply(c);
-                return;
-        }
-        if (!l->started)
-                http_reply_start(c->http, 200, NULL, next_slice, c);
-        l->started = true;
-        http_reply_chunk(c->http, &c->out);
-        if (last)
-                call_end(c);
-        else if (http_reply_pending(c->http) < PENDING_MAX)
-                call_core(c, slice);
-        else
-                c->step = NULL; /* until drained */
+        call_chunk(c, last, slice);
 }
 
 static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *ret_left)

@@ -11,7 +11,6 @@
 
 #define SLICE_REQUESTS 1000
 #define SLICE_NS       4000000
-#define PENDING_MAX    (1u << 20)
 
 struct request_row {
         uint64_t id;
@@ -26,7 +25,7 @@ struct listing {
         struct request_row *rows;
         size_t count;
         struct str owner;
-        bool all, end, started, comma;
+        bool all, end, comma;
         uint64_t limit, given, after;
         uint32_t times; /* core_eta_some's */
         struct arena arena;
@@ -125,7 +124,7 @@ static void slice(struct server *s, struct call *c)
         int64_t end_ns = clock_mono_ns() + SLICE_NS;
         struct row_maker m;
 
-        if (!l->started && core_eta_some(s->core, &l->times)) {
+        if (!c->chunked && core_eta_some(s->core, &l->times)) {
                 call_front(c, slice_on);
                 return;
         }
@@ -151,15 +150,6 @@ static void slice(struct server *s, struct call *c)
         call_front(c, write_slice);
 }
 
-static void next_slice(void *arg, struct http_request *r)
-{
-        struct call *c = arg;
-
-        (void)r;
-        if (c->place == CALL_FRONT && !c->step)
-                call_core(c, slice);
-}
-
 static void write_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
@@ -167,7 +157,7 @@ static void write_slice(struct server *s, struct call *c)
         bool last = l->end || (l->limit && l->given == l->limit);
 
         (void)s;
-        if (!l->started)
+        if (!c->chunked)
                 buf_addz(&c->out, "{\"requests\":[");
         for (size_t i = 0; i < l->count; i++) {
                 json_open(&j, '{');
@@ -179,20 +169,7 @@ static void write_slice(struct server *s, struct call *c)
                 buf_addz(&c->out, "],\"next\":null}");
         else if (last)
                 buf_printf(&c->out, "],\"next\":\"%" PRIu64 "\"}", l->after);
-        if (last && !l->started) {
-                call_reply(c);
-                return;
-        }
-        if (!l->started)
-                http_reply_start(c->http, 200, NULL, next_slice, c);
-        l->started = true;
-        http_reply_chunk(c->http, &c->out);
-        if (last)
-                call_end(c);
-        else if (http_reply_pending(c->http) < PENDING_MAX)
-                call_core(c, slice);
-        else
-                c->step = NULL; /* until drained */
+        call_chunk(c, last, slice);
 }
 
 void api_requests(struct server *s, struct call *c)
