@@ -5,54 +5,29 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <semaphore.h>
 
 #include "auth/certificates.h"
+#include "auth/test_kept.h"
 
 struct fixture {
-        struct store *s;
+        struct kept kept;
         struct certificates *cs;
-        struct store_batch *b;
-        uint64_t term;
 };
 
-static void committed(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
-                      const struct err *err)
-{
-        (void)last_seq;
-        (void)batch;
-        (void)err;
-        assert_int_equal(result, STORE_DURABLE);
-        sem_post(arg);
-}
-
-static void commit(struct fixture *f)
-{
-        sem_t done;
-
-        sem_init(&done, 0, 0);
-        store_append(f->s, f->term, f->b, committed, &done);
-        sem_wait(&done);
-        sem_destroy(&done);
-        f->b = store_batch_new();
-}
-
-/* Commits what the table changed and reads the table anew. */
+/* Commits what the table changed and reads the table anew: what follows sees what was kept. */
 static void reload(struct fixture *f)
 {
-        commit(f);
+        kept_commit(&f->kept);
         certificates_free(f->cs);
-        assert_int_equal(certificates_load(f->s, &f->cs, NULL), 0);
+        assert_int_equal(certificates_load(f->kept.store, &f->cs, NULL), 0);
 }
 
 static int setup(void **state)
 {
         struct fixture *f = mem_new(struct fixture);
 
-        assert_int_equal(store_open("memory:", &f->s, NULL, NULL), 0);
-        assert_int_equal(store_term_take(f->s, &f->term, NULL), 0);
-        assert_int_equal(certificates_load(f->s, &f->cs, NULL), 0);
-        f->b = store_batch_new();
+        kept_init(&f->kept);
+        assert_int_equal(certificates_load(f->kept.store, &f->cs, NULL), 0);
         *state = f;
         return 0;
 }
@@ -61,9 +36,8 @@ static int teardown(void **state)
 {
         struct fixture *f = *state;
 
-        store_batch_free(f->b);
         certificates_free(f->cs);
-        store_close(f->s);
+        kept_deinit(&f->kept);
         free(f);
         return 0;
 }
@@ -74,7 +48,7 @@ static void add(struct fixture *f, const char *name, const char *serial, int64_t
 
         strncpy(facts.name, name, sizeof(facts.name) - 1);
         strncpy(facts.serial, serial, sizeof(facts.serial) - 1);
-        certificates_add(f->cs, &facts, f->b);
+        certificates_add(f->cs, &facts, f->kept.batch);
 }
 
 static void one_is_believed_until_revoked(void **state)
@@ -89,9 +63,9 @@ static void one_is_believed_until_revoked(void **state)
         assert_true(certificates_believed(f->cs, STR("4A01"))); /* as TLS libraries print it */
         assert_false(certificates_believed(f->cs, STR("4a02")));
         assert_false(certificates_believed(f->cs, STR_NONE));
-        assert_int_equal(certificates_revoke(f->cs, STR("n2"), 60, f->b), 0);
-        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 70, f->b), 1);
-        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 80, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("n2"), 60, f->kept.batch), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 70, f->kept.batch), 1);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 80, f->kept.batch), 0);
         assert_false(certificates_believed(f->cs, STR("4a01")));
         reload(f);
         assert_false(certificates_believed(f->cs, STR("4a01")));
@@ -107,12 +81,12 @@ static void an_agent_is_revoked_whole(void **state)
         struct fixture *f = *state;
 
         add(f, "n1", "4a01", 5000);
-        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 5, f->b), 1);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 5, f->kept.batch), 1);
         add(f, "n1", "4a02", 5000);
         add(f, "n1", "4a04", 5000);
         add(f, "n2", "4a03", 5000);
-        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->b), 2);
-        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->b), 0);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->kept.batch), 2);
+        assert_int_equal(certificates_revoke(f->cs, STR("n1"), 10, f->kept.batch), 0);
         reload(f);
         assert_false(certificates_believed(f->cs, STR("4a01")));
         assert_false(certificates_believed(f->cs, STR("4a02")));
@@ -127,9 +101,9 @@ static void ended_ones_are_forgotten(void **state)
 
         add(f, "n1", "4a01", 5000);
         add(f, "n1", "4a02", 6000);
-        certificates_revoke(f->cs, STR("n1"), 5, f->b);
-        commit(f);
-        certificates_prune(f->cs, 5001, f->b);
+        certificates_revoke(f->cs, STR("n1"), 5, f->kept.batch);
+        kept_commit(&f->kept);
+        certificates_prune(f->cs, 5001, f->kept.batch);
         reload(f);
         assert_true(certificates_next(f->cs, &at, &c));
         assert_string_equal(c.serial, "4a02");
@@ -142,9 +116,9 @@ static void a_damaged_record_is_named(void **state)
         struct certificates *cs = NULL;
         struct err err = {0};
 
-        store_batch_blob_put(f->b, STR("revoked/77"), STR("rubbish"));
-        commit(f);
-        assert_int_equal(certificates_load(f->s, &cs, &err), -EBADMSG);
+        store_batch_blob_put(f->kept.batch, STR("revoked/77"), STR("rubbish"));
+        kept_commit(&f->kept);
+        assert_int_equal(certificates_load(f->kept.store, &cs, &err), -EBADMSG);
         assert_null(cs);
         assert_non_null(strstr(err.text, "revoked/77"));
 }

@@ -5,53 +5,32 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <semaphore.h>
 
+#include "auth/test_kept.h"
 #include "auth/token.h"
 
 #define CA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define CA_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 struct fixture {
-        struct store *s;
+        struct kept kept;
         struct tokens *ts;
-        struct store_batch *b;
-        uint64_t term;
 };
-
-static void committed(void *arg, int result, uint64_t last_seq, struct store_batch *batch,
-                      const struct err *err)
-{
-        (void)last_seq;
-        (void)batch;
-        (void)err;
-        assert_int_equal(result, STORE_DURABLE);
-        sem_post(arg);
-}
 
 /* Commits what the table changed and reads the table anew: what follows sees what was kept. */
 static void reload(struct fixture *f)
 {
-        struct err err = {0};
-        sem_t done;
-
-        sem_init(&done, 0, 0);
-        store_append(f->s, f->term, f->b, committed, &done);
-        sem_wait(&done);
-        sem_destroy(&done);
-        f->b = store_batch_new();
+        kept_commit(&f->kept);
         tokens_free(f->ts);
-        assert_int_equal(tokens_load(f->s, &f->ts, &err), 0);
+        assert_int_equal(tokens_load(f->kept.store, &f->ts, NULL), 0);
 }
 
 static int setup(void **state)
 {
         struct fixture *f = mem_new(struct fixture);
 
-        assert_int_equal(store_open("memory:", &f->s, NULL, NULL), 0);
-        assert_int_equal(store_term_take(f->s, &f->term, NULL), 0);
-        assert_int_equal(tokens_load(f->s, &f->ts, NULL), 0);
-        f->b = store_batch_new();
+        kept_init(&f->kept);
+        assert_int_equal(tokens_load(f->kept.store, &f->ts, NULL), 0);
         *state = f;
         return 0;
 }
@@ -60,9 +39,8 @@ static int teardown(void **state)
 {
         struct fixture *f = *state;
 
-        store_batch_free(f->b);
         tokens_free(f->ts);
-        store_close(f->s);
+        kept_deinit(&f->kept);
         free(f);
         return 0;
 }
@@ -85,7 +63,7 @@ static void add(struct fixture *f, struct token t, struct buf *text)
         struct err err = {0};
 
         token_make(&t, STR(CA_A), text);
-        if (tokens_add(f->ts, &t, f->b, &err))
+        if (tokens_add(f->ts, &t, f->kept.batch, &err))
                 fail_msg("%s", err.text);
         reload(f);
 }
@@ -93,7 +71,7 @@ static void add(struct fixture *f, struct token t, struct buf *text)
 static int use(struct fixture *f, struct str text, enum token_kind kind, int64_t now_ms,
                const struct token **ret)
 {
-        return tokens_use(f->ts, text, kind, STR(CA_A), now_ms, f->b, ret);
+        return tokens_use(f->ts, text, kind, STR(CA_A), now_ms, f->kept.batch, ret);
 }
 
 static void text_has_a_form(void **state)
@@ -168,7 +146,7 @@ static void uses_are_counted_and_kept(void **state)
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 2000, NULL), TOKEN_USED_UP);
         reload(f);
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 2000, NULL), TOKEN_USED_UP);
-        tokens_prune(f->ts, 2000, f->b);
+        tokens_prune(f->ts, 2000, f->kept.batch);
         reload(f);
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 2000, NULL), TOKEN_UNKNOWN);
 }
@@ -187,8 +165,9 @@ static void wrong_ones_are_told_apart(void **state)
         assert_int_equal(use(f, buf_view(&text), TOKEN_USER, 2000, NULL), TOKEN_OTHER_KIND);
         assert_int_equal(use(f, STR("nonsense"), TOKEN_AGENT, 2000, NULL), TOKEN_UNKNOWN);
         assert_int_equal(use(f, STR_NONE, TOKEN_AGENT, 2000, NULL), TOKEN_UNKNOWN);
-        assert_int_equal(tokens_use(f->ts, buf_view(&text), TOKEN_AGENT, STR(CA_B), 2000, f->b, NULL),
-                         TOKEN_OTHER_CA);
+        assert_int_equal(
+                tokens_use(f->ts, buf_view(&text), TOKEN_AGENT, STR(CA_B), 2000, f->kept.batch, NULL),
+                TOKEN_OTHER_CA);
         text.p[text.n - 1] = text.p[text.n - 1] == '0' ? '1' : '0';
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 2000, &t), TOKEN_UNKNOWN);
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 9000, &t),
@@ -208,10 +187,10 @@ static void users_tokens_are_not_counted(void **state)
         add(f, (struct token){.kind = TOKEN_USER, .role = ROLE_OPERATOR, .name = STR("ann@local")}, &text);
         for (int i = 0; i < 5; i++)
                 assert_int_equal(use(f, buf_view(&text), TOKEN_USER, INT64_MAX - 1, &t), 0);
-        assert_true(store_batch_empty(f->b));
+        assert_true(store_batch_empty(f->kept.batch));
         assert_int_equal(t->role, ROLE_OPERATOR);
         assert_true(str_eqz(t->name, "ann@local"));
-        tokens_prune(f->ts, INT64_MAX - 1, f->b);
+        tokens_prune(f->ts, INT64_MAX - 1, f->kept.batch);
         assert_non_null(tokens_find(f->ts, str_of(t->id)));
 }
 
@@ -230,8 +209,8 @@ static void are_removed(void **state)
                 count++;
         assert_int_equal(count, 2);
         assert_int_equal(token_text_parse(buf_view(&text), &parts), 0);
-        assert_true(tokens_remove(f->ts, parts.id, f->b));
-        assert_false(tokens_remove(f->ts, parts.id, f->b));
+        assert_true(tokens_remove(f->ts, parts.id, f->kept.batch));
+        assert_false(tokens_remove(f->ts, parts.id, f->kept.batch));
         reload(f);
         assert_null(tokens_find(f->ts, parts.id));
         assert_int_equal(use(f, buf_view(&text), TOKEN_AGENT, 2000, NULL), TOKEN_UNKNOWN);
@@ -247,16 +226,16 @@ static void odd_ones_are_not_made(void **state)
 
         token_make(&t, STR(CA_A), &text);
         t.name = STR("not a name");
-        assert_int_equal(tokens_add(f->ts, &t, f->b, &err), -EINVAL);
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), -EINVAL);
         t.name = STR_NONE; /* any name */
         t.uses_left = 0;
-        assert_int_equal(tokens_add(f->ts, &t, f->b, &err), -EINVAL);
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), -EINVAL);
         t.uses_left = 1;
         t.kind = TOKEN_USER;
-        assert_int_equal(tokens_add(f->ts, &t, f->b, &err), -EINVAL);
-        assert_true(store_batch_empty(f->b));
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), -EINVAL);
+        assert_true(store_batch_empty(f->kept.batch));
         t.kind = TOKEN_AGENT;
-        assert_int_equal(tokens_add(f->ts, &t, f->b, &err), 0);
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), 0);
 }
 
 static void a_damaged_record_is_named(void **state)
@@ -264,15 +243,10 @@ static void a_damaged_record_is_named(void **state)
         struct fixture *f = *state;
         struct tokens *ts = NULL;
         struct err err = {0};
-        sem_t done;
 
-        store_batch_blob_put(f->b, STR("token/0123456789abcdef"), STR("rubbish"));
-        sem_init(&done, 0, 0);
-        store_append(f->s, f->term, f->b, committed, &done);
-        sem_wait(&done);
-        sem_destroy(&done);
-        f->b = NULL;
-        assert_int_equal(tokens_load(f->s, &ts, &err), -EBADMSG);
+        store_batch_blob_put(f->kept.batch, STR("token/0123456789abcdef"), STR("rubbish"));
+        kept_commit(&f->kept);
+        assert_int_equal(tokens_load(f->kept.store, &ts, &err), -EBADMSG);
         assert_null(ts);
         assert_non_null(strstr(err.text, "token/0123456789abcdef"));
 }
