@@ -165,6 +165,22 @@ static bool has_more_ids(const struct passwd *pw)
         return false;
 }
 
+/* What the runner starts is the engine; the batch system looks for it where it runs. */
+static void run_engine(struct run_spec *spec, struct contained *c, bool local)
+{
+        buf_reset(&c->program);
+        if (strchr(c->argv.v[0], '/') || !local || !machine_find_program(c->argv.v[0], &c->program))
+                buf_addz(&c->program, c->argv.v[0]);
+        spec->path = buf_z(&c->program);
+        spec->argv = c->argv.v;
+        spec->envp = c->envp.v;
+        spec->after = c->after.n ? c->after.v : NULL;
+        spec->cwd = buf_z(&c->folder);
+        if (!spec->stderr_path)
+                spec->stderr_path = buf_z(&c->streams);
+        spec->flags |= RUN_CONTAINER;
+}
+
 int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec, struct contained *c,
                   struct err *err)
 {
@@ -227,17 +243,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         engine_environment(at, spec, c, &engine_env);
         if (!local)
                 container_remove(s, h->engine, name, &c->after);
-        buf_reset(&c->program);
-        if (strchr(c->argv.v[0], '/') || !local || !machine_find_program(c->argv.v[0], &c->program))
-                buf_addz(&c->program, c->argv.v[0]);
-        spec->path = buf_z(&c->program);
-        spec->argv = c->argv.v;
-        spec->envp = c->envp.v;
-        spec->after = c->after.n ? c->after.v : NULL;
-        spec->cwd = buf_z(&c->folder);
-        if (!spec->stderr_path)
-                spec->stderr_path = buf_z(&c->streams);
-        spec->flags |= RUN_CONTAINER;
+        run_engine(spec, c, local);
         return 0;
 }
 

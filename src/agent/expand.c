@@ -413,41 +413,67 @@ static struct run_hop hop_of(const struct attempt *at, const char *job, const ch
                                 .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
 }
 
+/* What a step is started with; the spec that a runner gets borrows it. */
+struct expanded {
+        struct buf path, in, outputs, credentials;
+        struct args argv, env;
+        int out, err; /* numbers of the files of its streams; -ENOENT: none */
+};
+
+static void expanded_deinit(struct expanded *x)
+{
+        buf_deinit(&x->path);
+        buf_deinit(&x->in);
+        buf_deinit(&x->outputs);
+        buf_deinit(&x->credentials);
+        args_deinit(&x->argv);
+        args_deinit(&x->env);
+}
+
+static int expand_step(struct attempt *at, const char *sandbox, struct expanded *x, struct err *err)
+{
+        const Drover__Step *step = at->t->m->steps[at->step];
+        int r = program(at, step, &x->path, err);
+        if (r == 0) {
+                args_add(&x->argv, buf_view(&x->path));
+                r = arguments(at, step, &x->argv, err);
+        }
+        if (r == 0 && activate_wanted(at))
+                r = activate_wrap(at, sandbox, &x->path, &x->argv, err);
+        if (r == 0)
+                r = environment(at, step, contain_target(step, sandbox), &x->env, err);
+        if (r == 0)
+                r = expand_input(at, step, &x->in, err);
+        if (r == 0)
+                r = outputs_of(at, &x->outputs, err);
+        if (r < 0)
+                return r;
+        credentials_names(at, &x->credentials);
+        x->out = expand_stream(at, step->stdout_file, NULL, err);
+        if (x->out < 0 && x->out != -ENOENT)
+                return -EINVAL;
+        x->err = expand_stream(at, step->stderr_file, NULL, err);
+        return x->err < 0 && x->err != -ENOENT ? -EINVAL : 0;
+}
+
 int expand_submit(struct attempt *at, struct err *err)
 {
         const Drover__Template *m = at->t->m;
         const Drover__Step *step = m->steps[at->step];
-        BUF_CLEANUP struct buf path = {.max = 65536}, in = {.max = 65536}, outputs = {.max = 1 << 20},
-                               names = {.max = 65536};
-        ARGS_CLEANUP struct args argv = {0}, env = {0};
+        __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536},
+                                                                       .in = {.max = 65536},
+                                                                       .outputs = {.max = 1 << 20},
+                                                                       .credentials = {.max = 65536}};
         CONTAINED_CLEANUP struct contained contained = {0};
-        char name[64], sandbox[4352], out[32], error[32];
+        char name[64], sandbox[4352], out[32], error[32], job[64];
+        struct run_rlimit room[4];
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
-        int r = program(at, step, &path, err);
-        if (r == 0) {
-                args_add(&argv, buf_view(&path));
-                r = arguments(at, step, &argv, err);
-        }
-        if (r == 0 && activate_wanted(at))
-                r = activate_wrap(at, sandbox, &path, &argv, err);
-        if (r == 0)
-                r = environment(at, step, contain_target(step, sandbox), &env, err);
-        if (r == 0)
-                r = expand_input(at, step, &in, err);
-        if (r == 0)
-                r = outputs_of(at, &outputs, err);
-        credentials_names(at, &names);
-        int out_index = r < 0 ? r : expand_stream(at, step->stdout_file, NULL, err);
-        int err_index = r < 0 ? r : expand_stream(at, step->stderr_file, NULL, err);
-        if (r == 0 && ((out_index < 0 && out_index != -ENOENT) || (err_index < 0 && err_index != -ENOENT)))
-                r = -EINVAL;
+        int r = expand_step(at, sandbox, &x, err);
         if (r < 0)
                 return r;
-        snprintf(out, sizeof(out), ".drover_out.%d", out_index);
-        snprintf(error, sizeof(error), ".drover_out.%d", err_index);
-        struct run_rlimit room[4];
-        char job[64];
+        snprintf(out, sizeof(out), ".drover_out.%d", x.out);
+        snprintf(error, sizeof(error), ".drover_out.%d", x.err);
         snprintf(job, sizeof(job), "%llu.%u", (unsigned long long)at->request, at->member);
         MEM_CLEANUP struct run_word *words = words_of(m);
         struct run_spec spec = {
@@ -457,25 +483,25 @@ int expand_submit(struct attempt *at, struct err *err)
                 .flags = at->a->users_path ? RUN_MAKE_SANDBOX : 0,
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
-                .stdin_path = buf_z(&in),
-                .stdout_path = out_index < 0 ? NULL : out,
-                .stderr_path = err_index < 0 ? NULL : error,
-                .path = buf_z(&path),
-                .argv = argv.v,
-                .envp = env.v,
+                .stdin_path = buf_z(&x.in),
+                .stdout_path = x.out < 0 ? NULL : out,
+                .stderr_path = x.err < 0 ? NULL : error,
+                .path = buf_z(&x.path),
+                .argv = x.argv.v,
+                .envp = x.env.v,
                 .rlimits = room,
                 .rlimit_count = limits(at, room),
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,
-                .hop = hop_of(at, job, buf_z(&outputs), buf_z(&names)),
+                .hop = hop_of(at, job, buf_z(&x.outputs), buf_z(&x.credentials)),
         };
         asks_for(at, words, &spec);
-        if (out_index >= 0 && stream_goes_on(at, out_index, false))
+        if (x.out >= 0 && stream_goes_on(at, x.out, false))
                 spec.flags |= RUN_STDOUT_APPEND;
-        if (err_index >= 0 && err_index == out_index)
+        if (x.err >= 0 && x.err == x.out)
                 spec.flags |= RUN_STDERR_IS_STDOUT;
-        else if (err_index >= 0 && stream_goes_on(at, err_index, true))
+        else if (x.err >= 0 && stream_goes_on(at, x.err, true))
                 spec.flags |= RUN_STDERR_APPEND;
         if (*step->container && (r = contain_start(at, step, &spec, &contained, err)) < 0)
                 return r;

@@ -197,11 +197,14 @@ static int usage(int fd)
         return fd == 1 ? 0 : 2;
 }
 
-int main(int argc, char **argv)
+struct options {
+        const char *dir, *agent_uid;
+        int ready; /* descriptor; -1: none */
+};
+
+/* -1: go on; otherwise the exit code. */
+static int read_options(int argc, char **argv, struct shepherd *s, struct options *o)
 {
-        static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000};
-        const char *dir = NULL, *agent_uid = NULL;
-        int ready = -1;
         for (int i = 1; i < argc; i++) {
                 const char *value = i + 1 < argc ? argv[i + 1] : NULL;
                 if (!strcmp(argv[i], "--version")) {
@@ -214,30 +217,38 @@ int main(int argc, char **argv)
                 if (!value || strncmp(argv[i], "--", 2) != 0)
                         return usage(2);
                 if (!strcmp(argv[i], "--dir"))
-                        dir = value;
+                        o->dir = value;
                 else if (!strcmp(argv[i], "--instance"))
-                        s.instance = value;
+                        s->instance = value;
                 else if (!strcmp(argv[i], "--users"))
-                        s.users_path = value;
+                        s->users_path = value;
                 else if (!strcmp(argv[i], "--min-uid"))
-                        s.min_uid = (uid_t)strtoul(value, NULL, 10);
+                        s->min_uid = (uid_t)strtoul(value, NULL, 10);
                 else if (!strcmp(argv[i], "--agent-uid"))
-                        agent_uid = value;
+                        o->agent_uid = value;
                 else if (!strcmp(argv[i], "--ready-fd"))
-                        ready = (int)strtol(value, NULL, 10);
+                        o->ready = (int)strtol(value, NULL, 10);
                 else
                         return usage(2);
                 i++;
         }
-        if (!dir || !s.instance || !*s.instance)
-                return usage(2);
+        return o->dir && s->instance && *s->instance ? -1 : usage(2);
+}
+
+int main(int argc, char **argv)
+{
+        static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000};
+        struct options o = {.ready = -1};
+        int r = read_options(argc, argv, &s, &o);
+        if (r >= 0)
+                return r;
         s.uid = s.agent_uid = getuid();
-        if (agent_uid && s.users_path && s.uid == 0)
-                s.agent_uid = (uid_t)strtoul(agent_uid, NULL, 10);
-        s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (o.agent_uid && s.users_path && s.uid == 0)
+                s.agent_uid = (uid_t)strtoul(o.agent_uid, NULL, 10);
+        s.dir = open(o.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (lock < 0) {
-                complain("msg=\"cannot open the state folder\" dir=%s error=\"%s\"", dir, strerror(errno));
+                complain("msg=\"cannot open the state folder\" dir=%s error=\"%s\"", o.dir, strerror(errno));
                 return 1;
         }
         if (flock(lock, LOCK_EX | LOCK_NB) < 0)
@@ -246,18 +257,18 @@ int main(int argc, char **argv)
         s.signals = signals_open();
         s.dirty_last = &s.dirty_first;
         s.message = must(malloc(SHEPHERD_BATCH_MAX));
-        int r = sandbox_open(&s);
+        r = sandbox_open(&s);
         if (r == 0)
                 r = table_open(&s);
         s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
         if (s.listener < 0 || s.signals < 0) {
-                complain("msg=\"cannot start\" dir=%s error=\"%s\"", dir, strerror(-s.listener));
+                complain("msg=\"cannot start\" dir=%s error=\"%s\"", o.dir, strerror(-s.listener));
                 return 1;
         }
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
-        if (ready >= 0) {
-                (void)!write(ready, "ready", 5);
-                close(ready);
+        if (o.ready >= 0) {
+                (void)!write(o.ready, "ready", 5);
+                close(o.ready);
         }
         run(&s);
         remove_groups(&s);

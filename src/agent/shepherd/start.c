@@ -273,71 +273,103 @@ static pid_t make_process(struct plan *p)
         return pid;
 }
 
+/* What a request has behind it, in this order; the plan borrows the rest of it. */
+struct texts {
+        const char *owner, *user;
+        const char *dirs; /* of control groups */
+        size_t dirs_size;
+        const char *words; /* arguments, then the environment */
+        size_t words_size;
+};
+
+static bool read_texts(struct plan *p, const char *strings, size_t size, struct texts *t)
+{
+        const struct shepherd_start *r = p->r;
+        const char *at = strings;
+        if (r->cgroup_count > SHEPHERD_CGROUPS_MAX || r->rlimit_count > SHEPHERD_RLIMITS_MAX ||
+            r->argc == 0 || r->argc > SHEPHERD_WORDS_MAX || r->envc > SHEPHERD_WORDS_MAX)
+                return false;
+        if (!(t->owner = next(&at, &size)) || !(t->user = next(&at, &size)) ||
+            !(p->sandbox = next(&at, &size)) || !(p->cwd = next(&at, &size)) || !(p->in = next(&at, &size)) ||
+            !(p->out = next(&at, &size)) || !(p->err = next(&at, &size)) || !(p->path = next(&at, &size)))
+                return false;
+        t->dirs = at;
+        for (uint32_t i = 0; i < r->cgroup_count; i++)
+                if (!next(&at, &size))
+                        return false;
+        t->dirs_size = (size_t)(at - t->dirs);
+        t->words = at;
+        t->words_size = size;
+        return true;
+}
+
+/* All that the child needs before it is made; `user` is where the plan's may be kept. 0, or an errno with
+ * what it is about. */
+static int prepare(struct plan *p, struct child *c, const struct texts *t, char **words, struct user *user,
+                   enum shepherd_where *ret_where)
+{
+        struct shepherd *s = p->s;
+        const struct shepherd_start *r = p->r;
+        const char *at = t->words;
+        size_t left = t->words_size;
+        struct slot *slot;
+        int error;
+        *ret_where = SHEPHERD_AT_REQUEST;
+        if (!take_words(words, r->argc, &at, &left) || !take_words(words + r->argc + 1, r->envc, &at, &left))
+                return EINVAL;
+        p->argv = words;
+        p->envp = words + r->argc + 1;
+        *ret_where = SHEPHERD_AT_USER;
+        if (s->users_path || *t->user) {
+                if (!users_find(s, t->owner, t->user, user))
+                        return EPERM;
+                p->user = user;
+        }
+        *ret_where = SHEPHERD_AT_STDIN;
+        if ((r->flags & SHEPHERD_STDIN_FD) && s->passed < 0)
+                return EINVAL;
+        *ret_where = SHEPHERD_AT_SANDBOX;
+        if ((r->flags & SHEPHERD_MAKE_SANDBOX) && p->user &&
+            (error = sandbox_make(s, p->sandbox, p->user, r->flags & SHEPHERD_SHARE_SANDBOX)))
+                return error;
+        if (r->flags & SHEPHERD_REMOVE_SANDBOX)
+                c->remove = sandbox_name_of(p->sandbox);
+        *ret_where = SHEPHERD_AT_CGROUP;
+        if ((error = slot_find(s, r, t->dirs, t->dirs_size, &slot)))
+                return error;
+        p->slot = slot;
+        *ret_where = SHEPHERD_AT_FORK;
+        if ((c->entry = table_take(s)) == TABLE_MAX)
+                return EAGAIN;
+        p->entry = &s->table->entries[c->entry];
+        p->entry->start_boot_ms = boot_ms();
+        return 0;
+}
+
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size)
 {
         if (child_by_id(s, &r->id))
                 return; /* sent twice: it is running or told already */
         struct child *c = child_new(s, r);
         struct plan p = {.s = s, .r = r, .parent = getpid()};
-        const char *owner, *user, *at = strings;
-        size_t left = size;
-        bool whole = r->cgroup_count <= SHEPHERD_CGROUPS_MAX && r->rlimit_count <= SHEPHERD_RLIMITS_MAX &&
-                     r->argc > 0 && r->argc <= SHEPHERD_WORDS_MAX && r->envc <= SHEPHERD_WORDS_MAX &&
-                     (owner = next(&at, &left)) && (user = next(&at, &left)) &&
-                     (p.sandbox = next(&at, &left)) && (p.cwd = next(&at, &left)) &&
-                     (p.in = next(&at, &left)) && (p.out = next(&at, &left)) && (p.err = next(&at, &left)) &&
-                     (p.path = next(&at, &left));
-        const char *dirs = at;
-        for (uint32_t i = 0; whole && i < r->cgroup_count; i++)
-                whole = next(&at, &left) != NULL;
-        if (!whole) {
+        struct texts t;
+        if (!read_texts(&p, strings, size, &t)) {
                 refuse(s, c, SHEPHERD_AT_REQUEST, EINVAL);
                 return;
         }
-        size_t dirs_size = (size_t)(at - dirs);
-        char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
-        struct slot *slot = NULL;
-        struct user become_user;
-        int error = 0;
-        enum shepherd_where where = SHEPHERD_AT_REQUEST;
-        if (!take_words(words, r->argc, &at, &left) ||
-            !take_words(words + r->argc + 1, r->envc, &at, &left)) {
-                error = EINVAL;
-        } else if (s->users_path || *user) {
-                where = SHEPHERD_AT_USER;
-                if (!users_find(s, owner, user, &become_user))
-                        error = EPERM;
-                p.user = &become_user;
-        }
-        if (!error && (r->flags & SHEPHERD_STDIN_FD) && s->passed < 0) {
-                error = EINVAL;
-                where = SHEPHERD_AT_STDIN;
-        }
-        if (!error && (r->flags & SHEPHERD_MAKE_SANDBOX) && p.user &&
-            (error = sandbox_make(s, p.sandbox, p.user, r->flags & SHEPHERD_SHARE_SANDBOX)))
-                where = SHEPHERD_AT_SANDBOX;
         c->container = r->flags & SHEPHERD_CONTAINER;
-        if (!error && (r->flags & SHEPHERD_REMOVE_SANDBOX))
-                c->remove = sandbox_name_of(p.sandbox);
-        if (!error && (error = slot_find(s, r, dirs, dirs_size, &slot)))
-                where = SHEPHERD_AT_CGROUP;
-        if (!error && (c->entry = table_take(s)) == TABLE_MAX) {
-                error = EAGAIN;
-                where = SHEPHERD_AT_FORK;
-        }
+        char **words = must(malloc((r->argc + r->envc + 2) * sizeof(*words)));
+        struct user user;
+        enum shepherd_where where;
+        int error = prepare(&p, c, &t, words, &user, &where);
         if (error) {
                 free(words);
                 refuse(s, c, where, error);
                 return;
         }
         for (uint32_t i = 0; i < r->envc; i++)
-                if (!strncmp(words[r->argc + 1 + i], SHEPHERD_MARKER, sizeof(SHEPHERD_MARKER) - 1))
-                        c->marker = must(strdup(words[r->argc + 1 + i]));
-        p.argv = words;
-        p.envp = words + r->argc + 1;
-        p.slot = slot;
-        p.entry = &s->table->entries[c->entry];
-        p.entry->start_boot_ms = boot_ms();
+                if (!strncmp(p.envp[i], SHEPHERD_MARKER, sizeof(SHEPHERD_MARKER) - 1))
+                        c->marker = must(strdup(p.envp[i]));
         pid_t pid = make_process(&p);
         error = errno;
         free(words);
