@@ -411,7 +411,7 @@ bool limits_oom(struct attempt *at);
 void limits_sample(struct agent *a); /* memory and disk of what runs, where no group limits it */
 
 /* connect.c */
-int connect_open(struct agent *a, struct err *err);
+void connect_open(struct agent *a); /* begins to dial */
 void connect_close(struct agent *a);
 /* The lease's end has moved: the shepherd must know. */
 void connect_lease_changed(struct agent *a);

@@ -343,17 +343,15 @@ static void dial(void *arg)
         tls_unref(tls);
 }
 
-int connect_open(struct agent *a, struct err *err)
+void connect_open(struct agent *a)
 {
         struct connection *c = a->connection = mem_new(struct connection);
-        (void)err;
         c->a = a;
         c->retry_ms = RETRY_FIRST_MS;
         c->retry = timer_new(a->loop, dial, c);
         c->renew = timer_new(a->loop, on_renew, c);
         c->refresh = timer_new(a->loop, on_refresh, c);
         timer_start(c->retry, 0);
-        return 0;
 }
 
 void connect_close(struct agent *a)

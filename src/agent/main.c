@@ -168,7 +168,7 @@ static int open_all(struct agent *a, struct err *err)
         if (r == 0)
                 r = journal_open(a, err);
         if (r == 0)
-                r = connect_open(a, err);
+                connect_open(a);
         return r;
 }
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Takes OpenSSL's errors off its queue: "what: reason". Returns code. */
+/* Takes OpenSSL's errors off its queue, and puts the first into err: "what: reason". Returns code. */
 int openssl_fail(struct err *err, int code, const char *what);
 
 EVP_PKEY *openssl_key_new(void); /* EC P-256; NULL on failure */

@@ -18,7 +18,7 @@ bool choose_class_prefers(struct core *c, const struct class *k);
 /* What a place costs a member by the placement that is configured; lower is better. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
-int choose_better(const struct candidate *a, const struct candidate *b); /* -1: a is the better one */
+int choose_better(const struct candidate *a, const struct candidate *b); /* <0: a is the better one */
 void choose_sort(struct candidate *found, size_t count);                 /* best first */
 
 /* ---- of several classes, for an offer */

@@ -357,6 +357,8 @@ struct core_log_entry {
         const char *text; /* may be NULL */
 };
 typedef void core_log_fn(void *arg, const struct core_log_entry *e);
+/* Calls fn for what happened to the job, the oldest first; a long log has lost some of its middle. 0 or
+ * CORE_UNKNOWN. */
 int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn *fn, void *arg);
 
 struct core_queue_view {

@@ -379,7 +379,9 @@ struct core {
 };
 #define CORE_MAGIC 0x44726f76u
 
-/* apply.c: the only way to change what events change. Emits to the world unless replaying. */
+/* apply.c: the only way to change what events change: applies the event and tells it to the world. 0. A
+ * submit may be refused: CORE_INVALID, CORE_DAMAGED or what the world's load returned, with err. Another
+ * event that cannot be applied is a bug of ours, and aborts. */
 int core_emit(struct core *c, struct event *e, struct err *err);
 
 /* What its attempt takes of countable resources, as in the event. 0, -EBADMSG. */
@@ -454,6 +456,7 @@ void request_hold_drop(struct request *r, const struct set *members);
 
 /* item.c: rows of a part, and a member's own ad */
 size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t max);
+/* Appends the text with the macros of a member in it filled in. As macro_expand. */
 int part_expand(const struct request *r, const struct part *p, uint32_t member, struct str text,
                 struct buf *out, struct err *err);
 /* As core_member_text, of a request that need not be shown. */
@@ -513,7 +516,7 @@ bool queue_would_take(struct core *c, const struct ad *job,
                       const struct ad *place); /* both sides agree, and there is room */
 
 /* joblog.c */
-void joblog_push(struct joblog *log, struct joblog_entry e); /* takes e.text */
+void joblog_push(struct joblog *log, struct joblog_entry e);              /* takes e.text */
 void joblog_event(struct job *j, const struct event *e, struct queue *q); /* q may be NULL */
 /* For members without a record: one entry for all of them. */
 void joblog_event_of_all(struct request *r, const struct event *e, const struct set *members);

@@ -18,6 +18,7 @@
 
 struct objects;
 struct holdings;
+/* 0, or what the spool or the store returned. *ret is for objects_free also when it failed. */
 int objects_open(struct server *s, struct objects **ret, struct err *err);
 void objects_free(struct objects *o); /* NULL is fine */
 struct spool *objects_spool(struct server *s);

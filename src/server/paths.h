@@ -24,6 +24,7 @@ struct paths_ready {
         const char *const *agents;  /* addresses */
         size_t agent_count;
 };
+/* Writes server.json, whole or not at all. 0 or -errno with err. */
 int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct err *err);
 /* Once locked: removes what a killed server has left. */
 void paths_sweep(const struct paths *p);

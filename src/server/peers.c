@@ -199,10 +199,13 @@ int peers_new(struct front *f, struct peers **ret, struct err *err)
 
         ps->front = f;
         ps->by_id = idmap_new();
-        *ret = ps;
         r = listen_on(ps, f->server->paths.agents, err);
         for (size_t i = 0; r == 0 && i < config->listen.count; i++)
                 r = listen_on(ps, config->listen.items[i], err);
+        if (r != 0)
+                peers_free(ps);
+        else
+                *ret = ps;
         return r;
 }
 

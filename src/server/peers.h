@@ -10,8 +10,9 @@
 #include "wire/session.h"
 
 struct peers;
-int peers_new(struct front *f, struct peers **ret, struct err *err); /* listens */
-void peers_free(struct peers *p);                                    /* NULL is fine */
+/* Listens for agents, where the settings say. 0, or -errno with err. */
+int peers_new(struct front *f, struct peers **ret, struct err *err);
+void peers_free(struct peers *p); /* NULL is fine */
 size_t peers_count_addresses(const struct peers *p);
 const char *peers_address(const struct peers *p, size_t n);
 

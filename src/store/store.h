@@ -69,22 +69,21 @@ typedef void store_done_fn(void *arg, int result, uint64_t last_seq, struct stor
 /* Takes the batch. */
 void store_append(struct store *s, uint64_t term, struct store_batch *b, store_done_fn *done, void *arg);
 
-/* Gives back the preallocated reserve (see DESIGN: a full disk), so that what must still be written fits; a
- * later store_reserve_take tries to have it again. 0, STORE_FULL or -errno. Memory: 0. */
+/* A part of the disk is kept for the day when it is full. Gives it back, so that what must still be written
+ * fits; a later store_reserve_take tries to have it again. 0, STORE_FULL or -errno. */
 int store_reserve_release(struct store *s);
 int store_reserve_take(struct store *s);
 
-/* ---- reading */
-uint64_t store_last_seq(struct store *s);
-/* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). 0 at
- * the end. STORE_CORRUPT when a record is missing or its checksum is wrong. The bytes live until fn returns.
- */
+/* ---- reading: each 0; STORE_CORRUPT when what is read is damaged; -errno; with err. */
+uint64_t store_last_seq(struct store *s); /* of the newest record that is durable */
+/* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). A
+ * record that is missing is damage too. The bytes live until fn returns. */
 typedef int store_scan_fn(void *arg, uint64_t seq, struct str record, struct err *err);
 int store_scan(struct store *s, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 
-/* A snapshot is the state after record `seq`. Putting one is durable when it returns, keeps the one before it
- * until then, and cuts the records with numbers <= cut_to (which must be <= seq). Runs on the caller's
- * thread, beside appends. */
+/* A snapshot is the state after record `seq`. Putting one is durable when it returns 0, keeps the one before
+ * it until then, and cuts the records with numbers <= cut_to (which must be <= seq; else -EINVAL). The caller
+ * waits; appends go on meanwhile. Or STORE_FULL, STORE_STALE_TERM, -errno. */
 int store_snapshot_put(struct store *s, uint64_t term, uint64_t seq, struct str data, uint64_t cut_to,
                        struct err *err);
 int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data,
