@@ -345,6 +345,7 @@ int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol n
 int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct str text, struct buf *to);
 /* Does a queue of this agent, by its last offer, run this owner's jobs? */
 bool core_agent_serves(struct core *c, const char *agent, struct str owner);
+/* The files that the submit brought by the spool, borrowed while the request is here. 0 or CORE_UNKNOWN. */
 int core_request_spooled(struct core *c, uint64_t request, const struct submission_file **ret,
                          size_t *ret_count);
 
