@@ -72,7 +72,8 @@ struct cost_load {
         } stores[COST_STORES_MAX];
         unsigned count;
 };
-/* `share` of the file, of its latency too: 1 for all of it; less: it comes already. */
+/* `share` of the file, of its latency too: 1 for all of it; less: it comes already, and is part of what loads
+ * the links. */
 void cost_load_add(struct cost_load *l, const struct input *f, double share);
 /* total_ms of a member of the part at a place of this profile to which all of the load must come. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,

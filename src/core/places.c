@@ -62,9 +62,9 @@ static bool on_file(void *arg, const struct input *f)
                     *coming = s->core->coming ? idmap_get(s->core->coming, f->id) : NULL;
 
         cost_load_add(&s->load, f, 1);
-        if (!held)
-                cost_load_add(&s->not_held, f, coming ? COMING_PART : 1);
-        else
+        if (!held || coming) /* one that is held somewhere and comes elsewhere is no load for itself there */
+                cost_load_add(&s->not_held, f, held ? 0 : coming ? COMING_PART : 1);
+        if (held)
                 s->held_bytes += f->bytes;
         if (held)
                 note_file(s, held, f->bytes);

@@ -222,6 +222,57 @@ static void test_spreads_over_links(void **state)
         buf_reset(&bare_assigned);
 }
 
+/* Both places have a load on their link which is a file of the job's own that comes to them, and that
+ * somebody far away holds: of these the cheaper one is chosen, whichever is looked at first. (Jobs may say
+ * different sizes of one file; to the last one it is small.) */
+static void cheaper_of_two(struct core *c, int cheap)
+{
+        const char *const to[][7] = {{"TransferInput", "\"http://a/big\"", "TransferInputSizes",
+                                      "\"200000000\"", "Requirements", "TARGET.Id == 1", NULL},
+                                     {"TransferInput", "\"http://a/big\"", "TransferInputSizes",
+                                      "\"200000000\"", "Requirements", "TARGET.Id == 2", NULL}};
+        const char *const both[] = {"TransferInput",
+                                    "\"http://a/big,http://a/new\"",
+                                    "TransferInputSizes",
+                                    "\"1000,1000000000\"",
+                                    "ExpectedRunTime",
+                                    "3600",
+                                    "PriceWeight",
+                                    "0.1",
+                                    NULL};
+        const struct core_file held = {own_id_of("http://a/big"), 1000};
+
+        c->config.check_choices = true;
+        for (int i = 1; i <= 2; i++) {
+                char name[3] = {'n', (char)('0' + i), 0}, ad[100];
+
+                snprintf(ad, sizeof(ad), "[Cpus=10; TotalCpus=10; Memory=1000; Disk=1000; Id=%d; Price=%d]",
+                         i, i == cheap ? 1 : 2);
+                offer(c, name, ad);
+                link_to(c, name, 2000, 100000000);
+        }
+        offer(c, "far", TEN);
+        link_to(c, "far", 2000, SLOW);
+        submit(c, NULL, 1, to[0]);
+        submit(c, NULL, 1, to[1]);
+        expect_assigned(c, "n1/default 1 0\nn2/default 2 0\n");
+        core_cache_delta(c, "far", &held, 1, NULL, 0, false);
+        submit(c, NULL, 1, both);
+        expect_assigned(c, cheap == 1 ? "n1/default 3 0\n" : "n2/default 3 0\n");
+        assert_false(c->wrong_choice);
+        assert_null(core_check(c));
+}
+
+static void test_its_own_file_is_no_load(void **state)
+{
+        cheaper_of_two(*state, 1);
+}
+
+static void test_nor_at_the_other_place(void **state)
+{
+        cheaper_of_two(*state, 2);
+}
+
 /* All of a class that has but one place to go to gets there, however much comes for it. */
 static void test_nobody_is_left(void **state)
 {
@@ -269,6 +320,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_loads_the_link, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_load_moves, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_spreads_over_links, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_its_own_file_is_no_load, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_nor_at_the_other_place, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_nobody_is_left, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_waits_where_it_comes_to, bare_core, bare_core_free),
         };
