@@ -300,6 +300,7 @@ struct core_job {
         enum job_state state;
         uint32_t fence, starts;
         const char *agent, *queue; /* NULL without an attempt */
+        const char *last_agent;    /* of the attempt before it, if there was one; else NULL */
         bool away;               /* nothing is heard of that agent; the attempt goes on till its lease ends */
         const char *unreachable; /* what that queue stands on does not answer: why; NULL: it does */
         int64_t submitted_ms, entered_ms, started_ms, ended_ms; /* 0: not yet; entered: into the state */

@@ -102,6 +102,7 @@ int core_job_get(struct core *c, uint64_t request, uint32_t member, struct core_
                 ret->starts = j->starts;
                 ret->agent = j->queue ? j->queue->agent->name : NULL;
                 ret->queue = j->queue ? j->queue->name : NULL;
+                ret->last_agent = j->last_queue ? j->last_queue->agent->name : NULL;
                 ret->away = j->queue && !j->queue->agent->connected;
                 ret->unreachable = j->queue ? j->queue->unreachable : NULL;
                 ret->entered_ms = j->entered_ms;

@@ -43,7 +43,14 @@ def test_the_script_of_a_job(place):
     place.wait(request)
     assert place.cli("show", f"{request}.0", "--script") == text
     never = place.submit(sh("true", requirements="false"))
-    assert "is at no place now" in place.cli("show", str(never), "--script", code=None).err
+    assert "was at no place yet" in place.cli("show", str(never), "--script", code=None).err
+
+
+def test_the_script_of_a_job_that_is_held(place):
+    """Why it is held may stand in it."""
+    request = place.submit(sh("true", **{"+BatchQueue": '"nowhere"'}))
+    place.wait_state(f"{request}.0", "held")
+    assert "nowhere" in place.cli("show", f"{request}.0", "--script").split("# job ")[0]
 
 
 def test_a_process_has_no_script(place):

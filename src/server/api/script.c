@@ -1,5 +1,5 @@
-/* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now; its agent is
- * asked. */
+/* GET /v1/jobs/7.42/script: what was submitted for the job to the batch system that has it now, or had it
+ * last; its agent is asked. */
 #include "base/clock.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
@@ -75,7 +75,7 @@ static void ask_agent(struct server *s, struct call *c, const char *agent, uint3
         park(s, c);
 }
 
-/* ---- of one that has ended, its last agent is asked */
+/* ---- of one that is in history only, its last agent is asked */
 
 static void not_found(struct call *c)
 {
@@ -131,10 +131,12 @@ static void ask(struct server *s, struct call *c)
                 not_found(c);
         else if (!known || job.state == JOB_COMPLETED || job.state == JOB_REMOVED)
                 call_front(c, to_reader);
-        else if (!job.agent)
-                call_fail(c, 409, "no_script", "the job is at no place now");
-        else
+        else if (job.agent)
                 ask_agent(s, c, job.agent, job.fence);
+        else if (job.last_agent) /* it keeps those of jobs that are over, also of such as were held */
+                ask_agent(s, c, job.last_agent, 0);
+        else
+                call_fail(c, 409, "no_script", "the job was at no place yet");
 }
 
 void api_job_script(struct server *s, struct call *c)
