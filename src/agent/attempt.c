@@ -12,6 +12,7 @@
 #include "agent/credentials.h"
 #include "agent/environments.h"
 #include "agent/offers.h"
+#include "agent/walltime.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -396,13 +397,14 @@ void attempt_step_over(struct attempt *at, enum run_why why)
         at->stepping = false;
         if (why == RUN_ITSELF && activate_failed(at, &words))
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
-        if (why == RUN_WALLTIME)
-                attempt_set_outcome(
-                        at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
-                        "it ran longer than its walltime of %llu s",
-                        (unsigned long long)((at->t->m->walltime_ms ? at->t->m->walltime_ms
-                                                                    : at->q->config->walltime_max_ms) /
-                                             1000));
+        if (why == RUN_WALLTIME && walltime_of(at))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                                    "it ran longer than its walltime of %llu s",
+                                    (unsigned long long)(walltime_of(at) / 1000));
+        else if (why == RUN_WALLTIME)
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
+                                    "it ran longer than %s lets a job that says no time",
+                                    at->q->config->runner);
         else if (why == RUN_MEMORY || (failed && limits_oom(at)))
                 attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
                                     "it used more than its memory of %llu MiB",

@@ -8,6 +8,7 @@
 #include "agent/checkpoint.h"
 #include "agent/contain.h"
 #include "agent/credentials.h"
+#include "agent/walltime.h"
 #include "base/args.h"
 #include "base/macro.h"
 #include "base/match_macro.h"
@@ -366,7 +367,7 @@ uint64_t expand_gpus(const Drover__Template *m)
 static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
 {
         const Drover__Template *m = at->t->m;
-        ret->walltime_ms = m->walltime_ms ? m->walltime_ms : at->q->config->walltime_max_ms;
+        ret->walltime_ms = walltime_of(at);
         ret->cpus_milli = at->cpus_milli;
         ret->memory_bytes = at->memory_bytes;
         ret->gpus = expand_gpus(m);

@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/containers.h"
 #include "agent/environments.h"
+#include "agent/walltime.h"
 #include "base/clock.h"
 
 #define GIVE_BACK_MS 3000 /* an attempt that waited so long for room goes back */
@@ -76,7 +77,8 @@ static void describe(struct queue *q)
         struct offers *o = q->offers;
         BUF_CLEANUP struct buf images = {0};
         engine_requirement(q->engine, &images);
-        const char *const parts[] = {queue_is_local(q) ? NULL : batch_requirements, q->config->requirements,
+        const char *const parts[] = {queue_is_local(q) ? NULL : batch_requirements,
+                                     queue_is_local(q) ? NULL : walltime_requirement, q->config->requirements,
                                      images.n ? buf_z(&images) : NULL};
         buf_reset(&o->extra);
         buf_reset(&o->requirements);

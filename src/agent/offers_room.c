@@ -1,6 +1,7 @@
 /* What a queue has room for: for one attempt now, for a job ever, and what its next offer says of it. */
 #include "agent/agent.h"
 #include "agent/offers.h"
+#include "agent/walltime.h"
 #include "base/clock.h"
 
 #define NO_END_CPUS  1000u /* what load=inf offers at once */
@@ -78,6 +79,8 @@ const char *offers_never_fits(const struct queue *q, const Drover__Template *m)
                 return "the job asks for more than this agent has";
         if (p->walltime_max_ms && m->walltime_ms > p->walltime_max_ms)
                 return "the job asks for more time than this queue gives";
+        if (m->walltime_ms > walltime_limit(m, &has))
+                return "the job asks for more time than the partition of this queue gives";
         for (size_t i = 0; i < m->n_resources; i++)
                 if ((system_counts(q, m->resources[i]->name)
                              ? has.node_gpus
@@ -238,6 +241,7 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
                            (unsigned long long)(has->node_memory_bytes >> 20));
         if (has->known)
                 batch_gpus(q, has, &o->devices);
+        walltime_attribute(has, &o->devices);
         if (has->known && has->server)
                 buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
 }

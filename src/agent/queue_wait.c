@@ -1,6 +1,7 @@
 #include "agent/queue_wait.h"
 
 #include "agent/agent.h"
+#include "agent/walltime.h"
 #include "base/clock.h"
 
 #define EVERY_MS   60000
@@ -43,7 +44,7 @@ void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t l
                 return;
         }
         struct run_spec spec = {.job = "",
-                                .walltime_ms = q->config->walltime_max_ms,
+                                .walltime_ms = walltime_of_queue(q, has),
                                 .cpus_milli = like_cpus_milli,
                                 .memory_bytes = like_memory_bytes};
         q->backend->runner->kind->quote(q->backend->runner, &spec);

@@ -145,6 +145,8 @@ struct run_capacity {
         uint64_t idle_cpus_milli, idle_memory_bytes; /* free at at_ms */
         uint64_t node_cpus_milli, node_memory_bytes; /* of the largest node: no task can have more */
         uint64_t nodes;
+        uint64_t walltime_max_ms; /* of a task that names no part of the system itself: 0: not known;
+                                     UINT64_MAX: there is none */
         uint64_t gpus, idle_gpus, node_gpus; /* likewise: in all, free at at_ms, of the node with the most */
         uint64_t at_ms;                      /* Unix time; what was submitted or began later is not counted */
         uint64_t tasks_max;

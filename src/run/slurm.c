@@ -260,8 +260,8 @@ static void slurm_capacity(struct batch_call *c)
         BUF_CLEANUP struct buf b = {0};
         batch_words_add(c,
                         STR("sinfo --noheader --Node "
-                            "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Gres:200,"
-                            "GresUsed:200"));
+                            "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Time:20,"
+                            "Gres:200,GresUsed:200"));
         if (partition) {
                 buf_printf(&b, "--partition=%s", partition);
                 batch_word_add(c, buf_z(&b));
@@ -305,13 +305,33 @@ static bool is_ours(const char *setting, struct str partition)
         return !setting && is_default;
 }
 
-/* "main*   0/4/0/4   4000   0   up   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all processors; memory
- * in MiB. Without a partition of its own a job goes to the default one, which has the star. */
+/* "5:00", "1-12:00:00", "infinite" and the like: a partition's limit. */
+static uint64_t time_limit(struct str text)
+{
+        struct str days = STR("0"), part;
+        uint64_t n = 0, s = 0;
+        if (str_find(text, '-') >= 0)
+                str_cut(&text, '-', &days);
+        if (str_to_u64(days, &n) != 0 || n > 100000)
+                return UINT64_MAX;
+        n *= 24;
+        for (int parts = 0; text.n && str_cut(&text, ':', &part); parts++) {
+                uint64_t value;
+                if (parts == 3 || str_to_u64(part, &value) != 0 || value > 10000000)
+                        return UINT64_MAX;
+                s = s * 60 + value;
+        }
+        return (n * 3600 + s) * 1000;
+}
+
+/* "main*   0/4/0/4   4000   0   up   5:00   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all processors;
+ * memory in MiB. Without a partition of its own a job goes to the default one, which has the star; with
+ * several it may have the time that one of them gives. */
 static void node_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
 {
-        struct str word[5], part[4], rest = line, cpus, gres, used, name = str_of(gres_name(s));
-        uint64_t n[4], memory, taken, gpus;
-        for (size_t i = 0; i < 5; i++)
+        struct str word[6], part[4], rest = line, cpus, gres, used, name = str_of(gres_name(s));
+        uint64_t n[4], memory, taken, gpus, limit;
+        for (size_t i = 0; i < 6; i++)
                 if (!str_word(&rest, &word[i]))
                         return;
         if (!is_ours(batch_setting(s, "partition"), word[0]))

@@ -58,7 +58,7 @@ enum {
 static const char *const of_nodes[] = {"partitions", "state",       "state_flags",  "cpus",
                                        "alloc_cpus", "real_memory", "alloc_memory", "gres",
                                        "gres_used",  NULL};
-static const char *const of_partitions[] = {"name", "state", "flags", NULL};
+static const char *const of_partitions[] = {"name", "state", "flags", "max_time_limit", NULL};
 static const char *const of_errors[] = {"error", "description", "error_code", "error_number", "errno", NULL};
 static const char *const of_answer[] = {"job_id", NULL};
 static const struct json_skim_rows rows[] = {
@@ -139,15 +139,20 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
                 waiting_lines(out, one, job, buf_view(&reason));
 }
 
-/* "=main* up": a partition, for the nodes that follow. */
+/* "=main* up 5:00": a partition, for the nodes that follow. Its limit is in minutes; -1: none. */
 static void take_partition(const struct str *p, struct buf *out)
 {
         bool is_default = str_search(p[2], STR("default")) >= 0;
-        buf_printf(out, "\n=" STR_FMT "%s %s\n", STR_ARG(p[0]), is_default ? "*" : "",
+        uint64_t minutes;
+        buf_printf(out, "\n=" STR_FMT "%s %s ", STR_ARG(p[0]), is_default ? "*" : "",
                    str_ieqz(p[1], "UP") ? "up" : "down");
+        if (str_to_u64(p[3], &minutes) == 0)
+                buf_printf(out, "%llu:00\n", (unsigned long long)minutes);
+        else
+                buf_addz(out, "infinite\n");
 }
 
-/* What `out` says of the partition: "main* up". */
+/* What `out` says of the partition: "main*", and "up 5:00". */
 static bool find_partition(const struct buf *out, struct str name, struct str *ret_name,
                            struct str *ret_state)
 {

@@ -205,9 +205,9 @@ static void database_answers(void **state)
 }
 
 static const char partitions[] =
-        META "\"errors\":[],\"partitions\":[{\"flags\":[\"default\"],\"name\":\"main\",\"state\":\"UP\"},{"
-             "\"flags\":[],"
-             "\"name\":\"short\",\"state\":\"UP\"},{\"flags\":[],\"name\":\"shut\",\"state\":\"DOWN\"}]}";
+        META "\"errors\":[],\"partitions\":[{\"flags\":[\"default\"],\"max_time_limit\":-1,\"name\":\"main\","
+             "\"state\":\"UP\"},{\"flags\":[],\"max_time_limit\":90,\"name\":\"short\",\"state\":\"UP\"},{"
+             "\"flags\":[],\"max_time_limit\":-1,\"name\":\"shut\",\"state\":\"DOWN\"}]}";
 static const char nodes[] = META
         "\"errors\":[],\"nodes\":["
         "{\"cpus\":4,\"gres\":\"gpu:tiny:2\",\"gres_used\":\"gpu:tiny:1(IDX:0)\",\"name\":\"a1\",\"state\":"
@@ -247,7 +247,9 @@ static void capacity(void **state)
         assert_int_equal(c.idle_memory_bytes >> 20, 7800);
         assert_int_equal(c.gpus, 2);
         assert_int_equal(c.idle_gpus, 1);
+        assert_true(c.walltime_max_ms == UINT64_MAX);
         c = capacity_of("short");
+        assert_int_equal(c.walltime_max_ms, 90 * 60 * 1000);
         assert_int_equal(c.nodes, 2);
         assert_int_equal(c.idle_cpus_milli, 2000);
         assert_int_equal(capacity_of("shut").nodes, 0);

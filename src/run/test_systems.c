@@ -114,21 +114,36 @@ static void slurm_nodes(void **state)
         struct run_word word = {"partition", "short"};
         struct batch_settings set = {&word, 1};
         struct run_capacity c = {0};
-        batch_slurm.capacity_read(&none,
-                                  STR("main*   1/3/0/4   4000   100 up\nshort   0/4/0/4   4000   0 up\n"
-                                      "main*   0/0/8/8   9000   0 up\nmain*   0/8/0/8   2000   0 up\n\nx\n"
-                                      "main*   0/8/0/8   2000   0 drain\n"),
-                                  &c);
+        batch_slurm.capacity_read(
+                &none,
+                STR("main*   1/3/0/4   4000   100 up 1-00:30:00\nshort   0/4/0/4   4000   0 up 1-00:30:00\n"
+                    "main*   0/0/8/8   9000   0 up 1-00:30:00\nmain*   0/8/0/8   2000   0 up 20:00\n\nx\n"
+                    "main*   0/8/0/8   2000   0 drain infinite\n"),
+                &c);
         assert_int_equal(c.nodes, 3);
         assert_int_equal(c.cpus_milli, 12000);
         assert_int_equal(c.idle_cpus_milli, 11000);
         assert_int_equal(c.node_cpus_milli, 8000);
         assert_int_equal(c.node_memory_bytes >> 20, 4000);
         assert_int_equal(c.idle_memory_bytes >> 20, 5900);
+        assert_int_equal(c.walltime_max_ms, (24 * 60 + 30) * 60 * 1000); /* of what is open, the longest */
         c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up"), &c);
+        batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up infinite"), &c);
         assert_int_equal(c.idle_cpus_milli, 4000);
         assert_int_equal(c.gpus, 0);
+        assert_true(c.walltime_max_ms == UINT64_MAX);
+        static const struct {
+                const char *said;
+                uint64_t seconds;
+        } times[] = {{"5:00", 300}, {"12:00:01", 43201}, {"2-0:0:0", 172800},
+                     {"2-x", 0},    {"n/a", 0},          {"1:2:3:4", 0}};
+        for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+                BUF_CLEANUP struct buf line = {0};
+                c = (struct run_capacity){0};
+                buf_printf(&line, "short 0/4/0/4 4000 0 up %s (null) gpu:0\n", times[i].said);
+                batch_slurm.capacity_read(&set, buf_view(&line), &c);
+                assert_true(c.walltime_max_ms == (times[i].seconds ? times[i].seconds * 1000 : UINT64_MAX));
+        }
 }
 
 static void slurm_gpus(void **state)
@@ -137,15 +152,16 @@ static void slurm_gpus(void **state)
         struct batch_settings none = {NULL, 0};
         struct run_word word = {"gres_name", "gpu:a100"};
         struct batch_settings typed = {&word, 1};
-        static const char nodes[] = "main*   1/3/0/4   4000   100 up gpu:a100:4(S:0-1),shard:8 "
-                                    "gpu:a100:2(IDX:0,3),shard:0(0/4,0/4)\n"
-                                    "main*   0/4/0/4   4000   0   up (null) gpu:0\n"
-                                    "main*   0/4/0/4   4000   0   up gpu:2,gpus:9 gpu:1(IDX:1)\n"
-                                    "main*   0/4/0/4   4000   0   up gpu:a100x:5 gpu:a100x:0(IDX:N/A)\n"
-                                    "main*   0/0/4/4   4000   0   up gpu:7 gpu:0\n"
-                                    "main*   0/4/0/4   4000   0   up gpu gpu:0\n"
-                                    "main*   0/4/0/4   4000   0   up gpu:3\n"
-                                    "main*   0/4/0/4   4000   0   up (( ,\n";
+        static const char nodes[] =
+                "main*   1/3/0/4   4000   100 up infinite gpu:a100:4(S:0-1),shard:8 "
+                "gpu:a100:2(IDX:0,3),shard:0(0/4,0/4)\n"
+                "main*   0/4/0/4   4000   0   up infinite (null) gpu:0\n"
+                "main*   0/4/0/4   4000   0   up infinite gpu:2,gpus:9 gpu:1(IDX:1)\n"
+                "main*   0/4/0/4   4000   0   up infinite gpu:a100x:5 gpu:a100x:0(IDX:N/A)\n"
+                "main*   0/0/4/4   4000   0   up infinite gpu:7 gpu:0\n"
+                "main*   0/4/0/4   4000   0   up infinite gpu gpu:0\n"
+                "main*   0/4/0/4   4000   0   up infinite gpu:3\n"
+                "main*   0/4/0/4   4000   0   up infinite (( ,\n";
         struct run_capacity c = {0};
         batch_slurm.capacity_read(&none, str_of(nodes), &c);
         assert_int_equal(c.gpus, 4 + 2 + 5 + 1);

@@ -325,6 +325,23 @@ def test_a_partition_that_takes_nothing_is_said(instance, alpha, partition):
     wait_until(lambda: "nothing to offer: has slurm the queue or partition" in agent.output())
 
 
+def test_the_partitions_own_time_limit(instance, alpha):
+    """Slurm lets what asks for more wait for ever: so it does not go there, and who says no time asks for no more."""
+    instance.server()
+    agents.start(instance, "queues:\n  - name: short\n    runner: slurm\n    walltime_max: 1d\n"
+                           f"    slurm: {{conf: {alpha.conf}, partition: short, poll: '1'}}\n")
+    assert agents.offering(instance, "short")["ad"]["PartitionWalltimeMax"] == 300
+    silent = instance.run(sh("true"))
+    assert "#SBATCH --time=5\n" in instance.cli("show", f"{silent}.0", "--script")
+    an_hour = {"allowed_execute_duration": "3600"}
+    elsewhere = instance.run(sh("true", **an_hour, **{"+SlurmPartition": '"main"'}))
+    assert "#SBATCH --time=60\n" in instance.cli("show", f"{elsewhere}.0", "--script")
+    never = instance.submit(sh("true", **an_hour))
+    instance.run(sh("true", allowed_execute_duration="300"))
+    assert instance.job(f"{never}.0")["state"] == "idle"
+    assert "PartitionWalltimeMax" in instance.cli("why", f"{never}.0")
+
+
 def test_containers_on_the_nodes(instance, alpha, request):
     """The script runs podman with the queue's words, and what is left at the end it removes."""
     folder = tempfile.mkdtemp(prefix="pod-", dir=request.config.drover_tmp)
