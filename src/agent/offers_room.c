@@ -246,6 +246,23 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
                 buf_printf(&o->devices, "DroverServer = \"%s\"; ", has->server);
 }
 
+/* For people: what keeps it from taking jobs, whatever it has room for. */
+static void why_closed(const struct queue *q, const struct run_capacity *has, int journal, struct buf *out)
+{
+        BUF_CLEANUP struct buf why = {0};
+        if (journal)
+                buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
+        else if (q->config->closed)
+                buf_addz(&why, "closed in its agent's configuration");
+        else if (has->nothing)
+                buf_addz(&why, has->nothing);
+        if (!why.n)
+                return;
+        buf_addz(out, "WhyClosed = ");
+        offer_text(out, buf_view(&why));
+        buf_addz(out, "; ");
+}
+
 void offers_look(struct queue *q, struct offers_room *ret)
 {
         struct agent *a = q->a;
@@ -283,13 +300,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
         int journal = journal_error(a);
-        if (journal) {
-                BUF_CLEANUP struct buf why = {0};
-                buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
-                buf_addz(&o->devices, "WhyClosed = ");
-                offer_text(&o->devices, buf_view(&why));
-                buf_addz(&o->devices, "; ");
-        }
+        why_closed(q, &has, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || may.closed || q->config->closed || journal)
                 return;

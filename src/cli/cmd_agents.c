@@ -51,7 +51,7 @@ static void add_limits(struct table *t, struct view limits)
 static void add_queue(struct cli *cli, struct table *t, struct view agent, struct view queue)
 {
         bool connected = view_is(view_get(agent, "state"), "connected");
-        struct view unreachable = view_get(queue, "unreachable");
+        struct view unreachable = view_get(queue, "unreachable"), closed = view_get(queue, "closed");
         int64_t seen_ms = view_integer(view_get(agent, "seen_ms"), 0);
         struct buf text BUF_CLEANUP = {0};
 
@@ -60,9 +60,12 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
                 table_text(t, STR("revoked"));
         else if (connected && view_there(unreachable))
                 table_text(t, STR("unreachable"));
+        else if (connected && view_there(closed))
+                table_text(t, STR("closed"));
         else
                 table_view(t, view_get(agent, "state"));
-        table_paint(t, connected && !view_there(unreachable) ? TABLE_GREEN : TABLE_RED);
+        table_paint(t,
+                    connected && !view_there(unreachable) && !view_there(closed) ? TABLE_GREEN : TABLE_RED);
         table_view(t, view_get(queue, "name"));
         free_of_total(t, queue, "cpus", 0);
         free_of_total(t, queue, "memory_mib", 1 << 20);
@@ -72,7 +75,9 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         if (seen_ms > 0)
                 human_duration(&text, cli->now_ms - seen_ms);
         table_text(t, buf_view(&text));
-        add_limits(t, connected && view_there(unreachable) ? unreachable : view_get(queue, "limits"));
+        add_limits(t, connected && view_there(unreachable) ? unreachable
+                      : connected && view_there(closed)    ? closed
+                                                           : view_get(queue, "limits"));
 }
 
 static int revoke(struct cli *cli, const char *name)

@@ -139,6 +139,7 @@ static void queue_free(struct queue *q)
 {
         free(q->name);
         free(q->unreachable);
+        free(q->closed);
         ad_free(q->ad);
         for (size_t i = 0; i < q->owner_count; i++)
                 free(q->owners[i]);

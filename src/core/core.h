@@ -366,6 +366,7 @@ int core_job_log(struct core *c, uint64_t request, uint32_t member, core_log_fn 
 struct core_queue_view {
         const char *agent, *queue;
         bool connected, offers;
+        const char *closed;      /* it takes no jobs: why; NULL: it does */
         const char *unreachable; /* as in core_job */
         uint32_t jobs_max;
         const struct ad *ad; /* as offered, less what was given; NULL: none was ever offered */

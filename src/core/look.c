@@ -350,6 +350,7 @@ void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_v
                                 .queue = q->name,
                                 .connected = all[i]->connected,
                                 .offers = q->offers,
+                                .closed = q->closed,
                                 .unreachable = q->unreachable,
                                 .jobs_max = q->jobs_left,
                                 .ad = q->ad,

@@ -285,6 +285,8 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
+        free(q->closed);
+        q->closed = eval_string(&c->eval, ad, NULL, at->WhyClosed, &away) ? str_dupz(away) : NULL;
         profile_update(c, q);
         need_read_resources(c, q);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)

@@ -273,6 +273,7 @@ struct queue {
         int64_t ends_at_ms;
         uint32_t ends_count;
         uint32_t promised;  /* jobs that wait for it (better.c) */
+        char *closed;       /* it takes no jobs: why, as its ad says; owned; NULL: it does */
         char *unreachable;  /* what its runner stands on does not answer: why; owned; NULL: it does */
         bool logged;        /* an event named it: it is in snapshots. One that only offered is not */
         struct queue *next; /* of the agent, by name */

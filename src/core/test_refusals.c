@@ -42,6 +42,21 @@ static void test_a_closed_queue_says_why(void **state)
         assert_string_equal(buf_z(&said), "6 no disk\n");
 }
 
+/* What its ad says of that goes before what it has none of. */
+static void test_a_queue_without_a_partition_says_why(void **state)
+{
+        struct story *s = *state;
+        BUF_CLEANUP struct buf said = {0}, open = {0};
+
+        SUBMIT(1, "RequestCpus", "1");
+        story_offer(s, "n1", "[Cpus = 0; TotalCpus = 0; Memory = 100; WhyClosed = \"no such partition\"]", 0);
+        core_why(s->core, 1, 0, on_verdict, &said);
+        assert_string_equal(buf_z(&said), "6 no such partition\n");
+        story_offer(s, "n1", "[Cpus = 0; TotalCpus = 1; Memory = 100]", 0);
+        core_why(s->core, 1, 0, on_verdict, &open);
+        assert_string_equal(buf_z(&open), "6 \n");
+}
+
 static void keep_why(void *arg, const struct core_why *w)
 {
         buf_printf(arg, "%s %d %.*s = %.*s\n", w->agent, w->verdict, STR_ARG(w->clause), STR_ARG(w->value));
@@ -180,6 +195,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 STORY(test_an_unreachable_queue_keeps_its_jobs),
                 STORY(test_a_closed_queue_says_why),
+                STORY(test_a_queue_without_a_partition_says_why),
                 STORY(test_why),
                 STORY(test_owners),
                 STORY(test_ahead_is_no_machine),

@@ -120,18 +120,6 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
         return !reserve_allows(c, b->class, q, &need);
 }
 
-/* Does its agent say why it offers nothing now? */
-static bool is_closed(struct core *c, const struct queue *q, struct buf *why)
-{
-        struct str said;
-        bool closed = eval_string(&c->eval, q->ad, NULL, c->attr.WhyClosed, &said);
-
-        if (closed)
-                buf_str(why, said);
-        eval_reset(&c->eval);
-        return closed;
-}
-
 static void ask_queue(struct core *c, const struct asking *x, struct queue *q, struct core_why *w,
                       struct buf *clause, struct buf *value)
 {
@@ -158,6 +146,11 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 label_print(c, x->labels & ~q->agent->cleared, value);
                 return;
         }
+        w->verdict = CORE_NOT_OFFERING;
+        if (q->closed && q->total_cpus == 0) { /* it has nothing that a job could ask for */
+                buf_addz(value, q->closed);
+                return;
+        }
         whole = queue_whole_ad(c, q);
         w->verdict = ask(c, job, whole, clause, value);
         ad_free(whole);
@@ -170,7 +163,9 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                            (unsigned long long)idmap_count(r->jobs));
                 return;
         }
-        if (is_closed(c, q, value) || (!q->offers && q->attempt_count == 0))
+        if (q->closed)
+                buf_addz(value, q->closed);
+        if (q->closed || (!q->offers && q->attempt_count == 0))
                 w->verdict = CORE_NOT_OFFERING;
         else if (!q->offers || q->jobs_left == 0 || ask(c, job, q->ad, clause, value) != CORE_FITS)
                 w->verdict = CORE_BUSY;

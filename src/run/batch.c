@@ -273,6 +273,7 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         *ret = self(r)->capacity;
+        ret->nothing = self(r)->nothing;
         if (batch_jammed(self(r))) /* no more than may wait */
                 ret->idle_cpus_milli = ret->idle_gpus = 0;
 }

@@ -310,14 +310,22 @@ static void ask_status(struct batch *b)
 }
 
 /* A queue that takes nothing, for its settings name what is not there or is closed, says so once. */
-static void say_nothing_there(struct batch *b, bool nothing, struct str errors)
+static void nothing_there(struct batch *b, const char *why, struct str errors)
 {
-        if (nothing && !b->nothing_there)
-                log_warn("msg=\"nothing to offer: has %s the queue or partition of the settings, and is it "
-                         "open?\" "
-                         "queue=%s error=\"%s\"",
-                         b->system->name, b->queue, LOG_TEXT(str_trim(errors)));
-        b->nothing_there = nothing;
+        const char *const names[] = {"partition", "queue"};
+        struct buf text = {.max = SAID_MAX + 200};
+        buf_addz(&text, b->system->name);
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (batch_setting(&b->settings, names[i]))
+                        buf_printf(&text, ", %s %.100s", names[i], batch_setting(&b->settings, names[i]));
+        buf_printf(&text, ": %s", why ? why : "it has no such queue, or it is closed");
+        errors = str_head(str_trim(errors), str_trim(errors).n < SAID_MAX ? str_trim(errors).n : SAID_MAX);
+        if (errors.n)
+                buf_printf(&text, " (" STR_FMT ")", STR_ARG(errors));
+        if (!b->nothing)
+                log_warn("msg=\"nothing to offer\" queue=%s why=\"%s\"", b->queue, LOG_TEXT(buf_view(&text)));
+        free(b->nothing);
+        b->nothing = buf_take(&text);
 }
 
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
@@ -329,7 +337,12 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
                 b->system->capacity_read(&b->settings, out, &c);
                 b->capacity = c;
         }
-        say_nothing_there(b, status != 0 || c.cpus_milli == 0, errors);
+        if (status != 0 || c.cpus_milli == 0) {
+                nothing_there(b, status != 0 ? "it does not say what it has" : c.nothing, errors);
+        } else {
+                free(b->nothing);
+                b->nothing = NULL;
+        }
 }
 
 static void ask_capacity(struct batch *b)

@@ -94,7 +94,7 @@ struct batch {
         struct timer *tick, *gather, *later;
         bool listed, gathering, ended; /* ended: a task, since the last look at the nodes */
         bool away;                     /* it was told that the system does not answer */
-        bool nothing_there;            /* it was said that the system has nothing for the queue */
+        char *nothing;                 /* why the system has nothing for the queue; NULL: it has */
         int64_t past_away_ms; /* boot clock, when what is over could not be asked about; 0: it always could */
         unsigned failures;    /* status queries in a row */
         int64_t asked_ms, asked_before_ms, status_ms, took_ms,

@@ -150,6 +150,8 @@ struct run_capacity {
         uint64_t gpus, idle_gpus, node_gpus; /* likewise: in all, free at at_ms, of the node with the most */
         uint64_t at_ms;                      /* Unix time; what was submitted or began later is not counted */
         uint64_t tasks_max;
+        const char
+                *nothing; /* there are no processors: why, borrowed until the next call; NULL: nobody says */
         const char *server; /* uuid of the server that jobs are handed on to; NULL: they are not */
 };
 

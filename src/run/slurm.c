@@ -342,9 +342,14 @@ static void node_line(const struct batch_settings *s, struct str line, struct ru
                         return;
         if (str_to_u64(word[2], &memory) != 0 || str_to_u64(word[3], &taken) != 0)
                 return;
-        if (!str_eqz(word[4], "up"))
+        if (!str_eqz(word[4], "up")) {
+                c->nothing = "it takes no jobs";
                 return;
+        }
         uint64_t usable = n[0] + n[1];
+        limit = time_limit(word[5]);
+        if (limit > c->walltime_max_ms)
+                c->walltime_max_ms = limit;
         c->nodes++;
         c->cpus_milli += usable * 1000;
         c->idle_cpus_milli += n[1] * 1000;
@@ -369,6 +374,13 @@ void slurm_capacity_read(const struct batch_settings *s, struct str out, struct 
         struct str line;
         while (out.n && str_cut(&out, '\n', &line))
                 node_line(s, line, c);
+        if (c->nodes && !c->cpus_milli)
+                c->nothing = "all its nodes are down or drained";
+        else if (!c->nothing)
+                c->nothing = batch_setting(s, "partition") ? "there is none of that name"
+                                                           : "there is no default partition";
+        if (c->cpus_milli)
+                c->nothing = NULL;
 }
 
 static void slurm_when(struct batch_call *c, const struct batch_sending *s)

@@ -318,11 +318,30 @@ def test_mistakes_are_said_at_the_start(instance):
     assert "slurm has no setting 'partitions'" in agent.output()
 
 
-@pytest.mark.parametrize("partition", ["nowhere", "shut"])
-def test_a_partition_that_takes_nothing_is_said(instance, alpha, partition):
+@pytest.mark.parametrize("partition, why", [("nowhere", "there is none of that name"), ("shut", "it takes no jobs")])
+def test_a_partition_that_takes_nothing_is_said(instance, alpha, partition, why):
+    """In the agent's log, and to everybody who looks."""
     instance.server()
     agent = agents.start(instance, f"queues:\n  - name: a\n    runner: slurm\n    slurm: {{conf: {alpha.conf}, partition: {partition}}}\n")
-    wait_until(lambda: "nothing to offer: has slurm the queue or partition" in agent.output())
+    words = f"slurm, partition {partition}: {why}"
+    wait_until(lambda: words in agent.output())
+    wait_until(lambda: [q["closed"] for a in instance.agents("connected") for q in a["queues"]] == [words])
+    assert words in instance.cli("agents") and " closed " in instance.cli("agents")
+    request = instance.submit(sh("true"))
+    assert words in instance.cli("why", f"{request}.0")
+
+
+def test_a_partition_that_opens_again(instance, alpha):
+    instance.server()
+    agents.start(instance, agents.batch_queues(alpha))
+    agents.offering(instance, "alpha")
+    alpha.close()
+    try:
+        wait_until(lambda: instance.agents("connected")[0]["queues"][0]["closed"])
+    finally:
+        alpha.open()
+    agents.offering(instance, "alpha")
+    assert instance.agents("connected")[0]["queues"][0]["closed"] is None
 
 
 def test_the_partitions_own_time_limit(instance, alpha):

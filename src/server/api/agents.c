@@ -79,6 +79,11 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
                 json_str(j, str_of(q->unreachable));
         else
                 json_null(j);
+        json_key(j, "closed");
+        if (q->closed)
+                json_str(j, str_of(q->closed));
+        else
+                json_null(j);
         json_kint(j, "jobs_max", q->jobs_max);
         json_kint(j, "running", q->running);
         json_key(j, "ad");
