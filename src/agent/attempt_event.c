@@ -148,7 +148,10 @@ static void runner_is_away(struct backend *b, const char *why)
         b->generation++;
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
-        log_warn("msg=\"%s is gone\"", b->runner == a->runner ? "the shepherd" : "the batch system");
+        if (b->runner == a->runner)
+                log_warn("msg=\"the shepherd is gone\"");
+        else
+                log_warn("msg=\"the batch system is gone\" queue=%s", b->queue);
         if (b->runner == a->runner)
                 errands_away(a->errands);
         if (b->runner == a->runner && a->users_path && !a->stopping) {

@@ -102,7 +102,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         rc.events = on_events;
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
-        rc.queue = c ? c->name : NULL;
+        b->queue = rc.queue = c ? c->name : NULL;
         rc.errands = a->users_path ? a->errands : NULL;
         rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {

@@ -37,6 +37,7 @@ enum attempt_state {
 struct backend { /* a runner that is open. The process queues share one */
         struct agent *a;
         struct runner *runner;
+        const char *queue;         /* its name, the configuration's; NULL: the process queues share it */
         struct run_word *settings; /* of a batch system; the words are the configuration's */
         bool ready;
         char *unreachable; /* why it does not answer, though its tasks go on; NULL: it does, or has not yet */

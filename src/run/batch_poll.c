@@ -277,6 +277,16 @@ static void is_away(struct batch *b, struct str errors)
         batch_tell_runner(b, RUN_AWAY, buf_z(&text));
 }
 
+/* The query is not given up: some try for a minute, and say at once what they miss. */
+static void is_silent(struct batch *b)
+{
+        BUF_CLEANUP struct buf said = {0};
+        if (b->away)
+                return;
+        command_complaints(b->commands[SLOT_STATUS], &said);
+        is_away(b, buf_view(&said));
+}
+
 static void on_status(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
@@ -370,7 +380,7 @@ void batch_poll(void *arg)
         if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))
                 ask_status(b);
         if (b->commands[SLOT_STATUS] && now - b->asked_ms > SILENCE_MS)
-                is_away(b, STR(""));
+                is_silent(b);
         int64_t look = b->ended ? ENDED_MS : CAPACITY_MS;
         if (b->system->capacity && !b->commands[SLOT_CAPACITY] &&
             (!b->capacity_ms || now - b->capacity_ms >= look))

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "ev/children.h"
@@ -41,7 +40,7 @@ static void read_all(int fd, struct buf *b)
         size_t size = st.st_size > COMMAND_OUTPUT_MAX ? COMMAND_OUTPUT_MAX : (size_t)st.st_size;
         ssize_t n = pread(fd, buf_room(b, size), size, 0);
         if (n > 0)
-                b->n = (size_t)n;
+                b->n += (size_t)n;
 }
 
 static void exited(void *arg, struct child *child, int status)
@@ -106,12 +105,19 @@ static void process_end(struct command *command, int64_t grace_ms)
         timer_start(c->deadline, grace_ms);
 }
 
+static void process_complaints(const struct command *command, struct buf *out)
+{
+        const struct process *c = (const struct process *)(const void *)command;
+        read_all(c->errors, out);
+}
+
 static struct command *start(struct loop *l, const struct args *argv, char *const *envp, struct str input,
                              bool session, int64_t timeout_ms, command_done_fn *done, void *arg)
 {
         struct process *c = mem_new(struct process);
         c->base.cancel = process_cancel;
         c->base.end = process_end;
+        c->base.complaints = process_complaints;
         c->session = session;
         c->done = done;
         c->arg = arg;
@@ -154,6 +160,12 @@ void command_end(struct command *c, int64_t grace_ms)
 {
         if (c && c->end)
                 c->end(c, grace_ms);
+}
+
+void command_complaints(const struct command *c, struct buf *out)
+{
+        if (c->complaints)
+                c->complaints(c, out);
 }
 
 void command_now(const struct args *argv, char *const *envp, struct str input)

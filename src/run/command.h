@@ -1,6 +1,7 @@
 /* command: a program that is run for what it prints. Never through a shell. */
 #pragma once
 #include "base/args.h"
+#include "base/buf.h"
 #include "ev/loop.h"
 
 #define COMMAND_OUTPUT_MAX (64u << 20)
@@ -9,6 +10,8 @@
 struct command {
         void (*cancel)(struct command *c);
         void (*end)(struct command *c, int64_t grace_ms); /* NULL: it cannot */
+        void (*complaints)(const struct command *c,
+                           struct buf *out); /* NULL: they are not known before its end */
 };
 /* status as waitpid's; -1: it could not be started, or was ended at its deadline, and `errors` says so. The
  * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
@@ -25,6 +28,8 @@ void command_cancel(struct command *c); /* ends it; done is not called. NULL is 
 /* Nobody wants it any more: SIGTERM, and after grace_ms SIGKILL. done is called as ever, once nothing of it
  * is left. NULL is fine. */
 void command_end(struct command *c, int64_t grace_ms);
+/* What it has written to standard error until now, appended; nothing, if that is not known before its end. */
+void command_complaints(const struct command *c, struct buf *out);
 /* A descriptor to read the text from, the caller's; -1: there is none. */
 int command_input(struct str input);
 /* The same at once, and waits for it; what it prints is not looked at. For when we end. */

@@ -132,3 +132,13 @@ def test_controller_gone_for_a_while(instance, alpha, how):
     rows = {j["id"]: j for j in full.history()}
     assert rows.pop(running["id"])["state"] == rows.pop(f"{removed}.0")["state"] == "removed"
     assert len(rows) == 8 and all(j["state"] == "completed" and j["starts"] == 1 for j in rows.values())
+
+
+def test_what_a_query_complains_of_is_shown_while_it_tries_on(instance):
+    """squeue looks for its configuration for a minute; only the queue that is lost is called so."""
+    instance.server()
+    agent = agents.start(instance, "queues:\n  - name: lost\n    runner: slurm\n    slurm: {conf: /no/such/slurm.conf}\n  - name: here\n")
+    agents.offering(instance, "here")
+    why = wait_until(lambda: unreachable(instance, "lost"))
+    assert "slurm does not answer" in why and "/no/such/slurm.conf" in why
+    assert "the batch system is gone\" queue=lost" in agent.output()
