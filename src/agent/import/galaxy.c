@@ -24,6 +24,7 @@ static void free_words(struct galaxy_words *w)
 
 void galaxy_queue_deinit(struct galaxy_queue *q)
 {
+        free(q->name);
         free_words(&q->native);
         free_words(&q->mounts);
 }

@@ -82,6 +82,7 @@ int galaxy_read_yaml(struct galaxy_conf *c, struct str text, struct err *err);
 /* How a place's jobs run, and what its queue says. */
 struct galaxy_queue {
         const struct galaxy_place *place;
+        char *name;                    /* as it is written; owned. NULL: not known yet */
         const char *runner;            /* as in the agent's file; NULL: no agent has such a queue */
         const char *why_not;           /* then */
         struct galaxy_words native;    /* settings of the batch system */

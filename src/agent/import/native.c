@@ -227,18 +227,48 @@ static void use_option(struct galaxy_conf *c, struct galaxy_queue *q, const stru
         }
 }
 
+/* Words as a shell parts them: in quotes of either kind blanks are kept. False: one is not closed. */
+static bool split(struct str text, struct args *words)
+{
+        BUF_CLEANUP struct buf word = {0};
+        bool begun = false;
+        char quote = 0;
+
+        for (size_t i = 0; i < text.n; i++) {
+                char x = text.p[i];
+
+                if (quote ? x == quote : x == '\'' || x == '"') {
+                        quote = quote ? 0 : x;
+                        begun = true;
+                } else if (!quote && isspace((unsigned char)x)) {
+                        if (begun)
+                                args_add(words, buf_view(&word));
+                        buf_reset(&word);
+                        begun = false;
+                } else {
+                        buf_char(&word, x);
+                        begun = true;
+                }
+        }
+        if (begun)
+                args_add(words, buf_view(&word));
+        return !quote;
+}
+
 void galaxy_native(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *given)
 {
         size_t count = sizeof(options) / sizeof(*options);
         ARGS_CLEANUP struct args words = {0};
-        struct str rest = str_of(given->value), word;
 
         if (!system_of(q)) {
                 galaxy_note(c, given->line, "%s: '%s' has no equivalent", q->place->id, given->value);
                 return;
         }
-        while (str_word(&rest, &word))
-                args_add(&words, word);
+        if (!split(str_of(given->value), &words)) {
+                galaxy_note(c, given->line, "%s: '%s' has a quote that is not closed, and is passed over",
+                            q->place->id, given->value);
+                return;
+        }
         for (size_t i = 0; i < words.n; i++) {
                 struct str option = str_of(words.v[i]), value = STR_NONE;
                 bool inlined = false;

@@ -69,11 +69,9 @@ static const char *guess_drmaa(struct galaxy_conf *c, const struct galaxy_runner
 
 static void guess_cli(struct galaxy_queue *q)
 {
-        static const char *const plugins[][2] = {{"SlurmTorque", "pbs"},
-                                                 {"Slurm", "slurm"},
-                                                 {"Torque", "pbs"},
-                                                 {"PBS", "pbs"},
-                                                 {"SGE", "gridengine"}};
+        static const char *const plugins[][2] = {{"SlurmTorque", "pbs"}, {"Slurm", "slurm"},
+                                                 {"Torque", "pbs"},      {"PBS", "pbs"},
+                                                 {"LSF", "exec"},        {"SGE", "gridengine"}};
         const char *job = param(q->place, "job_plugin"), *shell = param(q->place, "shell_plugin");
 
         if (shell && !has(shell, "Local")) {
@@ -86,6 +84,21 @@ static void guess_cli(struct galaxy_queue *q)
                         return;
                 }
         q->why_not = "its batch system needs a program for the runner exec; there is none to name";
+}
+
+/* As the head of dist/runners/lsf has it. */
+static void use_lsf(struct galaxy_queue *q, struct galaxy_conf *c)
+{
+        static const char *const words[][2] = {{"program", "/usr/share/drover/runners/lsf"},
+                                               {"verbs", "hold release nudge"},
+                                               {"index_variable", "LSB_JOBINDEX"},
+                                               {"array_max", "1000"}};
+        unsigned line = q->place->line;
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+                galaxy_add_word(&q->native, str_of(words[i][0]), str_of(words[i][1]), line);
+        galaxy_note(c, line, "%s: LSF is the runner exec with the program %s, if Drover is installed in /usr",
+                    q->place->id, words[0][1]);
 }
 
 static void find_runner(struct galaxy_queue *q, struct galaxy_conf *c)
@@ -110,6 +123,8 @@ static void find_runner(struct galaxy_queue *q, struct galaxy_conf *c)
                         q->runner = NULL;
                         guess_cli(q);
                 }
+                if (q->runner && strcmp(q->runner, "exec") == 0)
+                        use_lsf(q, c);
                 return;
         }
         if (r)
@@ -142,6 +157,18 @@ static void condor_setting(struct galaxy_conf *c, struct galaxy_queue *q, const 
                 galaxy_add_word(&q->native, str_of(w->name), str_of(w->value), w->line);
         else
                 as_submit_keyword(c, q, w);
+}
+
+/* Which pool it is; other runners have none. */
+static void condor_pool(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
+{
+        struct str name = str_skip(str_of(w->name), strlen("htcondor_"));
+
+        if (is_condor(q))
+                galaxy_add_word(&q->native, str_eqz(name, "collector") ? STR("pool") : name, str_of(w->value),
+                                w->line);
+        else
+                galaxy_note(c, w->line, "%s: %s has no equivalent", q->place->id, w->name);
 }
 
 static void ask_memory(struct galaxy_conf *c, struct galaxy_queue *q, const struct galaxy_word *w)
@@ -228,9 +255,10 @@ static void project(struct galaxy_conf *c, struct galaxy_queue *q, const struct 
 {
         (void)c;
         galaxy_add_word(&q->native,
-                        strcmp(q->runner, "gridengine") == 0 ? STR("project")
-                        : is_condor(q)                       ? STR("accounting_group")
-                                                             : STR("account"),
+                        strcmp(q->runner, "gridengine") == 0 || strcmp(q->runner, "exec") == 0
+                                ? STR("project")
+                        : is_condor(q) ? STR("accounting_group")
+                                       : STR("account"),
                         str_of(w->value), w->line);
 }
 
@@ -270,6 +298,9 @@ static const struct rule {
         {"rank", condor_setting},
         {"accounting_group", condor_setting},
         {"concurrency_limits", condor_setting},
+        {"htcondor_schedd", condor_pool},
+        {"htcondor_collector", condor_pool},
+        {"htcondor_config", condor_pool},
         {"universe", as_submit_keyword},
         {"docker_enabled", container_enabled},
         {"singularity_enabled", container_enabled},

@@ -5,6 +5,7 @@
 
 #include "agent/config.h"
 #include "agent/import/galaxy.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 #define NAME_MAX_BYTES 64
@@ -150,7 +151,15 @@ static void note_runners(struct galaxy_conf *c)
         }
 }
 
-static void note_tools(struct galaxy_conf *c)
+static const char *queue_name(const struct galaxy_queue *queues, size_t n, const char *place)
+{
+        for (size_t i = 0; i < n; i++)
+                if (queues[i].name && strcmp(queues[i].place->id, place) == 0)
+                        return queues[i].name;
+        return place;
+}
+
+static void note_tools(struct galaxy_conf *c, const struct galaxy_queue *queues)
 {
         for (size_t i = 0; i < c->tool_count; i++)
                 if (c->tools[i].place)
@@ -158,22 +167,56 @@ static void note_tools(struct galaxy_conf *c)
                                     "tool %s: its jobs name the queue themselves: requirements = "
                                     "TARGET.QueueName == "
                                     "\"%s\"",
-                                    c->tools[i].id, c->tools[i].place);
+                                    c->tools[i].id, queue_name(queues, c->place_count, c->tools[i].place));
 }
 
 /* ---- queues */
 
-static void write_name(struct galaxy_conf *c, const struct galaxy_place *p, struct buf *out)
+/* A place's id in the letters that a queue's name may have. */
+static void name_of(const char *id, struct buf *out)
 {
-        BUF_CLEANUP struct buf name = {.max = NAME_MAX_BYTES};
+        for (const char *z = *id ? id : "destination"; *z && out->n < NAME_MAX_BYTES; z++)
+                buf_char(out, isalnum((unsigned char)*z) || strchr("-_.+", *z) ? *z : '_');
+}
 
-        for (const char *z = p->id; *z; z++)
-                buf_char(&name, isalnum((unsigned char)*z) || strchr("-_.+", *z) ? *z : '_');
-        if (!str_eqz(buf_view(&name), p->id))
-                galaxy_note(c, p->line, "%s: the queue is called %s", p->id, buf_z(&name));
-        buf_addz(out, "  - name: ");
-        word(out, buf_view(&name));
-        buf_char(out, '\n');
+/* Two ids may become one name: the later one gets a number, for which a long name is cut. */
+static char *name_of_its_own(const struct map *names, const char *id)
+{
+        BUF_CLEANUP struct buf name = {0}, number = {0};
+
+        name_of(id, &name);
+        size_t n = name.n;
+        for (unsigned i = 2; map_get(names, buf_view(&name)); i++) {
+                buf_reset(&number);
+                buf_printf(&number, "_%u", i);
+                buf_truncate(&name, n + number.n > NAME_MAX_BYTES ? NAME_MAX_BYTES - number.n : n);
+                buf_str(&name, buf_view(&number));
+        }
+        return buf_take(&name);
+}
+
+/* Those whose id can be the name have it; then the others, which find it taken. */
+static void name_queues(struct galaxy_conf *c, struct galaxy_queue *queues)
+{
+        struct map *names = map_new();
+
+        for (unsigned pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < c->place_count; i++) {
+                        struct galaxy_queue *q = &queues[i];
+                        const char *id = q->place->id;
+                        BUF_CLEANUP struct buf name = {0};
+
+                        name_of(id, &name);
+                        if (!q->runner || q->name ||
+                            (pass == 0 && (!str_eqz(buf_view(&name), id) || map_get(names, str_of(id)))))
+                                continue;
+                        q->name = name_of_its_own(names, id);
+                        map_put(names, str_of(q->name), q);
+                        if (pass == 1)
+                                galaxy_note(c, q->place->line, "%s: the queue is called %s",
+                                            *id ? id : "a destination without a name", q->name);
+                }
+        map_free(names);
 }
 
 static void write_map(struct galaxy_conf *c, const struct galaxy_queue *q, const char *setting,
@@ -210,25 +253,41 @@ static void write_list(const char *setting, const struct galaxy_words *names, st
                 buf_addz(out, "]\n");
 }
 
-/* "module load a b" is a setting of the queue; other lines are for the job's own script. */
+/* "module load a b" */
+static bool is_load(struct str line, struct galaxy_words *modules, unsigned line_number)
+{
+        struct str first, second, name;
+
+        if (!str_word(&line, &first) || !str_eqz(first, "module") || !str_word(&line, &second) ||
+            !(str_eqz(second, "load") || str_eqz(second, "add")) || str_search(line, STR(" -")) >= 0)
+                return false;
+        while (str_word(&line, &name))
+                galaxy_add_word(modules, name, STR_NONE, line_number);
+        return true;
+}
+
+/* Lines that load modules are a setting of the queue; others are for the job's own script, and so is a load
+ * among lines that may say when it is done. */
 static void write_scripts(struct galaxy_conf *c, const struct galaxy_queue *q, struct buf *out)
 {
         struct galaxy_words modules = {0};
 
         for (size_t i = 0; i < q->place->scripts.n; i++) {
                 const struct galaxy_word *w = &q->place->scripts.v[i];
-                struct str rest = str_of(w->value), first, second, name;
-                bool plain = strpbrk(w->value, ";&|<>$`\"'\\()") == NULL;
+                struct str rest = str_of(w->value), line;
+                bool plain = can_say("modules") && strpbrk(w->value, ";&|<>$`\"'\\()#") == NULL;
 
-                if (plain && can_say("modules") && str_word(&rest, &first) && str_eqz(first, "module") &&
-                    str_word(&rest, &second) && (str_eqz(second, "load") || str_eqz(second, "add")))
-                        while (str_word(&rest, &name))
-                                galaxy_add_word(&modules, name, STR_NONE, w->line);
-                else
-                        galaxy_note(c, w->line,
-                                    "%s: the line \"%s\" before each job has no equivalent: put it into the "
-                                    "job's script",
-                                    q->place->id, w->value);
+                for (struct str all = rest; plain && str_cut(&all, '\n', &line);)
+                        plain = !str_trim(line).n || str_starts(str_trim(line), STR("module "));
+                while (str_cut(&rest, '\n', &line)) {
+                        line = str_trim(line);
+                        if (line.n && !(plain && is_load(line, &modules, w->line)))
+                                galaxy_note(
+                                        c, w->line,
+                                        "%s: the line \"" STR_FMT
+                                        "\" before each job has no equivalent: put it into the job's script",
+                                        q->place->id, STR_ARG(line));
+                }
         }
         write_list("modules", &modules, out);
         for (size_t i = 0; i < modules.n; i++) {
@@ -258,7 +317,9 @@ static void write_queue(struct galaxy_conf *c, const struct galaxy_queue *q, str
 {
         const struct galaxy_place *p = q->place;
 
-        write_name(c, p, out);
+        buf_addz(out, "  - name: ");
+        word(out, str_of(q->name));
+        buf_char(out, '\n');
         buf_printf(out, "    runner: %s\n", q->runner);
         if (c->default_place && strcmp(c->default_place, p->id) == 0)
                 buf_addz(out, "    search_order: 1\n");
@@ -304,8 +365,9 @@ int galaxy_write(struct galaxy_conf *c, struct buf *out, struct err *err)
                         galaxy_note(c, c->places[i].line, "%s: no queue: %s", c->places[i].id,
                                     queues[i].why_not);
         }
+        name_queues(c, queues);
         note_runners(c);
-        note_tools(c);
+        note_tools(c, queues);
         read_limits(c, queues, c->place_count, &walltime_s);
         if (walltime_s) {
                 buf_addz(out, "walltime_max: ");
