@@ -7,10 +7,28 @@
 #define WORDS_SHOWN 400
 #define NOW_MS      10000 /* that requests have when we end */
 
+/* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
+static size_t same_head(struct str line, struct str other)
+{
+        size_t head = 0;
+        for (size_t i = 0; i < line.n && i < other.n && line.p[i] == other.p[i]; i++)
+                if (i > 1 && line.p[i] == ' ' && line.p[i - 1] == ':')
+                        head = i + 1;
+        return head;
+}
+
 void batch_clean(struct buf *out, struct str words)
 {
-        for (size_t i = 0; i < words.n && i < WORDS_SHOWN; i++)
-                buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
+        struct str line, before = STR_NONE;
+        words = str_head(words, words.n < WORDS_SHOWN ? words.n : WORDS_SHOWN);
+        while (str_cut(&words, '\n', &line)) {
+                size_t head = same_head(line, before);
+                if (before.p)
+                        buf_addz(out, head ? "; " : " ");
+                for (size_t i = head; i < line.n; i++)
+                        buf_char(out, (unsigned char)line.p[i] < ' ' ? ' ' : line.p[i]);
+                before = line;
+        }
 }
 
 static struct request_spec request_of(const struct batch_call *call, const char *user)

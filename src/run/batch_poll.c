@@ -270,8 +270,7 @@ static void is_away(struct batch *b, struct str errors)
         buf_printf(&text, "%s does not answer", b->system->name);
         if (said.n)
                 buf_addz(&text, ": ");
-        for (size_t i = 0; i < said.n && i < SAID_MAX; i++)
-                buf_char(&text, (unsigned char)said.p[i] < ' ' ? ' ' : said.p[i]);
+        batch_clean(&text, str_head(said, said.n < SAID_MAX ? said.n : SAID_MAX));
         log_warn("msg=\"the batch system does not answer\" queue=%s error=\"%s\"", b->queue,
                  LOG_TEXT(buf_view(&text)));
         batch_tell_runner(b, RUN_AWAY, buf_z(&text));

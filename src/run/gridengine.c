@@ -83,8 +83,8 @@ static int grid_resources(const struct batch_settings *s, const struct run_spec 
                 if (!value || !*value)
                         continue;
                 if (!batch_plain(value))
-                        return err_set(err, -EINVAL, "'%.100s' cannot be a %s of Grid Engine", value,
-                                       options[i].setting);
+                        return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in Grid Engine",
+                                       value, options[i].setting);
                 buf_printf(out, "#$ %s %s\n", options[i].option, value);
         }
         return 0;

@@ -106,7 +106,7 @@ static int add_expression(const struct batch_settings *s, const struct run_spec 
         const char *words[] = {word, NULL}, *own = batch_word(spec, words, NULL, NULL),
                    *all = batch_setting(s, command);
         if (own && !is_expression(own))
-                return err_set(err, -EINVAL, "'%.100s' cannot be a %s of HTCondor", own, command);
+                return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in HTCondor", own, command);
         if (own && all && !strcmp(command, "requirements"))
                 buf_printf(out, HEAD "%s = (%s) && (%s)\n", command, all, own);
         else if (own || all)
@@ -122,7 +122,7 @@ static int add_words(const struct batch_settings *s, const struct run_spec *spec
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
                 if (value && *value && !batch_plain(value))
-                        return err_set(err, -EINVAL, "'%.100s' cannot be a %s of HTCondor", value,
+                        return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in HTCondor", value,
                                        options[i].command);
                 if (value && *value)
                         buf_printf(out, HEAD "%s = %s\n", options[i].command, value);

@@ -46,7 +46,7 @@ static int add_word(const struct batch_settings *s, const struct run_spec *spec,
         if (!value || !*value)
                 return 0;
         if (!batch_plain(value))
-                return err_set(err, -EINVAL, "'%.100s' cannot be a %s of PBS", value, setting);
+                return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in PBS", value, setting);
         buf_printf(out, "#PBS %s %s\n", option, value);
         return 0;
 }

@@ -74,7 +74,7 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
                 if (!value || !*value)
                         continue;
                 if (!batch_plain(value))
-                        return err_set(err, -EINVAL, "'%.100s' cannot be a %s of Slurm", value,
+                        return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in Slurm", value,
                                        options[i].option);
                 buf_printf(out, "#SBATCH --%s=%s\n", options[i].option, value);
         }

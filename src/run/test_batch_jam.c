@@ -95,12 +95,32 @@ static void there_are_not_too_many(void **state)
         batch_jams_free(&b);
 }
 
+static void words_are_one_line(void **state)
+{
+        (void)state;
+        static const char *const words[][2] = {
+                {"sbatch: error: QOSMaxWall\nsbatch: error: Batch job submission failed: Invalid qos",
+                 "sbatch: error: QOSMaxWall; Batch job submission failed: Invalid qos"},
+                {"sbatch: a greeting\nsbatch: error: no\nsbatch: error:",
+                 "sbatch: a greeting; error: no; error:"},
+                {"ERROR: on line 3:\n\tMemory >\nERROR:no", "ERROR: on line 3:  Memory > ERROR:no"},
+                {": x\n: y", ": x : y"},
+                {"a\r\n\nb", "a   b"},
+                {"", ""}};
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+                BUF_CLEANUP struct buf out = {0};
+                batch_clean(&out, str_of(words[i][0]));
+                assert_string_equal(buf_z(&out), words[i][1]);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(parts),
                 cmocka_unit_test(one_alone_waits),
                 cmocka_unit_test(there_are_not_too_many),
+                cmocka_unit_test(words_are_one_line),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

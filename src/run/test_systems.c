@@ -202,7 +202,7 @@ static void slurm_asks_for_resources(void **state)
         spec.word_count = 1;
         buf_reset(&out);
         assert_int_equal(batch_slurm.resources(&s, &spec, &out, &err), -EINVAL);
-        assert_non_null(strstr(err.text, "cannot be a comment"));
+        assert_non_null(strstr(err.text, "cannot be the comment"));
 }
 
 /* ---- Grid Engine */
