@@ -235,6 +235,15 @@ def test_slurms_own_quote(one, alpha):
     wait_until(lambda: one.json("quote", "job.sub")["start_ms"] - time.time() * 1000 < 200000)
 
 
+def test_what_waits_for_a_closed_partition_is_not_expected_now(one, alpha):
+    request = one.submit(sh("true", **{"+SlurmPartition": '"shut"'}))
+    wait_until(lambda: "It waits there: PartitionDown." in one.cli("why", f"{request}.0"))
+    assert "expected to start" not in one.cli("why", f"{request}.0")
+    assert "eta_start_ms" not in one.json("why", f"{request}.0")
+    one.cli("rm", str(request))
+    wait_until(lambda: not alpha.jobs("pending"))
+
+
 def requeueing(instance, alpha, word):
     """An agent whose queue has the setting requeue, and a job that runs."""
     instance.server()

@@ -301,11 +301,13 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 say(j, "It is %s.", job_state_name(job->state));
 }
 
-static void write_eta(struct json *j, struct core *c, uint64_t request, uint32_t member)
+/* What waits in a batch system that gives no time does not start at once, whatever the core hopes. */
+static void write_eta(struct json *j, struct core *c, const struct core_job *job, bool waits_there)
 {
         struct core_eta e;
 
-        if (core_eta(c, request, member, &e) == 0 && e.end_ms) {
+        if (core_eta(c, job->request, job->member, &e) == 0 && e.end_ms &&
+            !(waits_there && e.start_ms <= clock_wall_ms())) {
                 json_kint(j, "eta_start_ms", e.start_ms);
                 json_kint(j, "eta_end_ms", e.end_ms);
         }
@@ -350,6 +352,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         BUF_CLEANUP struct buf changes = {0};
         struct json j = {.out = &c->out};
         struct hints hints = {.j = {.out = &changes}, .text = &j};
+        const char *said =
+                job_state_has_attempt(job->state) ? whereabouts_said(s, job->request, job->member) : NULL;
         char id[48];
 
         snprintf(id, sizeof(id), "%" PRIu64 ".%u", job->request, job->member);
@@ -359,8 +363,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         json_key(&j, "text");
         json_open(&j, '[');
         explain(&j, s->core, job, w, turn_full(s->turn));
-        if (job_state_has_attempt(job->state) && whereabouts_said(s, job->request, job->member))
-                say(&j, "It waits there: %s.", whereabouts_said(s, job->request, job->member));
+        if (said)
+                say(&j, "It waits there: %s.", said);
         if (job_state_has_attempt(job->state) && whereabouts_doing(s, job->request, job->member))
                 say(&j, "At its agent: %s.", whereabouts_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
@@ -368,7 +372,7 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
                 core_changes_tell(w->changes, on_change, &hints);
         json_close(&hints.j, ']');
         json_close(&j, ']');
-        write_eta(&j, s->core, job->request, job->member);
+        write_eta(&j, s->core, job, said && !job_state_runs(job->state));
         write_turn(&j, s->core, job->request, job->member);
         write_set(&j, s->core, job->request, job->member);
         json_key(&j, "agents");
