@@ -17,6 +17,7 @@ def sim(build):
         done = subprocess.run([os.path.join(build, "bin", "drover"), "sim", *map(str, words)], capture_output=True,
                               text=True, timeout=300, check=False)
         assert done.returncode == code, done.stderr
+        assert code == 0 or not done.stdout  # mistakes are found before the run
         return done.stdout if code == 0 else done.stderr
 
     return call
@@ -152,6 +153,8 @@ def test_mistakes_are_told(sim, tmp_path):
     assert "a size is needed" in sim("--cache", "big", code=2)
     assert "--hurry is for traces" in sim("--hurry", 2, code=2)
     assert "--jobs is for jobs that are generated" in sim(HPC2N, "--jobs", 5, code=2)
+    for plot in tmp_path / "none" / "p.svg", tmp_path:
+        assert f"cannot write {plot}: " in sim("--jobs", 50, "--plot", plot, code=1)
     assert "the agents fail so often" in sim("--jobs", 5, "--mtbf", "1s", code=1)
 
 

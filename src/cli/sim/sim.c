@@ -102,6 +102,8 @@ int cmd_sim_run(struct cli *cli, const struct options *o)
         if (options_flag(o, "faults"))
                 return play_games(cli, o);
         code = study_read(&s, o);
+        if (code == CLI_OK && options_text(o, "plot"))
+                code = study_plot_check(options_text(o, "plot"));
         if (code == CLI_OK)
                 code = run_all(&s);
         if (code == CLI_OK) {

@@ -32,4 +32,6 @@ int cmd_sim_run(struct cli *cli, const struct options *o); /* sim.c; an exit cod
 /* study_report.c */
 void study_print_table(const struct cli *cli, const struct study *s);
 void study_print_json(const struct study *s);
+/* Before a long run: could study_plot write this file? An exit code. */
+int study_plot_check(const char *file);
 int study_plot(const struct study *s, const char *file); /* an exit code */

@@ -1,5 +1,9 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -321,6 +325,21 @@ static void add_curves(struct curves *c, const struct study *s, size_t i, double
         }
         c->waiting[i] = (struct sim_plot_series){s->results[i].policy, x, waiting, m->sample_count};
         c->moved[i] = (struct sim_plot_series){s->results[i].policy, x, moved, m->sample_count};
+}
+
+int study_plot_check(const char *file)
+{
+        const char *slash = strrchr(file, '/');
+        BUF_CLEANUP struct buf folder = {0};
+        struct stat st;
+        int e = 0;
+
+        buf_str(&folder, slash ? str_make(file, (size_t)(slash - file) + 1) : STR("."));
+        if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+                e = EISDIR;
+        else if (access(buf_z(&folder), W_OK | X_OK) != 0)
+                e = errno;
+        return e ? cli_error(CLI_FAILED, "cannot write %s: %s", file, strerror(e)) : CLI_OK;
 }
 
 int study_plot(const struct study *s, const char *file)
