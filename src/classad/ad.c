@@ -369,12 +369,7 @@ bool ad_literal(const struct ad *ad, symbol name, struct value *ret)
 {
         const struct node *nd = ad_get(ad, name);
 
-        if (nd && nd->op == OP_FOLD)
-                nd = node_kid(nd, 1);
-        if (!nd || !node_is_literal(nd))
-                return false;
-        node_literal(nd, ret);
-        return true;
+        return nd && expr_literal((const struct expr *)nd, ret);
 }
 
 size_t ad_count(const struct ad *ad)

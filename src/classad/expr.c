@@ -35,6 +35,18 @@ void expr_free(struct expr *e)
         free(e);
 }
 
+bool expr_literal(const struct expr *e, struct value *ret)
+{
+        const struct node *nd = expr_root(e);
+
+        if (nd->op == OP_FOLD)
+                nd = node_kid(nd, 1);
+        if (!node_is_literal(nd))
+                return false;
+        node_literal(nd, ret);
+        return true;
+}
+
 unsigned expr_clause_count(const struct expr *e)
 {
         const struct node *nd = expr_root(e);

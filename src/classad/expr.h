@@ -6,6 +6,9 @@
 int expr_parse(struct symbols *symbols, struct str text, struct expr **ret, struct err *err);
 void expr_free(struct expr *e);
 
+/* As ad_literal: true and its value when no evaluation is needed. `e` may also stand in an ad. */
+bool expr_literal(const struct expr *e, struct value *ret);
+
 /* The clauses of a condition: what stands between the && at the top. A condition without && is one clause. */
 unsigned expr_clause_count(const struct expr *e);
 

@@ -243,6 +243,8 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         c->leaks_wanted |= leaks;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
+        if (cpus && k->cpus == 0)
+                k->cpus = 1; /* of a late one; see template.c */
         memory = literal_integer(ad, a->RequestMemory, 0, &k->memory_mib);
         disk = literal_integer(ad, a->RequestDisk, 0, &k->disk_kib);
         k->fixed = cpus && memory && disk;

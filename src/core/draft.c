@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "classad/sense.h"
 #include "core/claim.h"
 #include "core/gang.h"
 #include "core/label.h"
@@ -71,6 +72,42 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
         return request_load_begin(c, d->request, s, &d->loading, err);
 }
 
+static int no_sense(struct core *c, symbol name, const struct err *why, struct err *err)
+{
+        return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(symbols_name(c->symbols, name)), why->text);
+}
+
+static bool is_set(const struct template *t, symbol name)
+{
+        for (size_t i = 0; i < t->late_count; i++)
+                if (t->late[i].name == name)
+                        return true;
+        return ad_find(t->ad, name) != NULL;
+}
+
+/* Values that no job can mean. */
+static int check_sense(struct core *c, const struct request *r, const struct part *p, struct err *err)
+{
+        BUF_CLEANUP struct buf sizes = {0}, inputs = {0};
+        const struct ad *ad = p->template->ad;
+        const symbol in = c->attr.TransferInput, of = c->attr.TransferInputSizes;
+        const struct expr *x;
+        uint32_t at = 0;
+        struct err why;
+        symbol name;
+
+        while (ad_next(ad, &at, &name, &x))
+                if (sense_check(symbols_name(c->symbols, name), x, &why) != 0)
+                        return no_sense(c, name, &why, err);
+        if (p->count == 0 || request_member_text(c, r, p->first, of, &sizes) != 0)
+                return 0;
+        if (request_member_text(c, r, p->first, in, &inputs) != 0 && is_set(p->template, in))
+                return 0; /* no text, but an expression: nobody knows */
+        if (sense_check_sizes(buf_view(&sizes), buf_view(&inputs), &why) != 0)
+                return no_sense(c, of, &why, err);
+        return 0;
+}
+
 /* A late attribute is tried with the first member: what is wrong there is wrong everywhere, most likely. */
 static int try_late(struct core *c, const struct request *r, const struct part *p, struct err *err)
 {
@@ -86,6 +123,8 @@ static int try_late(struct core *c, const struct request *r, const struct part *
                 e = part_expand(r, p, p->first, l->text, &text, &why);
                 if (!e)
                         e = expr_parse(c->symbols, buf_view(&text), &x, &why);
+                if (!e)
+                        e = sense_check(symbols_name(c->symbols, l->name), x, &why);
                 expr_free(x);
                 if (e)
                         return err_set(err, -EINVAL, STR_FMT " of job %u: %s",
@@ -105,6 +144,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                 e = gang_check(c, p->template, p->count, err);
                 if (!e)
                         e = try_late(c, d->request, p, err);
+                if (!e)
+                        e = check_sense(c, d->request, p, err);
                 if (!e)
                         e = claim_check_part(c, d->from->owner, p->template->ad, err);
         }

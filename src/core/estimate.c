@@ -51,6 +51,8 @@ void estimate_read(struct core *c, struct template *t)
                 t->better_wait_ms *= 1000;
         t->cpus = number(c, t, c->attr.RequestCpus, 1);
         eval_real(&c->eval, t->ad, NULL, c->attr.PriceWeight, &t->price_weight);
+        if (!isfinite(t->price_weight) || t->price_weight < 0)
+                t->price_weight = 0; /* of an expression */
         eval_reset(&c->eval);
 }
 

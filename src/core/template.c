@@ -90,6 +90,8 @@ static int read_attributes(struct core *c, struct template *t, const struct subm
                            struct err *err)
 {
         struct amounts more;
+        struct value cpus;
+        double n;
         int rc = 0;
 
         t->ad = ad_new(c->symbols);
@@ -102,6 +104,9 @@ static int read_attributes(struct core *c, struct template *t, const struct subm
                         err, -EINVAL,
                         "a job can ask for at most %u kinds of resources besides Cpus, Memory and Disk",
                         AMOUNTS_MAX);
+        /* As HTCondor's slots do it: quantize(RequestCpus, {1}). */
+        if (ad_literal(t->ad, c->attr.RequestCpus, &cpus) && value_to_double(&cpus, &n) && n >= 0 && n < 1)
+                ad_set_integer(t->ad, c->attr.RequestCpus, 1);
         /* A job that says nothing goes wherever there is room for it. */
         if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
                 ad_set_boolean(t->ad, c->attr.Requirements, true);

@@ -61,6 +61,44 @@ static void test_shared_and_own(void **state)
         assert_int_equal(inputs_held(c, r->parts[0].inputs, 2, agent_find(c, "n1")), 7000);
 }
 
+static void expect_refused(struct core *c, const char *items, const char *const *attributes, const char *why)
+{
+        struct err err = {""};
+
+        assert_int_not_equal(try_submit(c, items, 1, attributes, &err), 0);
+        assert_non_null(strstr(err.text, why));
+}
+
+static void test_what_has_no_sense_is_refused(void **state)
+{
+        struct core *c = *state;
+        struct value v;
+        const struct request *r;
+
+        expect_refused(c, NULL, (const char *const[]){"RequestCpus", "-1", NULL}, "RequestCpus: -1");
+        expect_refused(c, "-2\n", (const char *const[]){"~RequestDisk", "$(f)", NULL},
+                       "RequestDisk of job 0: -2");
+        expect_refused(
+                c, NULL,
+                (const char *const[]){"TransferInput", "\"a,b\"", "TransferInputSizes", "\"1,2,3\"", NULL},
+                "TransferInputSizes: there is a size 3");
+        expect_refused(
+                c, "abc\n",
+                (const char *const[]){"TransferInput", "\"a,b\"", "~TransferInputSizes", "\"1,$(f)\"", NULL},
+                "TransferInputSizes: 'abc'");
+        submit(c, NULL, 1,
+               (const char *const[]){"TransferInput", "strcat(\"a\", Suffix)", "TransferInputSizes",
+                                     "\"1,2,3\"", NULL});
+        submit(c, "x\n", 1,
+               (const char *const[]){"~TransferInput", "strcat(\"$(f)\", Suffix)", "TransferInputSizes",
+                                     "\"1,2,3\"", NULL});
+        /* As a slot of HTCondor does it. */
+        r = submit(c, NULL, 1, (const char *const[]){"RequestCpus", "0", NULL});
+        assert_true(ad_literal(r->parts[0].template->ad, c->attr.RequestCpus, &v) && v.integer == 1);
+        r = submit(c, "0\n", 1, (const char *const[]){"~RequestCpus", "$(f)", NULL});
+        assert_int_equal(r->buckets[0]->class->cpus, 1);
+}
+
 static void test_one_job(void **state)
 {
         struct core *c = *state;
@@ -259,6 +297,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_shared_and_own, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_what_has_no_sense_is_refused, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_one_job, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_near, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_large, bare_core, bare_core_free),

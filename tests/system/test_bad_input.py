@@ -18,6 +18,10 @@ WRONG = [
     ("executable = /bin/true\nrequirements = (Memory > \nqueue\n", 2),
     ("executable = /bin/true\n\n# comment\nqueue -3\n", 4),
     ("executable = /bin/true\nqueue x from no-such-file\n", 2),
+    ("executable = /bin/true\nrequest_cpus = -1\nqueue\n", 2),
+    ("executable = /bin/true\nqueue request_memory in (1, -2)\n", 2),
+    ("executable = /bin/true\n\n+PriceWeight = -0.5\nqueue\n", 3),
+    ("executable = /bin/true\n+TransferInputSizes = \"1,2\"\ntransfer_input_files = http://h/x\nqueue\n", 2),
 ]
 
 
@@ -79,12 +83,19 @@ def test_mistakes_of_calls_are_named(instance):
     says(["drover-agent", "--config", path], 2, "agent.yaml:4: queue a: there is no runner 'ssh'")
 
 
-def test_bad_attribute_in_the_api(shared):
+BAD_ATTRIBUTES = [("Rank", "(((1"), ("RequestCpus", "-1"), ("RequestDisk", '"much"'), ("RequestGPUs", "-1"),
+                  ("ExpectedRunTime", "-5"), ("BetterPlaceWait", '"never"'), ("PriceWeight", "-1"),
+                  ("TransferInputSizes", '"abc"'), ("TransferInputSizes", '"1"')]
+
+
+@pytest.mark.parametrize("name,value", BAD_ATTRIBUTES)
+@pytest.mark.parametrize("query", ["", "?dry_run=1"])
+def test_bad_attribute_in_the_api(shared, name, value, query):
     body = {"uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-            "parts": [{"attributes": {"Cmd": '"/bin/true"', "Rank": "(((1"}, "rows": 1, "steps": 1}]}
-    status, answer = shared.call("POST", "/v1/requests", body)
+            "parts": [{"attributes": {"Cmd": '"/bin/true"', name: value}, "rows": 1, "steps": 1}]}
+    status, answer = shared.call("POST", "/v1/requests" + query, body)
     assert status == 400 and answer["error"]["code"] == "bad_attribute"
-    assert "Rank" in answer["error"]["message"]
+    assert answer["error"]["message"].startswith(name), answer
 
 
 BAD_BODIES = [b"", b"{", b"[]", b"null", b'{"uuid":7}', b'{"parts":"x"}', b"\xff\xfe\x00", b'{"a":' * 5000,

@@ -4,7 +4,7 @@
 
 #include "base/args.h"
 #include "base/match_macro.h"
-#include "classad/expr.h"
+#include "classad/sense.h"
 #include "jdl/condor/names.h"
 #include "jdl/condor/reader.h"
 
@@ -310,8 +310,9 @@ static void hint_at_name(void *arg, symbol name, bool target)
                             h->entry->keyword, STR_ARG(n), near);
 }
 
-/* Parses one expression. where: "" or which job's it is. */
-static int parse_one(struct reader *r, const struct entry *e, struct str text, const char *where, bool hints)
+/* Parses one expression of the attribute. where: "" or which job's it is. */
+static int parse_one(struct reader *r, const char *attribute, const struct entry *e, struct str text,
+                     const char *where, bool hints)
 {
         struct expr *x = NULL;
         struct expr_uses uses;
@@ -320,6 +321,8 @@ static int parse_one(struct reader *r, const struct entry *e, struct str text, c
 
         if (rc == 0 && hints)
                 expr_references(x, NULL, hint_at_name, &(struct hints){r, e}, &uses);
+        if (rc == 0 && sense_check(str_of(attribute), x, &err) != 0)
+                rc = entry_fail(r, e, "%s%s", err.text, where);
         expr_free(x);
         if (rc <= 0)
                 return rc;
@@ -329,7 +332,7 @@ static int parse_one(struct reader *r, const struct entry *e, struct str text, c
 
 /* Parses an attribute's text; a late one as it will be for the first job of each row, up to TRIED_ROWS_MAX.
  */
-static int check_expression(struct reader *r, const struct entry *e, struct str text)
+static int check_expression(struct reader *r, const char *attribute, const struct entry *e, struct str text)
 {
         BUF_CLEANUP struct buf tried = {.max = CONDOR_VALUE_MAX}, where = {0};
         struct err err = {{0}};
@@ -337,7 +340,7 @@ static int check_expression(struct reader *r, const struct entry *e, struct str 
         int rc = 0;
 
         if (!e->late)
-                return parse_one(r, e, text, "", true);
+                return parse_one(r, attribute, e, text, "", true);
         sample_start(&s, r, false);
         while (!rc && sample_next(&s) && s.row < TRIED_ROWS_MAX) {
                 buf_reset(&tried);
@@ -350,7 +353,7 @@ static int check_expression(struct reader *r, const struct entry *e, struct str 
                 if (rc)
                         rc = entry_fail(r, e, "%s%s", err.text, s.row ? buf_z(&where) : "");
                 else
-                        rc = parse_one(r, e, buf_view(&tried), buf_z(&where), s.row == 0);
+                        rc = parse_one(r, attribute, e, buf_view(&tried), buf_z(&where), s.row == 0);
         }
         return rc;
 }
@@ -363,7 +366,7 @@ static void set(struct reader *r, const char *attribute, const struct entry *e, 
 
 int attribute_expression(struct reader *r, const char *attribute, const struct entry *e, struct str text)
 {
-        int rc = check_expression(r, e, text);
+        int rc = check_expression(r, attribute, e, text);
 
         if (!rc)
                 set(r, attribute, e, text);
@@ -376,7 +379,7 @@ int attribute_string(struct reader *r, const char *attribute, const struct entry
 
         print_string(&quoted, text);
         if (e->late) {
-                int rc = check_expression(r, e, buf_view(&quoted));
+                int rc = check_expression(r, attribute, e, buf_view(&quoted));
 
                 if (rc)
                         return rc;
@@ -482,6 +485,35 @@ static int own_attributes(struct reader *r)
         return 0;
 }
 
+/* The text of an attribute that is the same for all jobs; false when it is none. */
+static bool plain_text(struct reader *r, const char *attribute, struct buf *ret)
+{
+        const struct form_attribute *a = form_get(r->part, str_of(attribute));
+        struct expr *x = NULL;
+        struct value v;
+        bool is_text = a && !a->late && expr_parse(r->symbols, str_of(a->text), &x, NULL) == 0 &&
+                       expr_literal(x, &v) && v.type == VALUE_STRING;
+
+        if (is_text)
+                buf_str(ret, v.string);
+        expr_free(x);
+        return is_text;
+}
+
+/* +TransferInputSizes goes by the list of the inputs. */
+static int input_sizes(struct reader *r)
+{
+        const struct setting *s = settings_get(r, STR("MY.TransferInputSizes"));
+        BUF_CLEANUP struct buf sizes = {0}, inputs = {0};
+        struct err err;
+
+        if (!s || !plain_text(r, "TransferInputSizes", &sizes) ||
+            (!plain_text(r, "TransferInput", &inputs) && form_get(r->part, STR("TransferInput"))) ||
+            sense_check_sizes(buf_view(&sizes), buf_view(&inputs), &err) == 0)
+                return 0;
+        return reader_fail(r, s->at, "TransferInputSizes: %s", err.text);
+}
+
 static int hold(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
@@ -519,6 +551,8 @@ int attributes_make(struct reader *r)
                 rc = notices_make(r);
         if (!rc)
                 rc = own_attributes(r);
+        if (!rc)
+                rc = input_sizes(r);
         if (!rc)
                 rc = places_make(r);
         if (!rc && r->options->submit_host)

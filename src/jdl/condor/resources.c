@@ -311,6 +311,8 @@ int resources_make(struct reader *r)
 
         if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestCpus")))
                 rc = attribute_expression(r, "RequestCpus", &e, buf_view(&e.text));
+        if (rc == 0 && str_eqz(buf_view(&e.text), "0"))
+                reader_warn(r, e.at, "%s: 0 counts as 1", e.keyword);
         if (rc == 0)
                 attribute_default(r, "RequestCpus", "1");
         if (rc >= 0)
