@@ -21,5 +21,7 @@ struct engine {
         struct removal *removals;
 };
 
-bool engine_has_image(const struct engine *e, const char *image); /* says its list */
-void pulls_close(struct engine *e);                               /* no attempt is left */
+/* Whether the image was there when the engine was asked last; borrows both. */
+bool engine_has_image(const struct engine *e, const char *image);
+/* Ends and frees all pulls of the engine and tells nobody: for when no attempt is left that could wait. */
+void pulls_close(struct engine *e);
