@@ -1,8 +1,10 @@
 """Podman and docker with a store of their own and one image, made of busybox without a network; an agent of a test that
 is given `env` uses it. Nothing is fetched: registries are blocked, or not there."""
+import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 
 from drover import Failed, wait_until
 
@@ -72,6 +74,19 @@ class Podman:
             self("rm", "--force", "--all", "--time", "0")
         for path in ("store/overlay", "store"):
             subprocess.run(["umount", os.path.join(self.folder, path)], stderr=subprocess.DEVNULL, check=False)
+
+
+@contextlib.contextmanager
+def podman_with_image(above):
+    """One in a folder of its own, which has the image."""
+    folder = tempfile.mkdtemp(prefix="pod-", dir=above)
+    one = Podman(folder)
+    try:
+        one.make_image()
+        yield one
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Docker:

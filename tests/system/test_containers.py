@@ -10,7 +10,7 @@ import time
 import pytest
 
 import agents
-from containers import IMAGE, Docker, Podman
+from containers import IMAGE, Docker, Podman, podman_with_image
 from drover import Instance, alive, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
@@ -19,14 +19,8 @@ QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
 
 @pytest.fixture(scope="module")
 def podman(request):
-    folder = tempfile.mkdtemp(prefix="pod-", dir=request.config.drover_tmp)
-    one = Podman(folder)
-    try:
-        one.make_image()
+    with podman_with_image(request.config.drover_tmp) as one:
         yield one
-    finally:
-        one.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def start(instance, podman, config=QUEUE, keep=()):

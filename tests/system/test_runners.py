@@ -1,13 +1,16 @@
-"""What every runner must do, on each of them: processes of this machine, and real batch systems."""
+"""What every runner must do, on each of them: processes of this machine, the same in containers, and real batch systems."""
+import contextlib
 import glob
 import os
+import re
 import signal
 import tempfile
 
 import pytest
 
 import agents
-from drover import Instance, sh, wait_until
+from containers import IMAGE, podman_with_image
+from drover import Instance, processes, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
 LONG = os.environ.get("DROVER_CHECK_LONG")
@@ -25,7 +28,7 @@ NOT_OF_REST = ("test_a_script_killed_alone_takes_its_program_along", "test_time_
 
 def pytest_generate_tests(metafunc):
     less = ["rest"] if not LONG and metafunc.definition.originalname in NOT_OF_REST else []
-    for fixture, kinds in (("place", ["process", "drover", *SYSTEMS]), ("batch", SYSTEMS)):
+    for fixture, kinds in (("place", ["process", "container", "drover", *SYSTEMS]), ("batch", SYSTEMS)):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, [kind for kind in kinds if kind not in less], indirect=True)
 
@@ -36,6 +39,9 @@ def system_of(request):
 
 def begin(instance, system, config=None):
     instance.system = system
+    instance.left = system.jobs if system else list
+    instance.host_pid = int
+    instance.many = 1000 if LONG or not system else 60 if system.name == "rest" else 200
     instance.config = config or (agents.batch_queues(system) if system else
                                  "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n")
     if hasattr(system, "agent_env"):
@@ -44,6 +50,38 @@ def begin(instance, system, config=None):
     instance.agent = agents.start(instance, instance.config)
     agents.offering(instance)
     return instance
+
+
+@pytest.fixture(scope="module")
+def podman(request):
+    with podman_with_image(request.config.drover_tmp) as one:
+        yield one
+
+
+def in_containers(instance, podman):
+    """All that is submitted runs in the tests' image, where the work folder is mounted."""
+    submit = instance.submit
+    instance.submit = lambda text, *args, **more: submit(
+        f"universe = container\ncontainer_image = docker://{IMAGE}\n{text}", *args, **more)
+    instance.env.update(podman.env)
+    begin(instance, None, "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n    container: {engine: podman, network: none, "
+                          f"pull: never, mounts: ['{instance.work}']}}\n")
+    instance.left = podman.names
+    instance.many = 1000 if LONG else 24
+    instance.host_pid = lambda number: pid_outside(instance, int(number))
+    return instance
+
+
+def pid_outside(instance, number):
+    """The process that has this number in its container."""
+    found = []
+    for pid in processes(instance.base):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            numbers = re.search(r"^NSpid:(.*)", f.read(), re.M)[1].split()
+            if len(numbers) > 1 and int(numbers[-1]) == number:
+                found.append(pid)
+    pid, = found
+    return pid
 
 
 @pytest.fixture
@@ -66,6 +104,8 @@ def place(request, instance):
     """A server, and an agent with one queue of the runner."""
     if request.param == "drover":
         return begin(instance, None, request.getfixturevalue("behind"))
+    if request.param == "container":
+        return in_containers(instance, request.getfixturevalue("podman"))
     return begin(instance, system_of(request))
 
 
@@ -80,8 +120,8 @@ def until(path):
 
 
 def in_system(place):
-    """What the batch system still has, or nothing."""
-    return place.system.jobs() if place.system else []
+    """What the batch system, or the container engine, still has, or nothing."""
+    return place.left()
 
 
 def hold_reason(place, request):
@@ -100,7 +140,7 @@ def test_exit_codes_and_signals(place):
 def test_words_and_streams(place):
     """Arguments as they were written, input, outputs, the environment, the folder."""
     place.write("in put", "from stdin\n")
-    words = place.submit('executable = /usr/bin/printf\narguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' '
+    words = place.submit('executable = /bin/printf\narguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' '
                          '\'grün ☃\' \'\' \'*\'"\noutput = words\nqueue\n')
     streams = place.submit(sh('cat; echo err >&2; echo made >new; pwd; echo "$GREETING $OMP_NUM_THREADS"', input="in put",
                               output="out", error="err", environment="\"GREETING='gu ten'\"", request_cpus="2"))
@@ -125,15 +165,15 @@ def test_time_is_kept(place):
 def test_hold_release_and_remove(place):
     request = place.submit(sh(f"echo $$ >>{place.work}/pids; sleep 600"))
     wait_until(lambda: place.written("pids"))
+    first = place.host_pid(place.read("pids").split()[0])
     place.cli("hold", f"{request}.0")
     place.wait_state(f"{request}.0", "held")
-    first = place.read("pids").split()[0]
     wait_until(lambda: not os.path.exists(f"/proc/{first}"))
     wait_until(lambda: not in_system(place))
     place.cli("release", f"{request}.0")
     wait_until(lambda: len(place.read("pids").split()) == 2)
+    second = place.host_pid(place.read("pids").split()[1])
     place.cli("rm", f"{request}.0")
-    second = place.read("pids").split()[1]
     wait_until(lambda: not os.path.exists(f"/proc/{second}"))
     wait_until(lambda: not in_system(place))
 
@@ -159,9 +199,9 @@ def test_jobs_go_on_without_an_agent(place):
     request = place.submit(sh(f"echo $$ >>{place.work}/pids; {until(flag)}; exit 5"))
     wait_until(lambda: place.written("pids"))
     place.wait_state(f"{request}.0", "running")
+    pid = place.host_pid(place.read("pids").split()[0])
     place.agent.kill()
     place.write("flag", "")
-    pid = place.read("pids").split()[0]
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
     place.agent = agents.start(place, place.config)
     place.wait(request, code=1)
@@ -172,8 +212,8 @@ def test_jobs_go_on_without_an_agent(place):
 
 @pytest.mark.timeout(900)
 def test_many_in_one_go(place):
-    """A thousand, in a batch system in the long form only; each runs once."""
-    count = 1000 if LONG or not place.system else 60 if place.system.name == "rest" else 200
+    """A thousand, in a batch system and in containers in the long form only; each runs once."""
+    count = place.many
     request = place.submit(sh(f"echo $DROVER_JOB >>{place.work}/ran", request_memory="8", queue=f"queue {count}"))
     place.wait(request, seconds=600)
     ran = place.read("ran").split()
