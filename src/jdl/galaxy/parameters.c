@@ -338,7 +338,7 @@ static int unknown_names(struct scope *s, const struct xml *x, const struct datu
         json_t *v;
 
         json_object_foreach (s->here, key, v) {
-                if (!datum_get(known, str_of(key)) && !json_object_get(s->used, key))
+                if (!datum_get(known, str_of(key)))
                         return tool_fail(x, s->err, "the tool has no parameter " STR_FMT "%s",
                                          STR_ARG(s->prefix), key);
         }
