@@ -149,7 +149,9 @@ static void runner_is_away(struct backend *b, const char *why)
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
         if (b->runner == a->runner)
-                log_warn("msg=\"the shepherd is gone\"");
+                log_warn("msg=\"%s\" error=\"%s\"",
+                         why ? "the shepherd cannot be started" : "the shepherd is gone",
+                         LOG_TEXT(str_of(why ? why : "")));
         else
                 log_warn("msg=\"the batch system is gone\" queue=%s", b->queue);
         if (b->runner == a->runner)

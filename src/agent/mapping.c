@@ -100,6 +100,7 @@ static int make_folders(struct agent *a, struct err *err)
 struct waiting {
         struct loop *loop;
         bool ready;
+        char why[512]; /* it cannot be started */
 };
 
 static void on_events(void *arg, const struct run_event *events, size_t count)
@@ -109,6 +110,8 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
                 if (events[i].state == RUN_READY) {
                         w->ready = true;
                         loop_stop(w->loop);
+                } else if (events[i].state == RUN_AWAY && events[i].text) {
+                        snprintf(w->why, sizeof(w->why), "%s", events[i].text);
                 }
 }
 
@@ -134,8 +137,9 @@ static int start_shepherd(struct agent *a, struct err *err)
                 r->kind->close(r, false);
                 timer_free(late);
                 if (!w.ready)
-                        error = err_set(err, -ETIMEDOUT, "the shepherd does not start; see %s/shepherd.log",
-                                        a->shepherd_dir);
+                        error = err_set(err, -ETIMEDOUT,
+                                        "the shepherd does not start: %s; see %s/shepherd.log",
+                                        *w.why ? w.why : "it does not answer", a->shepherd_dir);
         }
         loop_free(w.loop);
         return error;

@@ -112,9 +112,15 @@ static void on_gone(void *arg)
         timer_start(r->later, 0);
 }
 
+static void on_failed(void *arg, const char *why)
+{
+        struct process_runner *r = arg;
+        r->events(r->arg, &(struct run_event){.state = RUN_AWAY, .text = why}, 1);
+}
+
 static int process_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
-        static const struct shepherd_client_ops ops = {on_record, tell, on_gone};
+        static const struct shepherd_client_ops ops = {on_record, tell, on_gone, on_failed};
         (void)err;
         struct process_runner *r = mem_new(struct process_runner);
         r->base.kind = &runner_process;

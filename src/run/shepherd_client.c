@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +23,7 @@ struct shepherd_client {
         struct loop *loop;
         const struct shepherd_client_ops *ops;
         void *arg;
-        char *dir, *instance, *program, *users_path;
+        char *dir, *instance, *program, *users_path; /* program NULL: looked for at each start */
         unsigned min_uid, agent_uid;
         int *passed; /* in the order of their records */
         size_t passed_count, passed_cap;
@@ -33,6 +34,7 @@ struct shepherd_client {
         int64_t retry_ms;
         struct buf out;
         char *room;
+        char *failure; /* told last, or NULL */
 };
 
 static void try_connect(void *arg);
@@ -64,7 +66,7 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         c->arg = arg;
         c->dir = mem_dupz(config->dir);
         c->instance = mem_dupz(config->instance);
-        c->program = config->program ? mem_dupz(config->program) : beside_us();
+        c->program = config->program ? mem_dupz(config->program) : NULL;
         c->users_path = mem_dupz(config->users_path);
         c->min_uid = config->min_uid;
         c->agent_uid = config->agent_uid;
@@ -82,6 +84,7 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
 static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c, int ready)
 {
         char min_uid[16], agent_uid[16];
+        const char *program = c->program ? c->program : beside_us();
         snprintf(min_uid, sizeof(min_uid), "%u", c->min_uid);
         snprintf(agent_uid, sizeof(agent_uid), "%u", c->agent_uid);
         setsid();
@@ -111,7 +114,9 @@ static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c,
                 argv[n++] = "--agent-uid";
                 argv[n++] = agent_uid;
         }
-        execvp(c->program, (char **)argv);
+        execvp(program, (char **)argv);
+        dprintf(3, "cannot run %s%s: %s", program,
+                strchr(program, '/') ? "" : " beside drover-agent or from PATH", strerror(errno));
         _exit(127);
 }
 
@@ -124,14 +129,28 @@ static void stop_ready(struct shepherd_client *c)
         c->ready = -1;
 }
 
+static void tell_failure(struct shepherd_client *c, const char *why)
+{
+        if (c->failure && strcmp(c->failure, why) == 0)
+                return;
+        free(c->failure);
+        c->failure = mem_dupz(why);
+        c->ops->failed(c->arg, c->failure);
+}
+
+/* The word, or why it cannot; nothing: another one has the folder, and will answer. */
 static void on_ready(void *arg, int what)
 {
         struct shepherd_client *c = arg;
         (void)what;
-        char word[8];
-        bool up = read(c->ready, word, sizeof(word)) > 0;
+        char words[512];
+        ssize_t n = read(c->ready, words, sizeof(words) - 1);
         stop_ready(c);
+        words[n > 0 ? n : 0] = '\0';
+        bool up = strcmp(words, SHEPHERD_IS_READY) == 0;
         timer_start(c->retry, up ? 0 : c->retry_ms);
+        if (!up && n > 0)
+                tell_failure(c, words);
 }
 
 static void spawn(struct shepherd_client *c)
@@ -142,6 +161,8 @@ static void spawn(struct shepherd_client *c)
         pid_t pid = fork();
         if (pid == 0)
                 become_shepherd(c, ends[1]);
+        if (pid < 0)
+                dprintf(ends[1], "cannot start another process: %s", strerror(errno));
         close(ends[1]);
         if (pid > 0)
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -211,6 +232,8 @@ static void try_connect(void *arg)
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         c->fd = fd;
         c->was_up = true;
+        free(c->failure);
+        c->failure = NULL;
         c->retry_ms = RETRY_FIRST_MS;
         c->watch = watch_new(c->loop, fd, WATCH_READ, on_socket, c);
         struct shepherd_hello hello = {{sizeof(hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, (int32_t)getpid()};
@@ -383,6 +406,7 @@ void shepherd_client_free(struct shepherd_client *c)
         free(c->passed);
         buf_deinit(&c->out);
         free(c->room);
+        free(c->failure);
         free(c->dir);
         free(c->instance);
         free(c->program);

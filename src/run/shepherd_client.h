@@ -23,6 +23,8 @@ struct shepherd_client_ops {
         void (*batch)(void *arg); /* after the records of one message */
         void (*gone)(void *arg);  /* the shepherd has gone away, and its children died with it; another is
                                      started */
+        void (*failed)(void *arg, const char *why); /* none could be started, and it is tried again; not told
+                                                       twice in the same words */
 };
 struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepherd_client_config *c,
                                             const struct shepherd_client_ops *ops, void *arg);

@@ -17,6 +17,7 @@
 #define SHEPHERD_CGROUPS_MAX 8
 #define SHEPHERD_WORDS_MAX   131072 /* arguments and environment */
 #define SHEPHERD_SOCKET      "shepherd.sock"
+#define SHEPHERD_IS_READY    "ready" /* on --ready-fd; instead, in words: why it cannot start */
 #define SHEPHERD_MARKER                                                                                      \
         "_DROVER_ATTEMPT=" /* in every job's environment: <instance>/<request>.<member>.<fence> */
 #define SHEPHERD_NO_SLOT UINT32_MAX

@@ -3,12 +3,14 @@ import collections
 import concurrent.futures
 import os
 import random
+import shutil
 import signal
 import time
 import uuid
 
 import pytest
 
+import agents
 from drover import LIMIT, Failed, alive, sh, wait_until
 
 FINAL = ("exited", "removed")
@@ -163,6 +165,21 @@ def test_shepherd_is_killed(instance):
     assert [e["fence"] for e in events if e["event"] == "matched"] == [1, 2], events
     assert len(instance.read("pids").split()) == 2
     assert final_events(instance, f"{request}.0") == ["exited"]
+
+
+def test_a_shepherd_that_cannot_be_started(instance):
+    """Its queue says so until one can, and the jobs run then."""
+    instance.server()
+    program = os.path.join(instance.base, "drover-shepherd")
+    agent = agents.start(instance, f"shepherd: {program}\n")
+    request = instance.submit(sh("true"))
+    why = f"cannot run {program}: No such file"
+    wait_until(lambda: why in instance.cli("agents"))
+    assert why in instance.cli("why", f"{request}.0") and why in agent.output()
+    shutil.copy(os.path.join(instance.build, "bin", "drover-shepherd"), program)
+    instance.wait(request)
+    assert why not in instance.cli("agents")
+    assert instance.history(request)[0]["starts"] == 1
 
 
 def test_agent_and_shepherd_are_killed(instance):

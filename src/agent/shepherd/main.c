@@ -235,6 +235,15 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
         return o->dir && s->instance && *s->instance ? -1 : usage(2);
 }
 
+/* For the log, and for who started us. */
+static int cannot_start(const struct options *o, const char *what, int error)
+{
+        complain("msg=\"%s\" dir=%s error=\"%s\"", what, o->dir, strerror(error));
+        if (o->ready >= 0)
+                dprintf(o->ready, "%s %s: %s", what, o->dir, strerror(error));
+        return 1;
+}
+
 int main(int argc, char **argv)
 {
         static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000};
@@ -247,27 +256,25 @@ int main(int argc, char **argv)
                 s.agent_uid = (uid_t)strtoul(o.agent_uid, NULL, 10);
         s.dir = open(o.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (lock < 0) {
-                complain("msg=\"cannot open the state folder\" dir=%s error=\"%s\"", o.dir, strerror(errno));
-                return 1;
-        }
+        if (lock < 0)
+                return cannot_start(&o, "cannot open the state folder", errno);
         if (flock(lock, LOCK_EX | LOCK_NB) < 0)
                 return 3;
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         s.signals = signals_open();
+        if (s.signals < 0)
+                return cannot_start(&o, "cannot watch for signals in", errno);
         s.dirty_last = &s.dirty_first;
         s.message = must(malloc(SHEPHERD_BATCH_MAX));
         r = sandbox_open(&s);
         if (r == 0)
                 r = table_open(&s);
         s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
-        if (s.listener < 0 || s.signals < 0) {
-                complain("msg=\"cannot start\" dir=%s error=\"%s\"", o.dir, strerror(-s.listener));
-                return 1;
-        }
+        if (s.listener < 0)
+                return cannot_start(&o, "cannot make what it needs in", -s.listener);
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
         if (o.ready >= 0) {
-                (void)!write(o.ready, "ready", 5);
+                (void)!write(o.ready, SHEPHERD_IS_READY, strlen(SHEPHERD_IS_READY));
                 close(o.ready);
         }
         run(&s);
