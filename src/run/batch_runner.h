@@ -1,7 +1,13 @@
-/* batch_runner: the verbs of a batch system's runner_kind, of which only `open` is its own. */
+/* batch_runner: the verbs of a batch system's runner_kind, of which only `open` is its own.
+ *
+ * Each is the call of struct runner_kind (runner.h) of that name, whose contract is there; `r` is what
+ * batch_open made.
+ */
 #pragma once
 #include "run/batch.h"
 
+/* runner_kind.open, of this system. 0 and *ret, the caller's until `close`; or -EINVAL, -errno with err.
+ * `kind` and `system` are static. */
 int batch_open(const struct runner_kind *kind, const struct batch_system *system,
                const struct runner_config *c, struct runner **ret, struct err *err);
 void batch_close(struct runner *r, bool kill_all);

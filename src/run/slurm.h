@@ -2,7 +2,8 @@
  *
  * One form of a script's head, and one of lines about jobs and nodes, those of squeue and sinfo as slurm.c
  * asks for them: slurm_rest.c makes a request of the one, and the others of answers. So there is one table of
- * options, one of states and one of reasons.
+ * options, one of states and one of reasons. The calls are those of struct batch_system (batch.h), which says
+ * what each takes and returns; both systems have them in their tables.
  */
 #pragma once
 #include "run/batch.h"
@@ -14,7 +15,7 @@
 /* OverMemoryKill: the state is FAILED */
 #define SLURM_MEMORY_WORDS "error: Exceeded job memory limit"
 
-extern const char *const slurm_settings[];
+extern const char *const slurm_settings[]; /* names of settings, NULL behind the last */
 int slurm_check(const struct batch_settings *s, struct err *err);
 int slurm_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
                     struct err *err);
