@@ -1,5 +1,6 @@
 """Private Slurm clusters in a folder: daemons on loopback and free ports, a munge of their own, no database."""
 import contextlib
+import glob
 import os
 import pwd
 import shutil
@@ -140,6 +141,17 @@ class Slurm:
             d.stop()
         if self.controller:
             self.controller.stop()
+        for pid in self.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def left(self):
+        """Daemons of steps, and what they run: slurmd leaves them when it is stopped in the middle of a job."""
+        for path in glob.glob("/proc/[0-9]*"):
+            with contextlib.suppress(OSError), open(f"{path}/environ", "rb") as f:
+                if (f"SLURM_CONF={self.conf}".encode() in f.read().split(b"\0")
+                        or os.readlink(f"{path}/exe").endswith("/slurmstepd") and os.readlink(f"{path}/cwd") == self.dir):
+                    yield int(path.split("/")[2])
 
 
 class Rest:
