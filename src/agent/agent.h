@@ -155,7 +155,7 @@ struct agent {
         int dir, jobs; /* descriptors: state folder, sandboxes */
         char *jobs_path;
         /* with `users`, else NULL: the folder of root and the shepherd, its map, our program */
-        char *shepherd_dir, *users_path, program[4096];
+        char *shepherd_dir, *users_path;
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;
         bool sandboxes_wait; /* some attempt leaves its sandbox */

@@ -9,6 +9,7 @@
 
 #include "agent/users.h"
 #include "base/fs.h"
+#include "base/program.h"
 #include "base/quantity.h"
 
 #define S(member, kind, argument, help)                                                                      \
@@ -301,14 +302,15 @@ static int check_words(const struct config *c, struct err *err)
                                             err);
         }
         for (size_t i = 0; i < c->movers.n; i++) {
+                BUF_CLEANUP struct buf path = {0};
                 struct str program = str_of(c->movers.v[i]), scheme;
                 str_cut(&program, ' ', &scheme);
-                if (!str_starts(program, STR("/")))
-                        return config_where(c, "movers",
-                                            err_set(err, -EINVAL,
-                                                    "movers: the program for " STR_FMT " is an absolute path",
-                                                    STR_ARG(scheme)),
-                                            err);
+                int r = program_shipped("movers", program.p, &path, err);
+                if (r == 0 && *buf_z(&path) != '/')
+                        r = err_set(err, -EINVAL, "movers: the program for " STR_FMT " is an absolute path",
+                                    STR_ARG(scheme));
+                if (r < 0)
+                        return config_where(c, "movers", -EINVAL, err);
         }
         return 0;
 }

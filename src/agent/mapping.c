@@ -10,6 +10,7 @@
 #include "agent/users.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/uuid.h"
 
 #define SHEPHERD_WAIT_MS 20000
@@ -171,8 +172,7 @@ struct runner_config mapping_runner(struct agent *a)
 int mapping_begin(struct agent *a, struct err *err)
 {
         int r = make_folders(a, err);
-        ssize_t n = r < 0 ? 0 : readlink("/proc/self/exe", a->program, sizeof(a->program) - 1);
-        if (r == 0 && n <= 0)
+        if (r == 0 && !*program_self())
                 r = err_set(err, -ENOENT, "cannot tell where the program is");
         if (r == 0)
                 r = start_shepherd(a, err);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "ev/children.h"
 
 #define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
@@ -178,9 +179,11 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         }
         for (size_t i = 0; i < c->movers.n; i++) {
                 struct str program = str_of(c->movers.v[i]), scheme;
+                BUF_CLEANUP struct buf path = {0};
                 str_cut(&program, ' ', &scheme);
+                program_shipped("movers", program.p, &path, NULL);
                 at[i] = room->n;
-                buf_printf(room, STR_FMT "=" STR_FMT, STR_ARG(scheme), STR_ARG(program));
+                buf_printf(room, STR_FMT "=%s", STR_ARG(scheme), buf_z(&path));
                 buf_char(room, 0);
         }
         for (size_t i = 0; i < c->movers.n && n + 8 < max; i++) {
@@ -398,20 +401,14 @@ static void on_look(void *arg)
 
 static char *find_program(struct agent *a)
 {
-        static const char *const places[] = {"drover-mover", "../move/drover-mover",
-                                             "../libexec/drover/drover-mover"};
-        char path[4096];
+        struct buf path = {0};
         if (a->config.mover)
                 return mem_dupz(a->config.mover);
-        ssize_t n = *a->program ? snprintf(path, sizeof(path) - 40, "%s", a->program)
-                                : readlink("/proc/self/exe", path, sizeof(path) - 40);
-        char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
-        for (unsigned i = 0; slash && i < 3; i++) {
-                snprintf(slash + 1, sizeof(path) - (size_t)(slash + 1 - path), "%s", places[i]);
-                if (access(path, X_OK) == 0)
-                        return mem_dupz(path);
+        if (program_find("drover-mover", &path, NULL) != 0) {
+                buf_reset(&path);
+                buf_addz(&path, "drover-mover"); /* it may come later */
         }
-        return mem_dupz("drover-mover"); /* in PATH */
+        return buf_take(&path);
 }
 
 void movers_open(struct agent *a)

@@ -9,6 +9,7 @@
 #include "agent/stage_private.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "run/shepherd_protocol.h"
 
 #define CHILD_LIMIT_MS (6ull * 3600000u) /* nothing is staged longer */
@@ -43,7 +44,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
                 .cwd = log ? "/" : NULL,
                 .flags = log ? RUN_STDIN_FD : RUN_STDIN_FD | RUN_MAKE_SANDBOX,
                 .stdin_fd = s->w.data,
-                .path = a->program,
+                .path = program_self(),
                 .argv = argv,
                 .envp = envp,
                 .slot = UINT32_MAX,

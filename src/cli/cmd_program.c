@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/program.h"
 #include "cli/cli.h"
-#include "cli/program.h"
 
 int cmd_program(struct cli *cli, const struct options *o)
 {

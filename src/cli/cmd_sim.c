@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/args.h"
+#include "base/program.h"
 #include "cli/cli.h"
-#include "cli/program.h"
 
 int cmd_sim(struct cli *cli, const struct options *o)
 {

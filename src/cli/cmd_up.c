@@ -24,10 +24,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/program.h"
 #include "cli/api.h"
 #include "cli/child.h"
 #include "cli/instance.h"
-#include "cli/program.h"
 
 #define START_MS 60000 /* recovering a big queue takes seconds */
 #define JOIN_MS  30000

@@ -10,6 +10,7 @@
 #include "base/doc.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "run/batch_runner.h"
 
 #define HEAD     "# drover: " /* then an object of JSON, to the end of the line */
@@ -31,9 +32,13 @@ static int exec_check(const struct batch_settings *s, struct err *err)
         const char *index = batch_setting(s, "index_variable");
         struct str list = str_of(batch_setting(s, "verbs")), one;
         uint64_t n;
-        if (!program || *program != '/')
-                return err_set(err, -EINVAL,
-                               "exec needs the setting `program`: the absolute path of a program");
+        BUF_CLEANUP struct buf path = {0};
+        int r = program ? program_shipped("runners", program, &path, err)
+                        : err_set(err, -EINVAL, "exec needs the setting `program`: its absolute path");
+        if (r == 0 && *buf_z(&path) != '/')
+                r = err_set(err, -EINVAL, "the setting `program` of exec is an absolute path");
+        if (r < 0)
+                return -EINVAL;
         if (array_max && (str_to_u64(str_of(array_max), &n) != 0 || n < 1 || n > 100000 || (n > 1 && !index)))
                 return err_set(
                         err, -EINVAL,
@@ -72,7 +77,9 @@ static struct json ask(struct batch_call *c, const char *op)
 {
         struct json j = {.out = &c->input};
         const char *program = batch_setting(c->settings, "program");
-        batch_word_add(c, program ? program : "");
+        BUF_CLEANUP struct buf path = {0};
+        program_shipped("runners", program ? program : "", &path, NULL);
+        batch_word_add(c, buf_z(&path));
         batch_word_add(c, op);
         json_open(&j, '{');
         json_kint(&j, "version", 1);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/program.h"
 
 #define RETRY_FIRST_MS 20
 #define RETRY_MAX_MS   5000
@@ -40,23 +41,6 @@ struct shepherd_client {
 static void try_connect(void *arg);
 static void on_socket(void *arg, int what);
 
-static char *beside_us(void)
-{
-        char path[4096];
-        ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
-        char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
-        if (slash) {
-                static const char *const places[] = {"drover-shepherd", "../agent/drover-shepherd",
-                                                     "../libexec/drover/drover-shepherd"};
-                for (unsigned i = 0; i < 3; i++) {
-                        snprintf(slash + 1, sizeof(path) - (size_t)(slash + 1 - path), "%s", places[i]);
-                        if (access(path, X_OK) == 0)
-                                return mem_dupz(path);
-                }
-        }
-        return mem_dupz("drover-shepherd");
-}
-
 struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepherd_client_config *config,
                                             const struct shepherd_client_ops *ops, void *arg)
 {
@@ -81,10 +65,10 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
 
 /* ---- starting one */
 
-static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c, int ready)
+static void __attribute__((noreturn))
+become_shepherd(struct shepherd_client *c, const char *program, int ready)
 {
         char min_uid[16], agent_uid[16];
-        const char *program = c->program ? c->program : beside_us();
         snprintf(min_uid, sizeof(min_uid), "%u", c->min_uid);
         snprintf(agent_uid, sizeof(agent_uid), "%u", c->agent_uid);
         setsid();
@@ -115,8 +99,7 @@ static void __attribute__((noreturn)) become_shepherd(struct shepherd_client *c,
                 argv[n++] = agent_uid;
         }
         execvp(program, (char **)argv);
-        dprintf(3, "cannot run %s%s: %s", program,
-                strchr(program, '/') ? "" : " beside drover-agent or from PATH", strerror(errno));
+        dprintf(3, "cannot run %s: %s", program, strerror(errno));
         _exit(127);
 }
 
@@ -155,12 +138,20 @@ static void on_ready(void *arg, int what)
 
 static void spawn(struct shepherd_client *c)
 {
+        BUF_CLEANUP struct buf program = {0};
+        struct err err;
         int ends[2];
+        if (c->program) {
+                buf_addz(&program, c->program);
+        } else if (program_find("drover-shepherd", &program, &err) != 0) {
+                tell_failure(c, err.text);
+                return;
+        }
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return;
         pid_t pid = fork();
         if (pid == 0)
-                become_shepherd(c, ends[1]);
+                become_shepherd(c, buf_z(&program), ends[1]);
         if (pid < 0)
                 dprintf(ends[1], "cannot start another process: %s", strerror(errno));
         close(ends[1]);

@@ -4,7 +4,7 @@ import os
 from drover import wait_until
 
 
-def start(instance, config, name="n1"):
+def start(instance, config, name="n1", program="drover-agent"):
     """Writes the file (without the server's address) and starts the agent; call again to start it again."""
     folder = os.path.join(instance.base, name)
     path = folder + ".yaml"
@@ -13,7 +13,7 @@ def start(instance, config, name="n1"):
     args = ["--config", path]
     if not os.path.exists(os.path.join(folder, "agent.crt")):
         args += ["--token", instance.json("token", "agent", "--name", name)["token"]]
-    return instance.start("drover-agent", *args)
+    return instance.start(program, *args)
 
 
 def queues(instance, count, name="n1"):

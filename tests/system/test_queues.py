@@ -1,7 +1,9 @@
 """An agent of several queues: each with its own attributes, requirements, rank and limits."""
 import os
+import shutil
 
 import agents
+import exec_runner
 from drover import sh, wait_until
 
 THREE = """
@@ -153,3 +155,23 @@ def test_a_mistake_in_a_queue_is_named_with_its_line(instance):
     agent = agents.start(instance, "queues:\n  - name: a\n    requirments: x\n")
     assert agent.process.wait(90) == 2
     assert "n1.yaml:5:" in agent.output() and "requirements" in agent.output()
+
+
+def test_programs_that_come_with_drover_are_named(instance):
+    """By name, wherever it is installed; what is not there is a mistake in the file."""
+    prefix = os.path.join(instance.base, "prefix")
+    os.makedirs(os.path.join(prefix, "bin"))
+    os.makedirs(os.path.join(prefix, "share/drover/runners"))
+    for name in ("drover-agent", "drover-shepherd", "drover-mover"):
+        shutil.copy(os.path.join(instance.build, "bin", name), os.path.join(prefix, "bin"))
+    shutil.copy(exec_runner.PROGRAM, os.path.join(prefix, "share/drover/runners/in-a-folder"))
+    instance.server()
+    config = "queues:\n  - name: here\n    runner: exec\n    exec: {program: %s, folder: " + f"{instance.base}/jobs}}\n"
+    wrong = agents.start(instance, config % "ou-a-folder", program=os.path.join(prefix, "bin/drover-agent"))
+    wait_until(lambda: not wrong.running())
+    assert wrong.process.returncode == 2
+    assert ".yaml:4: queue here: " in wrong.output() and "no program 'ou-a-folder' comes with Drover" in wrong.output()
+    agents.start(instance, config % "in-a-folder", program=os.path.join(prefix, "bin/drover-agent"))
+    agents.offering(instance)
+    request = instance.run(sh("echo done", output="out"))
+    assert instance.read("out") == "done\n" and instance.history(request)[0]["queue"] == "here"

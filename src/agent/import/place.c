@@ -89,7 +89,7 @@ static void guess_cli(struct galaxy_queue *q)
 /* As the head of dist/runners/lsf has it. */
 static void use_lsf(struct galaxy_queue *q, struct galaxy_conf *c)
 {
-        static const char *const words[][2] = {{"program", "/usr/share/drover/runners/lsf"},
+        static const char *const words[][2] = {{"program", "lsf"},
                                                {"verbs", "hold release nudge"},
                                                {"index_variable", "LSB_JOBINDEX"},
                                                {"array_max", "1000"}};
@@ -97,8 +97,8 @@ static void use_lsf(struct galaxy_queue *q, struct galaxy_conf *c)
 
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
                 galaxy_add_word(&q->native, str_of(words[i][0]), str_of(words[i][1]), line);
-        galaxy_note(c, line, "%s: LSF is the runner exec with the program %s, if Drover is installed in /usr",
-                    q->place->id, words[0][1]);
+        galaxy_note(c, line, "%s: LSF is the runner exec with the program lsf that comes with Drover",
+                    q->place->id);
 }
 
 static void find_runner(struct galaxy_queue *q, struct galaxy_conf *c)
