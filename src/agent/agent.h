@@ -98,7 +98,8 @@ struct attempt {
         /* see checkpoint.h */
         uint32_t round;
         bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
-        int64_t kill_at_ms; /* boot clock; 0: not under way */
+        int64_t kill_at_ms;       /* boot clock; 0: not under way */
+        const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
         Drover__SpoolRef *restore;
         size_t restore_count;
         char *devices;        /* that it holds: see devices_take; NULL: none */

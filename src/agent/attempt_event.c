@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/checkpoint.h"
 #include "agent/containers.h"
 #include "agent/environments.h"
 #include "agent/movers.h"
@@ -105,6 +106,7 @@ static void look_through(struct queue *q)
         for (int s = 0; s < ATTEMPT_DELIVERING; s++)
                 for (struct attempt *at = q->lists[s], *next; at; at = next) {
                         next = at->next;
+                        checkpoint_known(at);
                         if (at->seen != q->backend->generation)
                                 not_known(at);
                         else if (at->adopted && !at->stepping && !at->checkpointing &&

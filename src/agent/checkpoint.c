@@ -21,7 +21,38 @@ bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r)
 {
         if (at->abandon || (at->outcome_set && !at->vacating))
                 return false;
-        return ended_so(at, r) || (at->vacating && at->t->m->keeps_when_evicted);
+        if (at->vacating)
+                return ended_so(at, r) || at->t->m->keeps_when_evicted;
+        return ended_so(at, r) && !checkpoint_goes_home(at, r);
+}
+
+bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r)
+{
+        const Drover__Origin *o = at->t->m->origin;
+        return o && *o->job && ended_so(at, r);
+}
+
+int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err)
+{
+        const Drover__Template *m = at->t->m;
+        const Drover__Checkpointing *c = m->checkpointing;
+        int r = 0;
+        for (size_t i = 0; c && i < c->n_files && r == 0; i++) {
+                if (files->n)
+                        buf_char(files, ',');
+                r = expand_text(at, c->files[i], files, err);
+        }
+        *ret = (struct run_checkpoints){.files = buf_z(files),
+                                        .when_evicted = m->keeps_when_evicted,
+                                        .kill_signal = m->kill_signal,
+                                        .vacate_ms = m->vacate_ms};
+        if (c) {
+                ret->made = true;
+                ret->by_signal = c->by_signal;
+                ret->code = c->code;
+                ret->signal = c->signal;
+        }
+        return r;
 }
 
 void checkpoint_outputs_drop(struct attempt *at)
@@ -108,8 +139,15 @@ void checkpoint_ask(struct attempt *at)
 bool checkpoint_vacate(struct attempt *at, const char *reason)
 {
         const Drover__Template *m = at->t->m;
-        if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) ||
-            at->state != ATTEMPT_RUNNING || at->outcome_set || (!at->stepping && !at->checkpointing))
+        if (at->vacating && at->state == ATTEMPT_RUNNING)
+                return true; /* said again, by a server that is back */
+        if ((!m->checkpointing && !m->keeps_when_evicted && !m->kill_signal) || at->outcome_set)
+                return false;
+        if (at->adopted && at->state == ATTEMPT_WAITING && !at->q->backend->ready) {
+                at->vacate_later = reason; /* it may have made its checkpoint while nobody looked */
+                return true;
+        }
+        if (at->state != ATTEMPT_RUNNING || (!at->stepping && !at->checkpointing))
                 return false;
         attempt_set_outcome(at, DROVER__OUTCOME__KILLED, 0, "%s", reason);
         at->killing = at->vacating = true;
@@ -118,6 +156,16 @@ bool checkpoint_vacate(struct attempt *at, const char *reason)
         at->kill_at_ms = clock_boot_ms() + (int64_t)(m->vacate_ms ? m->vacate_ms : VACATE_MS);
         send_signal(at, m->kill_signal ? m->kill_signal : m->checkpointing ? m->checkpointing->signal : 0);
         return true;
+}
+
+void checkpoint_known(struct attempt *at)
+{
+        const char *reason = at->vacate_later;
+        at->vacate_later = NULL;
+        if (!reason || at->state != ATTEMPT_RUNNING || checkpoint_vacate(at, reason))
+                return;
+        attempt_set_outcome(at, DROVER__OUTCOME__KILLED, 0, "%s", reason);
+        at->killing = at->vacating = true;
 }
 
 void checkpoint_tick(struct agent *a)

@@ -21,12 +21,18 @@ void checkpoint_save(struct attempt *at);
 /* Its files are in the spool, or (reason) cannot be. */
 void checkpoint_saved(struct attempt *at, const char *reason);
 void checkpoint_ask(struct attempt *at); /* by its signal, if it makes any */
-/* True: it was asked to end, and has its time. False: it keeps nothing, end it. */
+/* True: it was asked to end, and has its time. False: it keeps nothing, end it. `reason` is static. */
 bool checkpoint_vacate(struct attempt *at, const char *reason);
-void checkpoint_tick(struct agent *a); /* ends those whose time to end by themselves is over */
+void checkpoint_known(struct attempt *at); /* its runner is back: what was said meanwhile is done */
+void checkpoint_tick(struct agent *a);     /* ends those whose time to end by themselves is over */
 void checkpoint_acked(struct attempt *at);
 void checkpoint_greeted(struct agent *a); /* what was not acknowledged is sent again */
 void checkpoint_outputs_drop(struct attempt *at);
+/* It has ended so, and came from another server, which keeps what it makes by itself: to this one that is its
+ * end. */
+bool checkpoint_goes_home(const struct attempt *at, const Drover__StepResult *r);
+/* For a runner that hands it on. `files` is its own. 0, or -EINVAL. */
+int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_checkpoints *ret, struct err *err);
 /* What it shall find: of an item. */
 void checkpoint_restore(struct attempt *at, const Drover__Item *item);
 bool checkpoint_restores(const struct attempt *at, const char *name); /* in the sandbox */

@@ -396,9 +396,16 @@ static int outputs_of(const struct attempt *at, struct buf *out, struct err *err
         return r;
 }
 
+/* What a step is started with; the spec that a runner gets borrows it. */
+struct expanded {
+        struct buf path, in, outputs, credentials, checkpoint_files;
+        struct run_checkpoints checkpoints;
+        struct args argv, env;
+        int out, err; /* numbers of the files of its streams; -ENOENT: none */
+};
+
 /* For a runner that hands the job on. */
-static struct run_hop hop_of(const struct attempt *at, const char *job, const char *outputs,
-                             const char *credentials)
+static struct run_hop hop_of(const struct attempt *at, const char *job, struct expanded *x)
 {
         static const Drover__Origin none = DROVER__ORIGIN__INIT;
         const Drover__Template *m = at->t->m;
@@ -409,17 +416,11 @@ static struct run_hop hop_of(const struct attempt *at, const char *job, const ch
                                 .label = o->label,
                                 .path = o->path,
                                 .hops_left = o->hops_left,
-                                .credentials = *credentials ? credentials : NULL,
-                                .outputs = *outputs ? outputs : NULL,
+                                .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
+                                .outputs = x->outputs.n ? buf_z(&x->outputs) : NULL,
+                                .checkpoints = x->checkpoints,
                                 .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
 }
-
-/* What a step is started with; the spec that a runner gets borrows it. */
-struct expanded {
-        struct buf path, in, outputs, credentials;
-        struct args argv, env;
-        int out, err; /* numbers of the files of its streams; -ENOENT: none */
-};
 
 static void expanded_deinit(struct expanded *x)
 {
@@ -427,6 +428,7 @@ static void expanded_deinit(struct expanded *x)
         buf_deinit(&x->in);
         buf_deinit(&x->outputs);
         buf_deinit(&x->credentials);
+        buf_deinit(&x->checkpoint_files);
         args_deinit(&x->argv);
         args_deinit(&x->env);
 }
@@ -447,6 +449,8 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
                 r = expand_input(at, step, &x->in, err);
         if (r == 0)
                 r = outputs_of(at, &x->outputs, err);
+        if (r == 0)
+                r = checkpoint_hop(at, &x->checkpoint_files, &x->checkpoints, err);
         if (r < 0)
                 return r;
         credentials_names(at, &x->credentials);
@@ -464,7 +468,8 @@ int expand_submit(struct attempt *at, struct err *err)
         __attribute__((cleanup(expanded_deinit))) struct expanded x = {.path = {.max = 65536},
                                                                        .in = {.max = 65536},
                                                                        .outputs = {.max = 1 << 20},
-                                                                       .credentials = {.max = 65536}};
+                                                                       .credentials = {.max = 65536},
+                                                                       .checkpoint_files = {.max = 1 << 20}};
         CONTAINED_CLEANUP struct contained contained = {0};
         char name[64], sandbox[4352], out[32], error[32], job[64];
         struct run_rlimit room[4];
@@ -495,7 +500,7 @@ int expand_submit(struct attempt *at, struct err *err)
                 .cgroup_dirs = at->cgroup ? cgroup_dirs(at->cgroup) : NULL,
                 .slot = at->cgroup ? cgroup_number(at->cgroup) : UINT32_MAX,
                 .job = job,
-                .hop = hop_of(at, job, buf_z(&x.outputs), buf_z(&x.credentials)),
+                .hop = hop_of(at, job, &x),
         };
         asks_for(at, words, &spec);
         if (x.out >= 0 && stream_goes_on(at, x.out, false))

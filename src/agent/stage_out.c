@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/checkpoint.h"
 #include "agent/move_files.h"
 #include "agent/stage_private.h"
 
@@ -52,6 +53,8 @@ static int add_streams(struct stage *s, struct err *err)
 static void find_new(struct stage *s)
 {
         struct attempt *at = s->at;
+        if (s->w.find_new)
+                return;
         s->w.find_new = true;
         s->w.new_optional = at->adopted;
         s->w.new_since_ms = at->adopted ? (int64_t)at->started_ms : INT64_MIN;
@@ -63,6 +66,62 @@ static void find_new(struct stage *s)
         }
 }
 
+/* Names of a list of texts, but for those that are among the first `listed` already. */
+static int add_names(struct stage *s, char *const *list, size_t count, bool optional, size_t listed)
+{
+        int r = 0;
+        for (size_t i = 0; i < count && r == 0; i++) {
+                BUF_CLEANUP struct buf b = {.max = 1 << 20};
+                r = expand_text(s->at, list[i], &b, &s->w.err);
+                struct str rest = buf_view(&b), name;
+                while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
+                        name = str_trim(name);
+                        if (name.n && !stage_work_lists(&s->w, name, listed))
+                                r = stage_work_output(&s->w, name, optional);
+                }
+        }
+        return r;
+}
+
+/* Those behind the first `count` have the names that they have in the sandbox. */
+static void keep_names(struct stage *s, size_t count)
+{
+        for (size_t i = count; i < s->w.count; i++) {
+                free(s->w.files[i].to);
+                s->w.files[i].to = mem_dupz(s->w.files[i].from);
+        }
+}
+
+/* A checkpoint's files, or what would be the outputs. */
+static int add_kept(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        const Drover__Checkpointing *c = m->checkpointing;
+        bool own = c && c->n_files;
+        size_t count = own ? c->n_files : m->n_output_files, first = s->w.count;
+        int r = add_names(s, own ? c->files : m->output_files, count, true, 0);
+        keep_names(s, first);
+        if (count == 0 && r == 0)
+                find_new(s);
+        s->w.new_optional = true; /* it may write on */
+        return r;
+}
+
+/* A checkpoint of a job that came from another server: it goes on in the folder there, as if it were this
+ * one, so outputs that are here already go along. */
+static int add_home(struct stage *s)
+{
+        const Drover__Template *m = s->at->t->m;
+        size_t first = s->w.count;
+        int r = add_kept(s);
+        if (r == 0)
+                r = add_names(s, m->output_files, m->n_output_files, true, s->w.count);
+        keep_names(s, first);
+        if (r == 0 && m->n_output_files == 0 && m->all_outputs)
+                find_new(s);
+        return r;
+}
+
 static int add_outputs(struct stage *s)
 {
         struct attempt *at = s->at;
@@ -70,20 +129,15 @@ static int add_outputs(struct stage *s)
         const Drover__StepResult *last = at->result_count ? &at->results[at->result_count - 1] : NULL;
         bool failed =
                 at->outcome != DROVER__OUTCOME__EXITED || (last && (last->signaled || last->exit_code != 0));
-        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED ||
-            (failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
+        if (m->transfer == DROVER__TRANSFER__TRANSFER_NO || at->outcome != DROVER__OUTCOME__EXITED)
+                return 0;
+        if (last && checkpoint_goes_home(at, last))
+                return add_home(s);
+        if ((failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
                 return 0;
         int r = add_remaps(s);
-        for (size_t i = 0; i < m->n_output_files && r == 0; i++) {
-                BUF_CLEANUP struct buf b = {.max = 1 << 20};
-                r = expand_text(at, m->output_files[i], &b, &s->w.err);
-                struct str rest = buf_view(&b), name;
-                while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
-                        name = str_trim(name);
-                        if (name.n) /* after a restart it may have been delivered already */
-                                r = stage_work_output(&s->w, name, at->adopted);
-                }
-        }
+        if (r == 0) /* after a restart it may have been delivered already */
+                r = add_names(s, m->output_files, m->n_output_files, at->adopted, 0);
         if (m->n_output_files || r < 0)
                 return r;
         find_new(s);
@@ -262,35 +316,15 @@ void stage_out(struct attempt *at)
         stage_hand_over(s);
 }
 
-/* Streams and files, under the names that they have in the sandbox. */
 static int add_checkpoint(struct stage *s)
 {
-        struct attempt *at = s->at;
-        const Drover__Template *m = at->t->m;
-        const Drover__Checkpointing *c = m->checkpointing;
-        char *const *lists = c && c->n_files ? c->files : m->output_files;
-        size_t count = c && c->n_files ? c->n_files : m->n_output_files;
         int r = 0;
-        for (size_t i = 0; i < 2 * m->n_steps; i++) {
+        for (size_t i = 0; i < 2 * s->at->t->m->n_steps && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
                 buf_printf(&name, ".drover_out.%zu", i);
                 r = stage_work_output(&s->w, buf_view(&name), true);
         }
-        for (size_t i = 0; i < count && r == 0; i++) {
-                BUF_CLEANUP struct buf b = {.max = 1 << 20};
-                r = expand_text(at, lists[i], &b, &s->w.err);
-                struct str rest = buf_view(&b), name;
-                while (r == 0 && rest.n && str_cut(&rest, ',', &name))
-                        if ((name = str_trim(name)).n) {
-                                r = stage_work_output(&s->w, name, true);
-                                free(s->w.files[s->w.count - 1].to);
-                                s->w.files[s->w.count - 1].to = str_dupz(name);
-                        }
-        }
-        if (count == 0 && r == 0)
-                find_new(s);
-        s->w.new_optional = true; /* it may write on */
-        return r;
+        return r == 0 ? add_kept(s) : r;
 }
 
 void stage_checkpoint(struct attempt *at)

@@ -135,15 +135,24 @@ static bool is_new(const struct stage_work *w, const char *name)
         return mtime_of(&st) / 1000000 >= w->new_since_ms;
 }
 
+bool stage_work_lists(const struct stage_work *w, struct str name, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (str_eqz(name, w->files[i].from))
+                        return true;
+        return false;
+}
+
 int stage_work_find(struct stage_work *w)
 {
+        size_t listed = w->count;
         int fd = w->find_new ? openat(w->sandbox, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, r = 0;
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
         while (dir && r == 0 && (e = readdir(dir)))
                 if (e->d_name[0] != '.' || (strncmp(e->d_name, ".drover_", 8) != 0 &&
                                             strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0))
-                        if (is_new(w, e->d_name))
+                        if (is_new(w, e->d_name) && !stage_work_lists(w, str_of(e->d_name), listed))
                                 r = stage_work_output(w, str_of(e->d_name), w->new_optional);
         if (dir)
                 closedir(dir);

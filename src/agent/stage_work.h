@@ -87,7 +87,9 @@ char *stage_work_place(const struct stage_work *w, struct str name);
 bool stage_work_is_url(const char *place);
 char *stage_work_join(const char *dir,
                       struct str name); /* dir/name; an absolute name as it is; the caller's */
-/* Adds what find_new asks for. 0, or -errno with w->err. */
+/* Is the name among the first `count` files? */
+bool stage_work_lists(const struct stage_work *w, struct str name, size_t count);
+/* Adds what find_new asks for, and is not listed yet. 0, or -errno with w->err. */
 int stage_work_find(struct stage_work *w);
 /* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);

@@ -186,6 +186,25 @@ static void wishes(struct far_task *t, const struct run_spec *s)
         }
 }
 
+/* Who vacates it there has a checkpoint of it made, and it goes on from that there. */
+static void checkpoints(struct far_task *t, const struct run_checkpoints *c)
+{
+        if (c->made) {
+                number(t, c->by_signal ? "SuccessCheckpointExitSignal" : "CheckpointExitCode",
+                       (uint64_t)c->code);
+                if (c->by_signal)
+                        expression(t, "SuccessCheckpointExitBySignal", STR("true"));
+        }
+        if (c->made && c->signal)
+                number(t, "CheckpointSig", (uint64_t)c->signal);
+        if (c->made && *c->files)
+                text(t, "TransferCheckpoint", str_of(c->files));
+        if (c->kill_signal)
+                number(t, "KillSig", (uint64_t)c->kill_signal);
+        if (c->vacate_ms)
+                number(t, "JobMaxVacateTime", (c->vacate_ms + 999) / 1000);
+}
+
 /* Streams have files of their own, which go where they belong when all is here. */
 static void streams(struct far_task *t, const struct run_spec *s, bool shared)
 {
@@ -255,7 +274,10 @@ static void places(struct far_task *t, const struct run_spec *s, bool shared)
         text(t, "FileSystemDomain", STR(FAR_NO_DOMAIN));
         text(t, "Iwd", STR("/"));
         text(t, "ShouldTransferFiles", STR("YES"));
-        text(t, "WhenToTransferOutput", s->hop.on_success_only ? STR("ON_SUCCESS") : STR("ON_EXIT"));
+        text(t, "WhenToTransferOutput",
+             s->hop.on_success_only            ? STR("ON_SUCCESS")
+             : s->hop.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
+                                               : STR("ON_EXIT"));
         if (s->hop.outputs)
                 text(t, "TransferOutput", str_of(s->hop.outputs));
         if (t->files.n)
@@ -287,6 +309,7 @@ void far_words_of(struct far_task *t, const struct run_spec *s, bool shared)
         words(t, s);
         streams(t, s, shared);
         wishes(t, s);
+        checkpoints(t, &s->hop.checkpoints);
         places(t, s, shared);
 }
 

@@ -34,8 +34,9 @@ void far_quoted(struct buf *out, struct str s)
 
 static bool may_differ(const struct far_word *w)
 {
-        static const char *const names[] = {"Arguments", "Environment", "In",  "Out",
-                                            "Err",       "Iwd",         "Cmd", "TransferOutput"};
+        static const char *const names[] = {
+                "Arguments",      "Environment",       "In", "Out", "Err", "Iwd", "Cmd",
+                "TransferOutput", "TransferCheckpoint"};
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (w->text && !strcmp(w->name, names[i]))
                         return true;

@@ -60,6 +60,17 @@ struct run_rlimit {
         uint64_t soft, hard;
 };
 
+/* How the program keeps what it has done: see agent/checkpoint.h. */
+struct run_checkpoints {
+        bool made, by_signal; /* made: it makes checkpoints, and ends so: */
+        int code;             /* with this exit code, or by this signal */
+        int signal;           /* that asks for one; 0: none of its own */
+        const char *files;    /* names, with commas; "": what would be its outputs */
+        bool when_evicted;    /* what it leaves when it is vacated is one, however it ends */
+        int kill_signal;      /* that asks it to end; 0: SIGTERM */
+        uint64_t vacate_ms;   /* how long it may take then; 0: as the place has it */
+};
+
 /* Where the job comes from, for a runner that hands it on to another server. */
 struct run_hop {
         const char *servers;     /* uuids of those that it has passed, this agent's last, parted by blanks */
@@ -70,6 +81,8 @@ struct run_hop {
         const char *outputs;     /* names that it leaves, with commas; NULL: every new file */
         bool on_success_only;    /* and only when it has succeeded */
         const char *credentials; /* names of those that it needs, with commas: see `credential` */
+        struct run_checkpoints
+                checkpoints; /* for who vacates it there: one that it makes by itself ends it */
 };
 
 /* What a job's owner has given it to speak for him. Borrowed. */

@@ -33,10 +33,13 @@ def link(first, second, settings=""):
     agents.offering(first)
 
 
+PROCESSES = "kill_grace: 1s\nqueues:\n  - {name: here, cpus: 8}\n"
+
+
 def runs(one, *args):
     """The server, and an agent that runs processes."""
     one.server(*args)
-    one.runner = agents.start(one, "kill_grace: 1s\nqueues:\n  - {name: here, cpus: 8}\n", name="r1")
+    one.runner = agents.start(one, PROCESSES, name="r1")
     agents.offering(one)
 
 

@@ -10,22 +10,22 @@ from drover import sh, wait_until
 pytest_plugins = ["batch_systems"]
 
 # Counts from what its file says; each start leaves a line. Asked by SIGUSR1, or every 5 steps with `often`, it writes down how
-# far it is and ends with 85.
+# far it is and ends with 85. What else a checkpoint has is written by `and_then`.
 COUNTER = """
 n=$(cat state 2>/dev/null || echo 0); echo start $n >>{work}/log; echo from $n
-save() {{ echo $n >state; exit 85; }}
+save() {{ echo $n >state; {and_then} exit {code}; }}
 trap save USR1
 while [ $n -lt {most} ]; do
     n=$((n + 1)); echo $n >{work}/at
     if [ -n "{often}" ] && [ $((n % 5)) = 0 ]; then save; fi
     while [ ! -e {work}/go ] && [ $n -ge {pause} ]; do sleep 0.05; done
 done
-echo done
+{last}
 """
 
 
-def counter(instance, most=20, often="", pause=1000, **more):
-    script = COUNTER.format(work=instance.work, most=most, often=often, pause=pause)
+def counter(instance, most=20, often="", pause=1000, code=85, and_then="", last="echo done", **more):
+    script = COUNTER.format(work=instance.work, most=most, often=often, pause=pause, code=code, and_then=and_then, last=last)
     path = instance.write("counter.sh", "#!/bin/sh\n" + script, 0o755)
     lines = {"executable": path, "checkpoint_exit_code": "85", "transfer_checkpoint_files": "state", "output": "out",
              "request_memory": "32 MB", "request_disk": "1 MB", "transfer_output_files": "", **more}
