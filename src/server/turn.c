@@ -2,8 +2,16 @@
  * until their callback. A batch that came back STORE_FULL stands still in its place; when the last callback
  * of those under way is in, the retry timer appends the first again, and each success appends the next, so
  * that order holds.
+ *
+ * The store's thread itself hands the outbox to the front as soon as the batch is durable: who waits for an
+ * answer does not wait for the core's thread to wake and pass it on. The core learns of it by a landing, and
+ * does then what nobody waits for. What it puts behind a flight meanwhile goes into that outbox as long as
+ * that has not left, and else to the front at once; the lock makes it one or the other, so order holds here
+ * too.
  */
 #include "server/turn.h"
+
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,15 +26,21 @@
 #define SLEPT_MS       1000 /* less is the time between two looks at the clocks */
 #define INFORM_MS      100  /* what only informs is written at the latest after this */
 
+struct outbox { /* what goes to the front together */
+        struct task task;
+        struct task *first, **tail;
+};
 struct flight {
         struct flight *next;
         struct store_batch *batch; /* NULL while the store has it */
         size_t bytes;              /* of it */
-        struct task *out, **out_tail;
         struct turn *turn;
+        struct outbox *out; /* NULL: nothing is in it. With the lock once the flight is closed */
+        bool left;          /* the batch is durable, and what was in `out` has left. With the lock */
 };
 struct turn {
         struct server *server;
+        pthread_mutex_t lock; /* see `out` and `left`; the store's thread takes it too */
         struct flight *open;
         struct flight *first, *last;
         unsigned under_way; /* appended, not called back */
@@ -49,26 +63,111 @@ static void retry(void *arg);
 static void inform(void *arg);
 static void match_again(void *arg);
 
+/* ---- outboxes */
+
+static struct task *outbox_take(struct outbox *o)
+{
+        struct task *task = o->first;
+
+        if (task) {
+                o->first = (struct task *)task->mail.next;
+                task->mail.next = NULL;
+        }
+        return task;
+}
+
+static void outbox_drop(struct task *t)
+{
+        struct outbox *o = (struct outbox *)t;
+
+        for (struct task *task; (task = outbox_take(o));)
+                task_drop(task);
+        free(o);
+}
+
+/* On the front. */
+static void outbox_run(struct server *s, struct task *t)
+{
+        struct outbox *o = (struct outbox *)t;
+
+        for (struct task *task; (task = outbox_take(o));)
+                task->run(s, task);
+        free(o);
+}
+
+static struct outbox *outbox_new(void)
+{
+        struct outbox *o = mem_new(struct outbox);
+
+        o->task.run = outbox_run;
+        o->task.drop = outbox_drop;
+        o->tail = &o->first;
+        return o;
+}
+
+static void outbox_add(struct outbox *o, struct task *task)
+{
+        task->mail.next = NULL;
+        *o->tail = task;
+        o->tail = (struct task **)&task->mail.next;
+}
+
+/* `behind` has something in it, and is gone. */
+static void outbox_append(struct outbox *o, struct outbox *behind)
+{
+        *o->tail = behind->first;
+        o->tail = behind->tail;
+        free(behind);
+}
+
+/* ---- flights */
+
 static struct flight *flight_new(struct turn *t)
 {
         struct flight *f = mem_new(struct flight);
 
         f->turn = t;
-        f->out_tail = &f->out;
         return f;
 }
 
 static void flight_free(struct flight *f)
 {
-        while (f->out) {
-                struct task *task = f->out;
-
-                f->out = (struct task *)task->mail.next;
-                task_drop(task);
-        }
+        if (f->out)
+                outbox_drop(&f->out->task);
         store_batch_free(f->batch);
         free(f);
 }
+
+/* On the store's thread. */
+static void flight_leave(struct flight *f, uint64_t seq)
+{
+        struct turn *t = f->turn;
+
+        pthread_mutex_lock(&t->lock);
+        atomic_store(&t->server->durable_seq, seq);
+        f->left = true;
+        if (f->out)
+                server_to_front(t->server, &f->out->task);
+        f->out = NULL;
+        pthread_mutex_unlock(&t->lock);
+}
+
+/* What follows this flight, but not from its batch. */
+static void flight_follow(struct flight *f, struct outbox *behind)
+{
+        struct turn *t = f->turn;
+
+        pthread_mutex_lock(&t->lock);
+        if (f->left)
+                server_to_front(t->server, &behind->task);
+        else if (f->out)
+                outbox_append(f->out, behind);
+        else
+                f->out = behind;
+        pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- turns */
 
 /* The one clock goes on while the machine sleeps, the other does not. */
 static int64_t asleep_ms(void)
@@ -81,6 +180,7 @@ struct turn *turn_new(struct server *s)
         struct turn *t = mem_new(struct turn);
 
         t->server = s;
+        pthread_mutex_init(&t->lock, NULL);
         t->open = flight_new(t);
         t->asleep_ms = asleep_ms();
         t->retry = timer_new(s->loop, retry, t);
@@ -103,6 +203,7 @@ void turn_free(struct turn *t)
         timer_free(t->retry);
         timer_free(t->inform);
         timer_free(t->again);
+        pthread_mutex_destroy(&t->lock);
         free(t);
 }
 
@@ -149,32 +250,16 @@ static bool open_has_records(const struct turn *t)
         return t->open->batch && !store_batch_empty(t->open->batch);
 }
 
-static void flight_send(struct flight *f, struct task *task)
-{
-        task->mail.next = NULL;
-        *f->out_tail = task;
-        f->out_tail = (struct task **)&task->mail.next;
-}
-
-static void release(struct server *s, struct flight *f)
-{
-        while (f->out) {
-                struct task *task = f->out;
-
-                f->out = (struct task *)task->mail.next;
-                task->mail.next = NULL;
-                server_to_front(s, task);
-        }
-        f->out_tail = &f->out;
-}
-
 void turn_send(struct turn *t, struct task *task, enum turn_when when)
 {
         t->urgent |= when == TURN_DURABLE;
-        if (when == TURN_NOW || (when == TURN_READ && t->full))
+        if (when == TURN_NOW || (when == TURN_READ && t->full)) {
                 server_to_front(t->server, task);
-        else
-                flight_send(t->open, task);
+                return;
+        }
+        if (!t->open->out)
+                t->open->out = outbox_new();
+        outbox_add(t->open->out, task);
 }
 
 bool turn_full(const struct turn *t)
@@ -195,6 +280,7 @@ static void landed_drop(struct task *task)
         free(l);
 }
 
+/* What is left to do when it is durable and its outbox has left. */
 static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
 {
         if (f != t->first) {
@@ -204,8 +290,6 @@ static void flight_done(struct turn *t, struct flight *f, uint64_t seq)
         t->first = f->next;
         if (!t->first)
                 t->last = NULL;
-        atomic_store(&t->server->durable_seq, seq);
-        release(t->server, f);
         snapshot_poke(t->server, seq, f->bytes);
         flight_free(f);
         waits_durable(t->server);
@@ -262,6 +346,8 @@ static void done(void *arg, int result, uint64_t last_seq, struct store_batch *b
         l->seq = last_seq;
         if (err)
                 l->err = *err;
+        if (result == STORE_DURABLE)
+                flight_leave(f, last_seq);
         server_to_core(f->turn->server, &l->task);
 }
 
@@ -316,16 +402,15 @@ static void close_open(struct turn *t)
 /* Nothing of this turn needs the disk: what it says follows what is under way. */
 static void follow_last(struct turn *t)
 {
-        if (!t->open->out)
+        struct outbox *out = t->open->out;
+
+        if (!out)
                 return;
-        if (!t->first) {
-                release(t->server, t->open);
-                return;
-        }
-        *t->last->out_tail = t->open->out;
-        t->last->out_tail = t->open->out_tail;
         t->open->out = NULL;
-        t->open->out_tail = &t->open->out;
+        if (t->last)
+                flight_follow(t->last, out);
+        else
+                server_to_front(t->server, &out->task);
 }
 
 static void inform(void *arg)

@@ -356,6 +356,8 @@ void store_close(struct store *s)
 
 void store_append(struct store *s, uint64_t term, struct store_batch *b, store_done_fn *done, void *arg)
 {
+        bool wake;
+
         assert(s->magic == STORE_MAGIC);
         assert(!b->refused_by || b->refused_by == s);
         b->term = term;
@@ -371,9 +373,10 @@ void store_append(struct store *s, uint64_t term, struct store_batch *b, store_d
         *s->last = b;
         s->last = &b->next;
         s->queued++;
-        if (s->queued == s->wake_at)
-                pthread_cond_signal(&s->work);
+        wake = s->queued == s->wake_at;
         pthread_mutex_unlock(&s->lock);
+        if (wake) /* not while the lock is held: the thread would only go to sleep on that */
+                pthread_cond_signal(&s->work);
 }
 
 static int run_task(struct store *s, struct task *t)
