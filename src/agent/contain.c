@@ -48,7 +48,7 @@ int contain_image(const struct attempt *at, const Drover__Step *step, struct buf
                 r = err_set(err, -EINVAL, "no container engine works here");
         if (r == 0)
                 r = container_image(h->engine, str_trim(buf_view(&text)), out, err);
-        if (r == 0 && !container_image_allowed(engine_settings(at->q->engine), buf_view(out)))
+        if (r == 0 && !container_image_allowed(engine_settings(at->q->engine), h->engine, buf_view(out)))
                 r = err_set(err, -EINVAL, "this queue does not run the image %s", buf_z(out));
         return r;
 }
@@ -65,7 +65,7 @@ const char *contain_refused(const struct queue *q, const Drover__Step *step)
         if (!strchr(step->container, '$') &&
             container_image(h->engine, str_trim(str_of(step->container)), &image, &err) < 0)
                 return err.text;
-        if (image.n && !container_image_allowed(engine_settings(q->engine), buf_view(&image)))
+        if (image.n && !container_image_allowed(engine_settings(q->engine), h->engine, buf_view(&image)))
                 return "this queue does not run the job's image";
         if (strchr(step->container_network, '$'))
                 return NULL;
@@ -181,6 +181,14 @@ static void run_engine(struct run_spec *spec, struct contained *c, bool local)
         spec->flags |= RUN_CONTAINER;
 }
 
+static const char *env_value(char *const *envp, const char *head)
+{
+        for (; envp && *envp; envp++)
+                if (!strncmp(*envp, head, strlen(head)))
+                        return *envp + strlen(head);
+        return NULL;
+}
+
 int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec, struct contained *c,
                   struct err *err)
 {
@@ -218,6 +226,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
                 .network = buf_z(&network),
                 .sandbox = spec->sandbox,
                 .target = target,
+                .home = env_value(spec->envp, "HOME="),
                 .cwd = spec->cwd,
                 .program = buf_z(&c->program),
                 .mount_program =

@@ -115,7 +115,7 @@ void engine_attributes(const struct engine *e, struct buf *out)
 void engine_requirement(const struct engine *e, struct buf *out)
 {
         if (e && e->works)
-                container_requirement(&e->settings, e->unasked ? NULL : &e->images, out);
+                container_requirement(&e->settings, e->host.engine, e->unasked ? NULL : &e->images, out);
 }
 
 static void changed(struct engine *e)

@@ -45,6 +45,15 @@ static void verb_words(const struct container_settings *s, enum container_engine
 
 /* ---- images */
 
+static bool has_parent(struct str path)
+{
+        struct str part;
+        while (path.n && str_cut(&path, '/', &part))
+                if (str_eqz(part, ".."))
+                        return true;
+        return false;
+}
+
 int container_image(enum container_engine e, struct str image, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf name = {0};
@@ -54,9 +63,14 @@ int container_image(enum container_engine e, struct str image, struct buf *out, 
                         return err_set(err, -EINVAL, "the image's name has a blank in it");
         if (image.n == 0 || image.p[0] == '-')
                 return err_set(err, -EINVAL, "'" STR_FMT "' is no name of an image", STR_ARG(image));
+        if (kind == IMAGE_FILE && has_parent(image)) /* a pattern of allowed paths would not see it */
+                return err_set(err, -EINVAL, "an image's path cannot have .. in it");
         if (e != CONTAINER_APPTAINER && kind != IMAGE_NAME)
                 return err_set(err, -EINVAL, "%s runs images of registries, not " STR_FMT,
                                container_engine_name(e), STR_ARG(str_head(image, 200)));
+        if (kind == IMAGE_FILE && !str_starts(buf_view(&name), STR("/")) &&
+            !str_starts(buf_view(&name), STR("./")))
+                buf_addz(out, "./");
         buf_str(out, buf_view(&name));
         return 0;
 }
@@ -95,14 +109,37 @@ static bool plain(const char *word)
         return true;
 }
 
+/* One that a shell can have: apptainer writes a script of them, and with another in it the program gets none.
+ */
+static bool is_shell_name(const char *word)
+{
+        size_t n = strcspn(word, "=");
+        for (size_t i = 0; i < n; i++)
+                if (!(word[i] == '_' || (word[i] >= 'a' && word[i] <= 'z') ||
+                      (word[i] >= 'A' && word[i] <= 'Z') || (i && word[i] >= '0' && word[i] <= '9')))
+                        return false;
+        return n > 0;
+}
+
+/* HOME is told otherwise: from here apptainer does not take it, and says so on the job's standard error. */
+static void apptainer_environment(const char *prefix, char *const *envp, struct args *out)
+{
+        addf(out, "%s_NO_EVAL=1", prefix); /* values are no pieces of shell */
+        for (; envp && *envp; envp++)
+                if (is_shell_name(*envp) && !str_starts(str_of(*envp), STR("HOME=")))
+                        addf(out, "%sENV_%s", prefix, *envp);
+}
+
 void container_environment(const struct container_settings *s, enum container_engine e, char *const *envp,
                            struct buf *file, struct args *words, struct args *engine_env)
 {
         bool old = strstr(container_program(s, e), "singularity") != NULL;
+        if (e == CONTAINER_APPTAINER) {
+                apptainer_environment(old ? "SINGULARITY" : "APPTAINER", envp, engine_env);
+                return;
+        }
         for (; envp && *envp; envp++) {
-                if (e == CONTAINER_APPTAINER) {
-                        addf(engine_env, "%sENV_%s", old ? "SINGULARITY" : "APPTAINER", *envp);
-                } else if (plain(*envp)) {
+                if (plain(*envp)) {
                         buf_addz(file, *envp);
                         buf_char(file, '\n');
                 } else {
@@ -250,7 +287,14 @@ static int start_apptainer(const struct container_settings *s, const struct cont
 {
         const char *network = j->network && *j->network ? j->network : s->network;
         BUF_CLEANUP struct buf image = {0};
-        verb(s, CONTAINER_APPTAINER, out, "exec", "--containall", "--cleanenv", "--no-home");
+        /* --no-home mounts none; --home is then what HOME says. Silent, but for errors: the rest would be in
+         * the job's standard error. */
+        verb(s, CONTAINER_APPTAINER, out, "--silent", "exec", "--containall", "--cleanenv", "--no-privs",
+             "--no-home", "--home");
+        addf(out, "%s:%s", j->sandbox,
+             j->home && *j->home == '/' && !strpbrk(j->home, ":,") ? j->home
+             : j->target                                           ? j->target
+                                                                   : j->sandbox);
         int r = mounts(s, j, "--bind", out, err);
         if (r < 0)
                 return r;
@@ -264,7 +308,10 @@ static int start_apptainer(const struct container_settings *s, const struct cont
         if (j->gpus)
                 add(out, "--nv");
         add_all(out, &s->run_options);
-        image_url(str_of(j->image), &image);
+        if (str_starts(str_of(j->image), STR("./"))) /* in the job's folder */
+                buf_printf(&image, "%s/%s", j->sandbox, j->image + 2);
+        else
+                image_url(str_of(j->image), &image);
         args_add(out, buf_view(&image));
         add(out, j->program);
         return 0;

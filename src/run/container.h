@@ -16,7 +16,7 @@
  * were started in (`in_place`); the others make one of their own, and are told the limits.
  *
  * Sources: podman-run(1), podman-images(1) of podman 4.3; docker-run(1) of docker 20.10; the apptainer 1.1
- * user guide, "apptainer exec", "Environment and Metadata".
+ * user guide, "apptainer exec", "Environment and Metadata", and what apptainer 1.4.5 does.
  */
 #pragma once
 #include "base/args.h"
@@ -49,14 +49,16 @@ const char *container_engine_name(enum container_engine e);
 const char *container_program(const struct container_settings *s, enum container_engine e);
 
 /* The image as the engine is told it: a registry's name whole ("busybox" is
- * docker.io/library/busybox:latest), a path or another kind of URL as it is. 0, or -EINVAL with err: the
- * engine cannot run such an image. */
+ * docker.io/library/busybox:latest), a path or another kind of URL as it is. A path has no ".." in it; in the
+ * job's folder it begins with "./". 0, or -EINVAL with err: the engine cannot run such an image. */
 int container_image(enum container_engine e, struct str image, struct buf *out, struct err *err);
-/* May it be run? `image` as container_image gave it; patterns with '*' and '?'. */
-bool container_image_allowed(const struct container_settings *s, struct str image);
+/* May it be run? `image` as container_image gave it; patterns with '*' and '?'. Apptainer fetches what is no
+ * file as it starts: a queue that pulls none does not run that. */
+bool container_image_allowed(const struct container_settings *s, enum container_engine e, struct str image);
 /* The same, and its network, as a condition on a job's ad. `here` (NULL: not known): the images that are
  * there, for a queue that pulls none. */
-void container_requirement(const struct container_settings *s, const struct args *here, struct buf *out);
+void container_requirement(const struct container_settings *s, enum container_engine e,
+                           const struct args *here, struct buf *out);
 /* NULL: allowed. Else why not. */
 const char *container_network_refused(const struct container_settings *s, const char *network);
 
@@ -77,6 +79,7 @@ struct container_job {
         const char *network;
         const char *sandbox; /* here */
         const char *target;  /* in the container; NULL: the same */
+        const char *home;    /* in the container, for engines that are told it; NULL: the job's folder */
         const char *cwd;     /* in the container; if it is not in the sandbox, it is mounted too */
         const char *program, *mount_program; /* the latter: is here, and is mounted, read-only */
         bool override_entrypoint;
@@ -93,7 +96,8 @@ struct container_job {
 /* Parts the job's environment: what is plain (no blank at an end, no quote, backslash, '#', '$' or line end,
  * and not very long) goes into *file, one variable a line; the rest is told as words. Engines read such files
  * with different ideas of quoting; words are seen by everybody who may list processes. Apptainer takes
- * variables from its own environment, with a prefix: *engine_env. */
+ * variables from its own environment, with a prefix: *engine_env; of those whose name no shell can have,
+ * none. */
 void container_environment(const struct container_settings *s, enum container_engine e, char *const *envp,
                            struct buf *file, struct args *words, struct args *engine_env);
 /* The words that start it, the program first. 0, or -EINVAL with err. */

@@ -71,8 +71,22 @@ static bool starts_any(struct str line, const char *const *heads)
         return false;
 }
 
+/* Of apptainer's errors, some are in colours, whoever reads them. */
+static struct str without_colour(struct str line)
+{
+        while (str_starts(line, STR("\033["))) {
+                ptrdiff_t end = str_find(line, 'm');
+                if (end < 0)
+                        break;
+                line = str_skip(line, (size_t)end + 1);
+        }
+        return line;
+}
+
 static struct str last_line(struct str text)
 {
+        if (str_ends(text, STR("\n\033[0m")))
+                text = str_head(text, text.n - strlen("\033[0m"));
         while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
                 text.n--;
         return str_skip(text, (size_t)(str_rfind(text, '\n') + 1));
@@ -93,7 +107,7 @@ struct str container_words(struct str errors)
 static const char *const engine_heads[][3] = {
         [CONTAINER_PODMAN] = {"Error: ", NULL},
         [CONTAINER_DOCKER] = {"docker: ", NULL},
-        [CONTAINER_APPTAINER] = {"FATAL: ", NULL},
+        [CONTAINER_APPTAINER] = {"FATAL: ", "ERROR  : ", NULL},
 };
 /* the inits that stand before the program */
 static const char *const init_heads[] = {"ERROR (catatonit:", "[FATAL tini (", NULL};
@@ -108,6 +122,23 @@ static bool without_hint(struct str tail, struct str *ret)
         return true;
 }
 
+/* Its C part says ERROR and exits with 1, the rest FATAL and 255; "FATAL:   stat /no: no such file or
+ * directory" and the like are of the program. */
+static enum container_end apptainer_ended(int exit_code, struct str line)
+{
+        static const char *const of_program[] = {"stat ", "exec ", "permission denied", "is a directory",
+                                                 NULL};
+        if (str_starts(line, STR("ERROR")))
+                return exit_code == 1 || exit_code == 255 ? CONTAINER_FAILED : CONTAINER_PROGRAM_ENDED;
+        if (exit_code != 255)
+                return CONTAINER_PROGRAM_ENDED;
+        line = str_trim(str_skip(line, strlen("FATAL:")));
+        return starts_any(line, of_program) || (str_starts(line, STR("\"")) &&
+                                                str_ends(line, STR("executable file not found in $PATH")))
+                       ? CONTAINER_NO_PROGRAM
+                       : CONTAINER_FAILED;
+}
+
 enum container_end container_ended(enum container_engine e, int exit_code, struct str tail,
                                    struct str *ret_words)
 {
@@ -116,6 +147,8 @@ enum container_end container_ended(enum container_engine e, int exit_code, struc
                 return CONTAINER_PROGRAM_ENDED;
         if (e == CONTAINER_DOCKER)
                 without_hint(tail, &last);
+        if (e == CONTAINER_APPTAINER)
+                last = without_colour(last);
         *ret_words = str_head(str_trim(last), 600);
         if (e != CONTAINER_APPTAINER && (exit_code == 1 || exit_code == 126 || exit_code == 127) &&
             starts_any(last, init_heads))
@@ -123,7 +156,7 @@ enum container_end container_ended(enum container_engine e, int exit_code, struc
         if (!starts_any(last, engine_heads[e]))
                 return CONTAINER_PROGRAM_ENDED;
         if (e == CONTAINER_APPTAINER)
-                return exit_code == 255 ? CONTAINER_FAILED : CONTAINER_PROGRAM_ENDED;
+                return apptainer_ended(exit_code, last);
         if (exit_code == 126 || exit_code == 127)
                 return CONTAINER_NO_PROGRAM;
         if (exit_code != 125)

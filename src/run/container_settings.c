@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
+#include "base/image.h"
 #include "base/mem.h"
 #include "run/container.h"
 
@@ -137,9 +138,17 @@ void container_settings_deinit(struct container_settings *s)
         *s = (struct container_settings){0};
 }
 
-bool container_image_allowed(const struct container_settings *s, struct str image)
+static bool is_file(struct str image)
+{
+        BUF_CLEANUP struct buf name = {0};
+        return image_name(image, &name) == IMAGE_FILE;
+}
+
+bool container_image_allowed(const struct container_settings *s, enum container_engine e, struct str image)
 {
         MEM_CLEANUP char *z = str_dupz(image);
+        if (e == CONTAINER_APPTAINER && s->pull == CONTAINER_NEVER && !is_file(image))
+                return false;
         for (size_t i = 0; i < s->images.n; i++)
                 if (fnmatch(s->images.v[i], z, 0) == 0)
                         return true;
@@ -165,13 +174,14 @@ const char *container_network_refused(const struct container_settings *s, const 
 }
 
 /* A pattern as a regular expression in a ClassAd's string, over names as people shorten them: what is shorter
- * has no slash, or does not begin with a registry. */
+ * has no slash, or does not begin with a registry; a file in the job's folder need not begin with "./". */
 static void add_expression(struct buf *out, const char *pattern)
 {
         static const struct {
                 const char *whole, *any;
         } heads[] = {
                 {"docker.io/library/", "((docker\\\\.io/)?library/|docker\\\\.io/(?!.*/)|(?!.*/))"},
+                {"./", "(\\\\./|(?!/|.*://)(?=.*\\\\.sif$))"},
                 {"docker.io/", "(docker\\\\.io/|(?!(localhost|[^/]*[.:][^/]*)/))"},
         };
         struct str s = str_of(pattern);
@@ -196,15 +206,22 @@ static void add_expression(struct buf *out, const char *pattern)
                 buf_addz(out, "(:latest)?");
 }
 
-static void require_image(const struct container_settings *s, const struct args *here, struct buf *out)
+#define IMAGE_IS "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || regexp(\"^"
+
+static void require_image(const struct container_settings *s, enum container_engine e,
+                          const struct args *here, struct buf *out)
 {
         const struct args *list = s->pull == CONTAINER_NEVER && here ? here : &s->images;
+        if (s->pull == CONTAINER_NEVER && e == CONTAINER_APPTAINER) { /* files are there */
+                buf_addz(out, IMAGE_IS "(\\\\./|/|(?!.*://).*\\\\.sif$)\", TARGET.ContainerImage ?: "
+                                       "TARGET.DockerImage)) && ");
+                list = &s->images;
+        }
         if (list->n == 0 && list == &s->images)
                 return;
-        buf_addz(out, "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || "
-                      "regexp(\"^(docker://)?(");
+        buf_addz(out, IMAGE_IS "(docker://)?(");
         for (size_t i = 0, n = 0; i < list->n; i++) {
-                if (list == here && !container_image_allowed(s, str_of(list->v[i])))
+                if (list == here && !container_image_allowed(s, e, str_of(list->v[i])))
                         continue;
                 buf_addz(out, n++ ? "|" : "");
                 add_expression(out, list->v[i]);
@@ -221,9 +238,10 @@ static void add_word(struct buf *out, const char *word)
         buf_char(out, '"');
 }
 
-void container_requirement(const struct container_settings *s, const struct args *here, struct buf *out)
+void container_requirement(const struct container_settings *s, enum container_engine e,
+                           const struct args *here, struct buf *out)
 {
-        require_image(s, here, out);
+        require_image(s, e, here, out);
         buf_addz(out, "(TARGET.DockerNetworkType =?= undefined || member(TARGET.DockerNetworkType, {");
         for (size_t i = 0; i < s->networks.n; i++)
                 add_word(out, s->networks.v[i]);

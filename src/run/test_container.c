@@ -1,5 +1,4 @@
-/* The words of each engine, and what is read from their answers. Those of apptainer are as its manual has
- * them: there was none to try them on. */
+/* The words of each engine, and what is read from their answers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +126,8 @@ static void test_docker(void **state)
 
 static void test_apptainer(void **state)
 {
-        static char *const env[] = {(char *)"A=1\n2", NULL};
+        static char *const env[] = {(char *)"HOME=/h", (char *)"A.B=1", (char *)"2=3", (char *)"A=1\n2",
+                                    NULL};
         struct container_settings s;
         ARGS_CLEANUP struct args a = {0}, words = {0};
         BUF_CLEANUP struct buf file = {0};
@@ -138,23 +138,33 @@ static void test_apptainer(void **state)
         assert_int_equal(
                 container_settings_read(&s, WORDS({"engine", "singularity"}, {"network", "none"}), NULL), 0);
         assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
-        expect(&a, "singularity exec --containall --cleanenv --no-home --bind /s/box:/box --pwd /box --net "
-                   "--network none --nv docker://docker.io/library/tool:1 /bin/tool 'a b' --c");
+        expect(&a,
+               "singularity --silent exec --containall --cleanenv --no-privs --no-home --home /s/box:/box "
+               "--bind /s/box:/box --pwd /box --net --network none --nv "
+               "docker://docker.io/library/tool:1 /bin/tool 'a b' --c");
         container_environment(&s, CONTAINER_APPTAINER, env, &file, &words, &a);
         assert_int_equal(words.n + file.n, 0);
-        assert_string_equal(a.v[0], "SINGULARITYENV_A=1\n2");
+        assert_int_equal(a.n, 2); /* without those whose name no shell can have */
+        assert_string_equal(a.v[0], "SINGULARITY_NO_EVAL=1");
+        assert_string_equal(a.v[1], "SINGULARITYENV_A=1\n2");
         container_settings_deinit(&s);
         args_deinit(&a);
         a = (struct args){0};
         container_settings_read(&s, WORDS({"engine", "apptainer"}), NULL);
         container_environment(&s, CONTAINER_APPTAINER, env, &file, &words, &a);
-        assert_string_equal(a.v[0], "APPTAINERENV_A=1\n2");
+        assert_string_equal(a.v[1], "APPTAINERENV_A=1\n2");
         j.image = "/images/a.sif";
+        j.home = "/home/me";
         args_deinit(&a);
         a = (struct args){0};
         assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
-        expect(&a, "apptainer exec --containall --cleanenv --no-home --bind /s/box:/box --pwd /box --nv "
-                   "/images/a.sif /bin/tool 'a b' --c");
+        expect(&a, "apptainer --silent exec --containall --cleanenv --no-privs --no-home --home "
+                   "/s/box:/home/me --bind /s/box:/box --pwd /box --nv /images/a.sif /bin/tool 'a b' --c");
+        j.home = "/a,b";
+        j.image = "./a.sif";
+        assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
+        expect(&a, "apptainer --silent exec --containall --cleanenv --no-privs --no-home --home /s/box:/box "
+                   "--bind /s/box:/box --pwd /box --nv /s/box/a.sif /bin/tool 'a b' --c");
         container_pull(&s, CONTAINER_APPTAINER, "x", &a);
         assert_int_equal(a.n, 0);
         container_settings_deinit(&s);
@@ -201,13 +211,19 @@ static void test_settings(void **state)
                                         NULL),
                 0);
         assert_true(s.automatic);
-        assert_true(container_image_allowed(&s, STR("docker.io/library/a:1")));
-        assert_true(container_image_allowed(&s, STR("/img/a.sif")));
-        assert_false(container_image_allowed(&s, STR("docker.io/me/a:1")));
+        assert_true(container_image_allowed(&s, CONTAINER_PODMAN, STR("docker.io/library/a:1")));
+        assert_true(container_image_allowed(&s, CONTAINER_PODMAN, STR("/img/a.sif")));
+        assert_false(container_image_allowed(&s, CONTAINER_PODMAN, STR("docker.io/me/a:1")));
         assert_null(container_network_refused(&s, "inner"));
         assert_null(container_network_refused(&s, "host"));
         assert_null(container_network_refused(&s, ""));
         assert_non_null(container_network_refused(&s, "none"));
+        container_settings_deinit(&s);
+        assert_int_equal(container_settings_read(&s, WORDS({"engine", "apptainer"}, {"pull", "never"}), NULL),
+                         0);
+        assert_true(container_image_allowed(&s, CONTAINER_APPTAINER, STR("/img/a.sif")));
+        assert_false(container_image_allowed(&s, CONTAINER_APPTAINER, STR("docker.io/library/a:1")));
+        assert_false(container_image_allowed(&s, CONTAINER_APPTAINER, STR("oras://a/b.sif")));
         container_settings_deinit(&s);
 }
 
@@ -220,6 +236,13 @@ static void test_image(void **state)
         assert_int_equal(container_image(CONTAINER_PODMAN, STR("/a.sif"), &b, NULL), -EINVAL);
         assert_int_equal(container_image(CONTAINER_DOCKER, STR("oras://a/b"), &b, NULL), -EINVAL);
         assert_int_equal(container_image(CONTAINER_APPTAINER, STR("oras://a/b"), &b, NULL), 0);
+        buf_reset(&b);
+        assert_int_equal(container_image(CONTAINER_APPTAINER, STR("a/b.sif"), &b, NULL), 0);
+        assert_string_equal(buf_z(&b), "./a/b.sif");
+        buf_reset(&b);
+        assert_int_equal(container_image(CONTAINER_APPTAINER, STR(".b.sif"), &b, NULL), 0);
+        assert_string_equal(buf_z(&b), "./.b.sif");
+        assert_int_equal(container_image(CONTAINER_APPTAINER, STR("/a/../b.sif"), &b, NULL), -EINVAL);
         assert_int_equal(container_image(CONTAINER_PODMAN, STR("--privileged"), &b, NULL), -EINVAL);
         assert_int_equal(container_image(CONTAINER_PODMAN, STR("a b"), &b, NULL), -EINVAL);
         assert_int_equal(container_image(CONTAINER_PODMAN, STR(""), &b, NULL), -EINVAL);
@@ -276,6 +299,51 @@ static void ends(enum container_engine e, int code, const char *tail, enum conta
                 assert_true(str_eqz(got, words));
 }
 
+/* Recorded from apptainer 1.4.5, with other names. */
+static void test_ends_of_apptainer(void **state)
+{
+        static const struct {
+                enum container_end end;
+                int code;
+                const char *words, *around;
+        } said[] = {
+                {CONTAINER_NO_PROGRAM, 255, "FATAL:   stat /bin/no: no such file or directory", "\n"},
+                {CONTAINER_NO_PROGRAM, 255, "FATAL:   stat /bin/sh/x: not a directory", "\n"},
+                {CONTAINER_NO_PROGRAM, 255, "FATAL:   \"no\": executable file not found in $PATH", "\n"},
+                {CONTAINER_NO_PROGRAM, 255, "FATAL:   permission denied", "\n"},
+                {CONTAINER_NO_PROGRAM, 255, "FATAL:   is a directory", "\n"},
+                {CONTAINER_NO_PROGRAM, 255,
+                 "FATAL:   exec /box/bad failed: fork/exec /box/bad: no such file or directory", "\n"},
+                {CONTAINER_FAILED, 255,
+                 "FATAL:   While checking container encryption: could not open image /a.sif: failed to "
+                 "retrieve "
+                 "path for /a.sif: lstat /a.sif: no such file or directory",
+                 "\n"},
+                {CONTAINER_FAILED, 255,
+                 "FATAL:   Unable to handle docker://127.0.0.1:1/a:1 uri: while building SIF from layers: "
+                 "unable to "
+                 "create new build: while searching for mksquashfs: exec: \"mksquashfs\": executable file "
+                 "not "
+                 "found in $PATH",
+                 "\n"},
+                {CONTAINER_FAILED, 255,
+                 "FATAL:   container creation failed: network setup failed: no net configurations found in "
+                 "/etc/apptainer/network",
+                 "\n"},
+                {CONTAINER_FAILED, 1,
+                 "ERROR  : Requesting capability set 0x000001ffffffffff while permitted capability set is "
+                 "0x000001fffeffffff",
+                 "\n\033[0m"},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+                BUF_CLEANUP struct buf tail = {0};
+                buf_printf(&tail, "mine\n%s%s%s", said[i].code == 1 ? "\033[91m" : "", said[i].words,
+                           said[i].around);
+                ends(CONTAINER_APPTAINER, said[i].code, buf_z(&tail), said[i].end, said[i].words);
+        }
+}
+
 static void test_ends(void **state)
 {
         (void)state;
@@ -297,6 +365,8 @@ static void test_ends(void **state)
         ends(CONTAINER_APPTAINER, 255, "FATAL:   could not open image /a.sif: no such file\n",
              CONTAINER_FAILED, "FATAL:   could not open image /a.sif: no such file");
         ends(CONTAINER_APPTAINER, 255, "mine\n", CONTAINER_PROGRAM_ENDED, NULL);
+        ends(CONTAINER_APPTAINER, 3, "FATAL:   mine\n", CONTAINER_PROGRAM_ENDED, NULL);
+        ends(CONTAINER_APPTAINER, 1, "mine\n\033[0m", CONTAINER_PROGRAM_ENDED, NULL);
         assert_true(str_eqz(container_words(STR("Trying\nError: a\nhint\n")), "Error: a"));
         assert_true(str_eqz(container_words(STR("one\ntwo\n")), "two"));
         assert_true(str_eqz(container_words(STR("")), ""));
@@ -309,7 +379,7 @@ int main(void)
                 cmocka_unit_test(test_apptainer), cmocka_unit_test(test_environment),
                 cmocka_unit_test(test_settings),  cmocka_unit_test(test_image),
                 cmocka_unit_test(test_names),     cmocka_unit_test(test_answers),
-                cmocka_unit_test(test_ends),
+                cmocka_unit_test(test_ends),      cmocka_unit_test(test_ends_of_apptainer),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

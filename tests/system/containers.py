@@ -1,14 +1,16 @@
 """Podman and docker with a store of their own and one image, made of busybox without a network; an agent of a test that
-is given `env` uses it. Nothing is fetched: registries are blocked, or not there."""
+is given `env` and the `settings` of a queue uses it. Nothing is fetched: registries are blocked, or not there. Debian 12 has no
+apptainer; the one that DROVER_TEST_APPTAINER names takes podman's tests too."""
 import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
 
-from drover import Failed, wait_until
+from drover import Failed, alive, processes, wait_until
 
 IMAGE = "localhost/tiny:1"
+ENGINES = ["podman"] + ["apptainer"] * ("DROVER_TEST_APPTAINER" in os.environ)
 
 
 def busybox_tree(folder):
@@ -26,6 +28,9 @@ def busybox_tree(folder):
 
 
 class Podman:
+    name, settings, image = "podman", "engine: podman", f"docker://{IMAGE}"
+    no_image = "docker://docker.io/library/nosuch:1"
+
     def __init__(self, folder, name="pod"):
         self.folder = os.path.join(folder, name)
         os.makedirs(os.path.join(self.folder, "tmp"))
@@ -76,11 +81,38 @@ class Podman:
             subprocess.run(["umount", os.path.join(self.folder, path)], stderr=subprocess.DEVNULL, check=False)
 
 
+class Apptainer:
+    """It keeps nothing of a container but processes. Its image is a folder."""
+    name = "apptainer"
+    no_image = "docker://127.0.0.1:1/no/such:1"
+
+    def __init__(self, folder):
+        self.folder = os.path.join(folder, "app")
+        self.program = os.environ["DROVER_TEST_APPTAINER"]
+        self.settings = f"engine: apptainer, program: {self.program}"
+        self.image = f"{self.folder}/tree"
+        self.env = {"APPTAINER_CACHEDIR": f"{self.folder}/cache", "APPTAINER_TMPDIR": self.folder}
+
+    def make_image(self):
+        os.makedirs(self.folder)
+        busybox_tree(self.folder)
+
+    def make_file(self, path):
+        subprocess.run([self.program, "--silent", "build", path, self.image], env={**os.environ, **self.env}, check=True)
+
+    def names(self):
+        """Their numbers: the first process of each has the image in its environment."""
+        return [pid for pid in processes(self.image) if alive(pid)]
+
+    def stop(self):
+        assert self.names() == []
+
+
 @contextlib.contextmanager
-def podman_with_image(above):
+def engine_with_image(above, name="podman"):
     """One in a folder of its own, which has the image."""
     folder = tempfile.mkdtemp(prefix="pod-", dir=above)
-    one = Podman(folder)
+    one = {"podman": Podman, "apptainer": Apptainer}[name](folder)
     try:
         one.make_image()
         yield one
@@ -91,6 +123,7 @@ def podman_with_image(above):
 
 class Docker:
     """A daemon of its own on a unix socket, which touches no network of the machine."""
+    settings = "engine: docker"
 
     def __init__(self, folder, group="root"):
         """`group` may use it, too."""

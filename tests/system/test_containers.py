@@ -1,4 +1,4 @@
-"""Jobs in containers, with a real podman and a real docker."""
+"""Jobs in containers, with a real podman and a real docker, and a real apptainer where there is one (containers.py)."""
 import contextlib
 import os
 import shutil
@@ -10,23 +10,35 @@ import time
 import pytest
 
 import agents
-from containers import IMAGE, Docker, Podman, podman_with_image
+from containers import ENGINES, IMAGE, Docker, Podman, engine_with_image
 from drover import Instance, alive, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
-         "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*', '127.0.0.1:*']}\n")
+         "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*', '127.0.0.1:*', '/*/tree']}\n")
+PODMAN_ONLY = pytest.mark.parametrize("engine", ["podman"], indirect=True)
 
 
 @pytest.fixture(scope="module")
 def podman(request):
-    with podman_with_image(request.config.drover_tmp) as one:
+    with engine_with_image(request.config.drover_tmp) as one:
         yield one
 
 
-def start(instance, podman, config=QUEUE, keep=()):
-    instance.env.update({name: value for name, value in podman.env.items() if name not in keep})
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request):
+    if request.param == "podman":
+        yield request.getfixturevalue("podman")
+    else:
+        with engine_with_image(request.config.drover_tmp, request.param) as one:
+            yield one
+
+
+def start(instance, engine, config=QUEUE, keep=()):
+    instance.engine = engine
+    instance.config = config.replace("engine: podman", engine.settings)
+    instance.env.update({name: value for name, value in engine.env.items() if name not in keep})
     instance.server()
-    instance.agent = agents.start(instance, config)
+    instance.agent = agents.start(instance, instance.config)
     containers_offered(instance)
 
 
@@ -53,14 +65,14 @@ def unborn(instance):
 
 
 @pytest.fixture(scope="module")
-def place(request, podman):
+def place(request, engine):
     """A server and an agent, which no test stops."""
     folder = tempfile.mkdtemp(prefix="c-", dir=request.config.drover_tmp)
     one = Instance(request.config.getoption("--build"), folder)
     try:
-        start(one, podman)
+        start(one, engine)
         yield one
-        assert podman.names() == []
+        assert engine.names() == []
         wait_until(lambda: not unborn(one))
     finally:
         try:
@@ -73,6 +85,10 @@ def job(script, image=IMAGE, **more):
     return sh(script, universe="container", container_image=f"docker://{image}", **more)
 
 
+def engine_job(place, script, **more):
+    return sh(script, universe="container", container_image=place.engine.image, **more)
+
+
 def inside(place, text):
     """Numbers of the processes, in whatever container, whose command line has the text."""
     return [pid for pid in processes(text) if alive(pid)]
@@ -80,32 +96,36 @@ def inside(place, text):
 
 def test_what_is_offered(place):
     ad = containers_offered(place)[0]
-    assert ad["HasDocker"] is True and ad["ContainerEngine"] == "podman" and ad["HasSIF"] is False
+    assert ad["HasDocker"] is True and ad["ContainerEngine"] == place.engine.name
+    assert ad["HasSIF"] is (place.engine.name == "apptainer")
     assert ad["ContainerEngineVersion"][0].isdigit()
 
 
 def test_words_streams_and_the_environment(place):
     place.write("in put", "from stdin\n")
-    words = place.submit('universe = docker\ndocker_image = localhost/tiny:1\nexecutable = /bin/printf\n'
+    image = place.engine.image.removeprefix("docker://")
+    words = place.submit(f'universe = docker\ndocker_image = {image}\nexecutable = /bin/printf\n'
                          'arguments = "\'[%s]\\n\' \'it\'\'s\' \'a ""b""\' \'$HOME `x` \\\' \'grün ☃\' \'\' \'*\' \'--init\'"\n'
                          'output = words\nqueue\n')
-    streams = place.submit(job("cat; echo err >&2; echo made >new; pwd; echo $HOME; ls /; ls /sys/class/net; id -u; env",
-                               input="in put", output="out", error="err", request_cpus="2",
-                               environment="\"GREETING='gu ten' HASH=#1 QUOTE='a\"\"b' LAST='x ' PLAIN=grün\""))
+    streams = place.submit(engine_job(
+        place, "cat; echo err >&2; echo made >new; pwd; echo $HOME; ls /; ls /sys/class/net; id -u; env; cat /proc/self/status",
+        input="in put", output="out", error="err", request_cpus="2",
+        environment="\"GREETING='gu ten' HASH=#1 QUOTE='a\"\"b' LAST='x ' PLAIN=grün A.B=1 VALUE='$HOME `id` \\n'\""))
     place.wait(words, streams)
     assert place.read("words") == "[it's]\n[a \"b\"]\n[$HOME `x` \\]\n[grün ☃]\n[]\n[*]\n[--init]\n"
     out = place.read("out").splitlines()
     assert out[0] == "from stdin" and "/jobs/" in out[1] and out[2] == out[1]
     assert "usr" not in out and "lo" in out and "eth0" not in out and str(os.getuid()) in out
-    for line in ("GREETING=gu ten", "HASH=#1", 'QUOTE=a"b', "LAST=x ", "PLAIN=grün", "OMP_NUM_THREADS=2"):
+    for line in ("GREETING=gu ten", "HASH=#1", 'QUOTE=a"b', "LAST=x ", "PLAIN=grün", "OMP_NUM_THREADS=2", "VALUE=$HOME `id` \\n",
+                 "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
         assert line in out
     assert place.read("err") == "err\n" and place.read("new") == "made\n"
     assert os.stat(os.path.join(place.work, "new")).st_uid == os.getuid()
 
 
 def test_exit_codes_and_signals(place):
-    codes = place.submit(job("exit $(( $DROVER_MEMBER * 25 ))", queue="queue 6"))
-    killed = place.submit(job("kill -SEGV $$"))
+    codes = place.submit(engine_job(place, "exit $(( $DROVER_MEMBER * 25 ))", queue="queue 6"))
+    killed = place.submit(engine_job(place, "kill -SEGV $$"))
     place.wait(codes, killed, code=None)
     assert {j["member"]: j["exit_code"] for j in place.history(codes)} == {n: n * 25 for n in range(6)}
     assert place.history(killed)[0]["exit_signal"] == signal.SIGSEGV
@@ -116,7 +136,7 @@ def test_a_script_comes_along_and_the_folder_is_elsewhere(place):
               '[ "$(cat data)" = read ] && exit 7\n')
     place.write("tool.sh", script, 0o755)
     place.write("data", "read")
-    text = ("universe = container\ncontainer_image = docker://localhost/tiny:1\nexecutable = tool.sh\n"
+    text = (f"universe = container\ncontainer_image = {place.engine.image}\nexecutable = tool.sh\n"
             "container_target_dir = /box\ntransfer_input_files = data\n")
     shipped = place.submit(text + "should_transfer_files = YES\narguments = one /box\nqueue\n")
     mounted = place.submit(text + f"arguments = one {place.work}\nqueue\n")
@@ -125,17 +145,17 @@ def test_a_script_comes_along_and_the_folder_is_elsewhere(place):
 
 
 def test_memory_is_kept(place):
-    request = place.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1"))
+    request = place.submit(engine_job(place, "dd if=/dev/zero of=/dev/null bs=200M count=1"))
     place.wait_state(f"{request}.0", "held")
     assert "more than its memory of 32 MiB" in place.job(f"{request}.0")["hold_reason"]
 
 
 def test_what_cannot_be_is_held(place):
     held = {
-        place.submit(job("true", image="docker.io/library/nosuch:1")): "docker.io",
-        place.submit(job("true").replace("/bin/sh", "/no/such/program")): "/no/such/program",
-        place.submit(job("sleep 600", allowed_execute_duration="1")): "walltime of 1 s",
-        place.submit(job("true", docker_network_type="none", container_target_dir="/a:b")): "cannot mount /a:b",
+        place.submit(sh("true", universe="container", container_image=place.engine.no_image)): place.engine.no_image[9:18],
+        place.submit(engine_job(place, "true").replace("/bin/sh", "/no/such/program")): "/no/such/program",
+        place.submit(engine_job(place, "sleep 600", allowed_execute_duration="1")): "walltime of 1 s",
+        place.submit(engine_job(place, "true", docker_network_type="none", container_target_dir="/a:b")): "cannot mount /a:b",
     }
     for request, words in held.items():
         place.wait_state(f"{request}.0", "held")
@@ -144,7 +164,7 @@ def test_what_cannot_be_is_held(place):
 
 def test_what_the_queue_does_not_run_waits(place):
     other = place.submit(job("true", image="quay.io/else/where"))
-    network = place.submit(job("true", docker_network_type="container:other"))
+    network = place.submit(engine_job(place, "true", docker_network_type="container:other"))
     wait_until(lambda: "ContainerImage" in place.cli("why", f"{other}.0"))
     wait_until(lambda: "DockerNetworkType" in place.cli("why", f"{network}.0"))
     assert place.job(f"{other}.0")["state"] == place.job(f"{network}.0")["state"] == "idle"
@@ -155,7 +175,7 @@ def test_hold_suspend_and_remove(place):
     """A program that ignores being asked is ended all the same, and its container with it."""
     text = f"601.{os.getpid()}"
     sleeps = "sleep\0" + text
-    request = place.submit(job(f"trap '' TERM; sleep {text}; sleep {text}"))
+    request = place.submit(engine_job(place, f"trap '' TERM; sleep {text}; sleep {text}"))
     wait_until(lambda: inside(place, sleeps))
     act(place, "suspend", request)
     wait_until(lambda: states(place, sleeps) == {b"T"})
@@ -182,16 +202,16 @@ def states(place, text):
     return found
 
 
-def test_removed_while_it_starts(place, podman):
+def test_removed_while_it_starts(place, engine):
     """At whatever moment: neither the container nor its monitor is left."""
     requests = []
     for turn in range(8):
-        requests.append(place.submit(job(f"sleep 605.{os.getpid()}")))
+        requests.append(place.submit(engine_job(place, f"sleep 605.{os.getpid()}")))
         place.wait_state(f"{requests[-1]}.0", "running")
         time.sleep(0.04 * turn)  # not to wait for something: to come at another moment each time
         place.cli("rm", str(requests[-1]))
-    wait_until(lambda: podman.names() == [])
-    wait_until(lambda: not processes(podman.folder, "conmon"))
+    wait_until(lambda: engine.names() == [])
+    wait_until(lambda: not processes(engine.folder, "conmon"))
 
 
 def slow_to_create(podman, folder):
@@ -239,38 +259,38 @@ exec {shutil.which("podman")} "$@"
     wait_until(lambda: podman.names() == [])
 
 
-def test_agent_killed_and_container_goes_on(instance, podman):
-    start(instance, podman)
+def test_agent_killed_and_container_goes_on(instance, engine):
+    start(instance, engine)
     flag = os.path.join(instance.work, "flag")
-    request = instance.submit(job("echo >started; while [ ! -e flag ]; do sleep 0.1; done; exit 5",
+    request = instance.submit(engine_job(instance, "echo >started; while [ ! -e flag ]; do sleep 0.1; done; exit 5",
                                   should_transfer_files="NO", initialdir=instance.work))
     wait_until(lambda: instance.exists("started"))
     instance.agent.kill()
-    instance.agent = agents.start(instance, QUEUE)
+    instance.agent = agents.start(instance, instance.config)
     containers_offered(instance)
     with open(flag, "w", encoding="utf-8"):
         pass
     instance.wait(request, code=None)
     row = instance.history(request)[0]
     assert (row["exit_code"], row["starts"]) == (5, 1)
-    wait_until(lambda: podman.names() == [])
+    wait_until(lambda: engine.names() == [])
 
 
-def test_shepherd_killed_leaves_nothing(instance, podman):
+def test_shepherd_killed_leaves_nothing(instance, engine):
     """Its jobs are lost and run again; what is left of the first container is removed."""
-    start(instance, podman)
-    request = instance.submit(job("echo $DROVER_ATTEMPT_ >>ran; sleep 606", should_transfer_files="NO",
+    start(instance, engine)
+    request = instance.submit(engine_job(instance, "echo $DROVER_ATTEMPT_ >>ran; sleep 606", should_transfer_files="NO",
                                   initialdir=instance.work))
     wait_until(lambda: instance.written("ran"))
-    first = podman.names()
+    first = engine.names()
     instance.agent.kill()
     for pid in instance.pids("drover-shepherd"):
         os.kill(pid, signal.SIGKILL)
-    instance.agent = agents.start(instance, QUEUE)
+    instance.agent = agents.start(instance, instance.config)
     wait_until(lambda: len(instance.read("ran").splitlines()) == 2)
-    wait_until(lambda: not set(first) & set(podman.names()))
+    wait_until(lambda: not set(first) & set(engine.names()))
     instance.cli("rm", str(request))
-    wait_until(lambda: podman.names() == [])
+    wait_until(lambda: engine.names() == [])
 
 
 def test_a_job_goes_where_its_image_is(instance, podman, request):
@@ -295,6 +315,7 @@ def test_a_job_goes_where_its_image_is(instance, podman, request):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@PODMAN_ONLY
 def test_a_pull_that_nobody_wants_is_ended(place):
     """Of a registry that does not answer: the path says what is awaited; held, the job waits for it no longer, nor does podman."""
     with socket.create_server(("127.0.0.1", 0)) as registry:
@@ -317,6 +338,7 @@ def test_a_pull_that_nobody_wants_is_ended(place):
         wait_until(lambda: not processes(pulls, "podman"))
 
 
+@PODMAN_ONLY
 def test_images_count_as_held(place, podman):
     """As the engine lists them; one that came since is found when a job needs it."""
 
@@ -355,9 +377,8 @@ def test_docker(instance, request):
     docker = Docker(folder)
     try:
         docker.make_image()
-        config = QUEUE.replace("engine: podman", "engine: docker")
         forgets = forgetful_docker(instance, folder)
-        start(instance, docker, config)
+        start(instance, docker)
         ends = instance.submit(job("id -u; ls /sys/class/net; echo made >new; exit 3", output="out"))
         killed = instance.submit(job("kill -SEGV $$"))
         held = {instance.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1")): "more than its memory of 32 MiB",
@@ -381,7 +402,7 @@ def test_docker(instance, request):
         for pid in instance.pids("drover-shepherd"):
             os.kill(pid, signal.SIGKILL)
         instance.cli("rm", str(lasting))
-        instance.agent = agents.start(instance, config)
+        instance.agent = agents.start(instance, instance.config)
         wait_until(lambda: not inside(instance, sleeps))
         wait_until(lambda: docker.names() == [])
     finally:

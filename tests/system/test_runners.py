@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 import agents
-from containers import IMAGE, podman_with_image
+from containers import ENGINES, engine_with_image
 from drover import Instance, processes, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
@@ -28,7 +28,7 @@ NOT_OF_REST = ("test_a_script_killed_alone_takes_its_program_along", "test_time_
 
 def pytest_generate_tests(metafunc):
     less = ["rest"] if not LONG and metafunc.definition.originalname in NOT_OF_REST else []
-    for fixture, kinds in (("place", ["process", "container", "drover", *SYSTEMS]), ("batch", SYSTEMS)):
+    for fixture, kinds in (("place", ["process", *ENGINES, "drover", *SYSTEMS]), ("batch", SYSTEMS)):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, [kind for kind in kinds if kind not in less], indirect=True)
 
@@ -54,19 +54,25 @@ def begin(instance, system, config=None):
 
 @pytest.fixture(scope="module")
 def podman(request):
-    with podman_with_image(request.config.drover_tmp) as one:
+    with engine_with_image(request.config.drover_tmp) as one:
         yield one
 
 
-def in_containers(instance, podman):
+@pytest.fixture(scope="module")
+def apptainer(request):
+    with engine_with_image(request.config.drover_tmp, "apptainer") as one:
+        yield one
+
+
+def in_containers(instance, engine):
     """All that is submitted runs in the tests' image, where the work folder is mounted."""
     submit = instance.submit
     instance.submit = lambda text, *args, **more: submit(
-        f"universe = container\ncontainer_image = docker://{IMAGE}\n{text}", *args, **more)
-    instance.env.update(podman.env)
-    begin(instance, None, "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n    container: {engine: podman, network: none, "
-                          f"pull: never, mounts: ['{instance.work}']}}\n")
-    instance.left = podman.names
+        f"universe = container\ncontainer_image = {engine.image}\n{text}", *args, **more)
+    instance.env.update(engine.env)
+    begin(instance, None, "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n    container: {network: none, pull: never, "
+                          f"{engine.settings}, mounts: ['{instance.work}']}}\n")
+    instance.left = engine.names
     instance.many = 1000 if LONG else 24
     instance.host_pid = lambda number: pid_outside(instance, int(number))
     return instance
@@ -104,8 +110,8 @@ def place(request, instance):
     """A server, and an agent with one queue of the runner."""
     if request.param == "drover":
         return begin(instance, None, request.getfixturevalue("behind"))
-    if request.param == "container":
-        return in_containers(instance, request.getfixturevalue("podman"))
+    if request.param in ENGINES:
+        return in_containers(instance, request.getfixturevalue(request.param))
     return begin(instance, system_of(request))
 
 

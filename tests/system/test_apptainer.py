@@ -1,0 +1,211 @@
+"""What is particular to apptainer; what it shares with podman is in test_containers.py. Run where DROVER_TEST_APPTAINER names one."""
+import contextlib
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import threading
+
+import pytest
+
+import agents
+from containers import engine_with_image
+from drover import alive, processes, sh, wait_until
+from users import ONE, TWO, Site
+
+pytest_plugins = ["batch_systems"]
+
+
+@pytest.fixture(scope="module")
+def apptainer(request):
+    with engine_with_image(request.config.drover_tmp, "apptainer") as one:
+        yield one
+
+
+def start(instance, apptainer, more):
+    instance.env.update(apptainer.env)
+    instance.server()
+    config = f"kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n    container: {{{apptainer.settings}, {more}}}\n"
+    instance.agent = agents.start(instance, config)
+    wait_until(lambda: any(q["ad"] and q["ad"].get("HasSIF") is True for a in instance.agents("connected") for q in a["queues"]))
+
+
+def job(image, script="true", **more):
+    return sh(script, universe="container", container_image=image, **more)
+
+
+def test_files(instance, apptainer):
+    """One that the job brings along, one of the machine; only what the queue allows; none by a way around."""
+    start(instance, apptainer, f"images: ['{apptainer.folder}/*', './*']")
+    apptainer.make_file(f"{apptainer.folder}/here.sif")
+    apptainer.make_file(f"{instance.work}/mine.sif")
+    there = instance.submit(job(f"{apptainer.folder}/here.sif", "exit 4"))
+    along = instance.submit(job("mine.sif", "ls; exit 5", transfer_input_files="mine.sif", output="out"))
+    instance.wait(there, along, code=None)
+    assert [instance.history(r)[0]["exit_code"] for r in (there, along)] == [4, 5]
+    assert instance.read("out") == "mine.sif\n"
+    around = instance.submit(job(f"{apptainer.folder}/../app/here.sif"))
+    wait_until(lambda: ".. in it" in instance.cli("log", f"{around}.0"))
+    for image in (f"{instance.work}/mine.sif", "docker://localhost/mine.sif/x"):
+        other = instance.submit(job(image))
+        wait_until(lambda n=other: "ContainerImage" in instance.cli("why", f"{n}.0"))
+
+
+def hold_reason(instance, request):
+    return instance.wait_state(f"{request}.0", "held")["hold_reason"]
+
+
+def test_what_it_refuses_is_held_with_its_words(instance, apptainer):
+    start(instance, apptainer, "network: none")
+    instance.write("bad", "#!/no/such/interpreter\n", 0o755)
+    instance.write("text", "no image")
+    for text, words in {
+            job(apptainer.image).replace("/bin/sh", "/no/such"): "cannot run /no/such in the image",
+            job(apptainer.image).replace("/bin/sh", "/bin"): "cannot run /bin in the image",
+            job(apptainer.image).replace("/bin/sh", "bad"): "fork/exec",
+            job("/no/such.sif"): "could not open image",
+            job(f"{instance.work}/text"): "image format not recognized",
+            job(apptainer.image, "echo FATAL: mine >&2; exit 7", on_exit_hold="true"): "OnExitHold"}.items():
+        assert words.lower() in hold_reason(instance, instance.submit(text)).lower()
+
+
+def test_a_queue_that_fetches_none_runs_files(instance, apptainer):
+    start(instance, apptainer, "pull: never")
+    instance.run(job(apptainer.image))
+    for image in ("docker://localhost/tiny:1", "oras://127.0.0.1:1/a.sif"):
+        request = instance.submit(job(image))
+        wait_until(lambda n=request: "ContainerImage" in instance.cli("why", f"{n}.0"))
+
+
+@contextlib.contextmanager
+def registry(layer):
+    """An OCI registry on loopback with one image, tiny:1. What it was asked for is in .asked."""
+    with open(layer, "rb") as f:
+        plain = f.read()
+    blobs, asked = {}, []
+
+    def blob(data, kind):
+        digest = "sha256:" + hashlib.sha256(data).hexdigest()
+        blobs[digest] = (data, kind)
+        return {"mediaType": kind, "digest": digest, "size": len(data)}
+
+    kinds = "application/vnd.oci.image."
+    layers = [blob(gzip.compress(plain), kinds + "layer.v1.tar+gzip")]
+    config = blob(json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {
+        "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(plain).hexdigest()]}}).encode(), kinds + "config.v1+json")
+    tiny = blob(json.dumps({"schemaVersion": 2, "mediaType": kinds + "manifest.v1+json", "config": config,
+                            "layers": layers}).encode(), kinds + "manifest.v1+json")
+    blobs["1"] = blobs[tiny["digest"]]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            name = self.path.rsplit("/", 1)[1]
+            asked.append(self.path)
+            data, kind = blobs.get(name, (b"{}", "application/json"))
+            self.send_response(200 if name in blobs or self.path == "/v2/" else 404)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            if name in blobs:
+                self.send_header("Docker-Content-Digest", "sha256:" + hashlib.sha256(data).hexdigest())
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked = asked
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_image_of_a_registry(instance, apptainer):
+    """It is fetched once, into apptainer's own cache; its layers are not fetched for the second job."""
+    with registry(f"{apptainer.folder}/tree.tar") as server:
+        start(instance, apptainer, "network: none, run_options: [--no-https]")
+        image = f"docker://127.0.0.1:{server.server_address[1]}/tiny:1"
+        text = job(image, "ls; echo inside >&2; exit 3", output="out", error="err")
+        instance.run(text, code=1)
+        assert instance.read("err") == "inside\n"
+        fetched = [path for path in server.asked if "/blobs/" in path]
+        assert fetched
+        instance.run(text, code=1)
+        assert [path for path in server.asked if "/blobs/" in path] == fetched
+        assert [j["exit_code"] for j in instance.history()] == [3, 3]
+        gone = instance.submit(job(image.replace("tiny:1", "tiny:2")))
+        assert "tiny:2" in hold_reason(instance, gone)
+    assert processes(image) == []
+
+
+# ---- users
+
+
+def own(site, user, image, script, **more):
+    return site.submit(user, script, ContainerImage=image, WantContainer=True, **more)
+
+
+@pytest.fixture
+def public(request, apptainer):
+    """The image, where every user comes to it."""
+    for path in (request.config.drover_tmp, os.path.dirname(apptainer.folder), apptainer.folder):
+        os.chmod(path, 0o755)
+    apptainer.env.pop("APPTAINER_TMPDIR", None)
+    return apptainer
+
+
+def nothing_left(site):
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()])
+
+
+def test_a_container_is_its_users(instance, public):
+    instance.env.pop("APPTAINER_CACHEDIR", None)
+    site = Site(instance)
+    more = f"kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n    container: {{{public.settings}, network: none, pull: never}}\n"
+    node = site.agent(more=more)
+    agents.offering(instance)
+    for user in (ONE, TWO):
+        site.write(user, "in", "data\n")
+        number = own(site, user, public.image, "cat in; echo new >made; id -u; [ -d /usr ] || echo inside; cat /proc/net/dev; cat /proc/self/status",
+                     TransferInput="in", ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT")
+        instance.wait(number)
+        out = site.text(user, "out").splitlines()
+        assert out[:3] == ["data", str(user.pw_uid), "inside"] and "CapBnd:\t0000000000000000" in out
+        assert [line.split(":")[0].strip() for line in out if ":" in line and line.startswith(" ")] == ["lo"]
+        assert site.owner(user, "made") == (user.pw_uid, user.pw_gid)
+    lasting = own(site, ONE, public.image, f"trap '' TERM; sleep 607.{os.getpid()}; sleep 9")
+
+    def sleeps():
+        return [pid for pid in processes("sleep\0" + f"607.{os.getpid()}") if alive(pid)]
+
+    wait_until(sleeps)
+    node.kill()
+    node = site.agent(more=more)
+    assert sleeps()
+    instance.cli("rm", str(lasting))
+    wait_until(lambda: not sleeps())
+    nothing_left(site)
+
+
+def test_in_a_batch_system(instance, public, alpha):
+    os.chmod(os.path.dirname(alpha.dir), 0o711)
+    site = Site(instance)
+    site.agent(more=agents.batch_queues(alpha, more=f"    container: {{{public.settings}, network: none, pull: never}}\n"))
+    agents.offering(instance)
+    site.write(ONE, "in", "data\n")
+    number = own(site, ONE, public.image, "cat in; echo new >made; [ -d /usr ] || echo inside", TransferInput="in", ShouldTransferFiles="YES",
+                 WhenToTransferOutput="ON_EXIT")
+    instance.wait(number)
+    assert site.text(ONE, "out") == "data\ninside\n" and site.owner(ONE, "made") == (ONE.pw_uid, ONE.pw_gid)
+    nothing_left(site)
