@@ -28,8 +28,8 @@ void agent_turn(void *arg)
         sandbox_remove_left(a);
         for (size_t i = 0; i < a->backend_count; i++)
                 a->backends[i]->runner->kind->flush(a->backends[i]->runner);
+        stores_turn(a); /* first: what is given back for a silent store must not be given again */
         report_flush(a);
-        stores_turn(a);
         offers_update(a, false);
         int64_t end = lease_clock_end(&a->lease);
         if (end != LEASE_CLOCK_NEVER && queues_count(a, ATTEMPT_WAITING) == 0 &&

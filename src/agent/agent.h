@@ -226,6 +226,8 @@ struct run_id attempt_task(const struct attempt *at); /* of its step, in its rou
 void attempt_imaged(struct attempt *at, const char *why);
 void attempt_step_over(struct attempt *at, enum run_why why);               /* the current step has ended */
 void attempt_staged(struct attempt *at, int hold_code, const char *reason); /* inputs are there, or not */
+/* Inputs do not come, for no fault of the job's: it goes back to the queue. The attempt may be gone then. */
+void attempt_give_back(struct attempt *at, const char *reason);
 void attempt_delivered(struct attempt *at, int hold_code, const char *reason); /* outputs are */
 bool attempt_frees(struct agent *a,
                    const struct run_event *e); /* its last process has ended: its resources are free */
@@ -396,6 +398,15 @@ size_t stores_of(const struct agent *a, struct str url);
 /* A transfer was measured; store may be FILE_STORE_NONE. SIZE_MAX - 1 is the server's spool. */
 #define STORE_SPOOL (SIZE_MAX - 1)
 void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t bytes, uint64_t took_us);
+/* A transfer to or from it has succeeded; store may be FILE_STORE_NONE. */
+void stores_answered(struct agent *a, size_t store);
+/* One has failed with this error (of a move_answer) as if nobody was there: STORE_SILENT, the store is known
+ * not to answer; STORE_ASKED, it is asked, and fetch_store_known is called; STORE_ANSWERS: it is not that. */
+enum store_word { STORE_ANSWERS, STORE_SILENT, STORE_ASKED };
+enum store_word stores_doubt(struct agent *a, size_t store);
+bool stores_is_silence(int error);
+/* The name of a store; NULL: there is no such one. */
+const char *stores_name(const struct agent *a, size_t store);
 
 /* userlog.c */
 struct userlog_file_result;

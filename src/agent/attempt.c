@@ -334,6 +334,15 @@ void attempt_staged(struct attempt *at, int hold_code, const char *reason)
         submit_step(at);
 }
 
+void attempt_give_back(struct attempt *at, const char *reason)
+{
+        if (at->state != ATTEMPT_STAGING)
+                return;
+        if (!at->abandon)
+                report_refuse(at->a, at->q->config->name, at, false, reason);
+        attempt_forget(at);
+}
+
 void attempt_next_round(struct attempt *at)
 {
         runner_forget(at->q->backend->runner, attempt_task(at));

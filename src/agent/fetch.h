@@ -27,6 +27,10 @@ struct fetch {
         size_t store, way; /* the way it is tried now; 0: as it was named */
         bool made_room;
         char *first_error;
+        bool silence, spoken;     /* of the ways that failed: one was silent, one said why */
+        bool doubts;              /* it has failed; whether its store is there at all is being asked */
+        int error;                /* with doubts */
+        const char *silent_store; /* it ends for this; borrowed */
 };
 
 /* It is in the cache, or (contents NULL) why not. Frees it. */
@@ -36,3 +40,8 @@ struct fetch *fetch_first(const struct agent *a);
 struct attempt *fetch_for(const struct fetch *f); /* one that waits for it; there is one until it ends */
 void fetch_get(struct fetch *f);                  /* from where it is, whatever the cache has */
 void fetch_url(struct fetch *f);                  /* fetch_url.c: from its URL */
+/* Ends those that asked whether this store is there. Stores may have other numbers, or none. */
+void fetch_store_known(struct agent *a, size_t store, bool answers);
+void fetch_stores_changed(struct agent *a);
+/* It is not in the cache since its store does not answer: who waits for it is given back. Frees it. */
+void fetch_end_silent(struct fetch *f);

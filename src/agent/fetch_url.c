@@ -42,13 +42,55 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
         }
         if (!f->first_error)
                 f->first_error = mem_dupz(buf_z(&words));
+        f->silence |= stores_is_silence(answer->error);
+        f->spoken |= answer->error == ENOENT || answer->error == EACCES;
         if (stores_other_way(a, str_of(f->url), f->store, f->way, &other)) {
                 f->way++;
                 fetch_get(f);
                 return;
         }
         log_warn("msg=\"an input cannot be fetched\" error=\"%s\"", LOG_TEXT(str_of(answer->text)));
-        fetch_end(f, NULL, answer->error, f->first_error);
+        enum store_word word = f->silence && !f->spoken ? stores_doubt(a, f->store) : STORE_ANSWERS;
+        f->error = answer->error;
+        f->doubts = word == STORE_ASKED;
+        if (word == STORE_SILENT)
+                fetch_end_silent(f);
+        else if (word == STORE_ANSWERS)
+                fetch_end(f, NULL, f->error, f->first_error);
+}
+
+void fetch_store_known(struct agent *a, size_t store, bool answers)
+{
+        for (struct fetch *f = fetch_first(a); f; f = f->next)
+                if (f->doubts && f->store == store) {
+                        if (answers)
+                                fetch_end(f, NULL, f->error, f->first_error);
+                        else
+                                fetch_end_silent(f);
+                        fetch_store_known(a, store, answers); /* the list may be another one now */
+                        return;
+                }
+}
+
+/* Who asked asks again, since nobody would tell it any more. */
+void fetch_stores_changed(struct agent *a)
+{
+        for (struct fetch *f = fetch_first(a); f; f = f->next)
+                if (f->url) {
+                        f->store = stores_of(a, str_of(f->url));
+                        f->way = 0;
+                }
+        for (struct fetch *f = fetch_first(a); f; f = f->next) {
+                enum store_word word = f->doubts ? stores_doubt(a, f->store) : STORE_ASKED;
+                if (word == STORE_ASKED)
+                        continue;
+                if (word == STORE_SILENT)
+                        fetch_end_silent(f);
+                else
+                        fetch_end(f, NULL, f->error, f->first_error);
+                fetch_stores_changed(a); /* the list may be another one now */
+                return;
+        }
 }
 
 /* The answer as contents of the cache, with their name; NULL: there are none, and r says why. */
@@ -88,6 +130,7 @@ static void on_got(void *arg, const struct move_answer *answer)
         f->fd = -1;
         struct cached *e = take_answer(f, answer, before, &r);
         if (e) {
+                stores_answered(a, f->store);
                 if (answer->tries == 1)
                         stores_measured(a, f->store, PROBE_IN, answer->moved, answer->took_us);
                 MEM_CLEANUP char *url = move_url_shown(f->url);

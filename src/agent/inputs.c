@@ -232,10 +232,30 @@ static void fetch_free(struct fetch *f)
         free(f);
 }
 
+static void fail(const struct fetch *f, struct attempt *at, int error, const char *why)
+{
+        inputs_forget(at);
+        if (f->silent_store) {
+                BUF_CLEANUP struct buf words = {0};
+                buf_printf(&words, "store %s does not answer: %s", f->silent_store, why);
+                attempt_give_back(at, buf_z(&words));
+                return;
+        }
+        at->hold_subcode = error;
+        attempt_staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT, why);
+}
+
+void fetch_end_silent(struct fetch *f)
+{
+        f->silent_store = stores_name(f->a, f->store);
+        fetch_end(f, NULL, f->error, f->first_error);
+}
+
 void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why)
 {
         struct agent *a = f->a;
         f->ended = true;
+        f->doubts = false;
         if (contents)
                 cache_pin(contents); /* until all have it */
         while (f->waiters) {
@@ -248,10 +268,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
                         if (at->waits == 0)
                                 stage_in(at);
                 } else {
-                        inputs_forget(at);
-                        at->hold_subcode = error;
-                        attempt_staged(at, error == EACCES && f->shown ? HOLD_CREDENTIAL : HOLD_INPUT,
-                                       why ? why : "an input did not come");
+                        fail(f, at, error, why ? why : "an input did not come");
                 }
                 waiter_free(w);
         }

@@ -105,10 +105,13 @@ static void on_sent(void *arg, const struct move_answer *answer)
         struct sends *s = at->sends;
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
+                if (stores_is_silence(answer->error)) /* so that the server hears of it */
+                        stores_doubt(at->a, stores_of(at->a, str_of(s->files[s->index].url)));
                 on_failed(at, answer);
                 return;
         }
         const char *url = s->files[s->index].url;
+        stores_answered(at->a, stores_of(at->a, str_of(url)));
         if (answer->tries == 1)
                 stores_measured(at->a, stores_of(at->a, str_of(url)), PROBE_OUT, answer->moved,
                                 answer->took_us);

@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/credentials.h"
+#include "agent/fetch.h"
 #include "agent/movers.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -30,6 +31,12 @@ struct store {
         struct str *prefixes;
         size_t prefix_count;
         struct probe_estimate estimate, told;
+        int64_t down_ms; /* Unix: since when no way to it answers; 0: it does, as far as we know */
+        int64_t told_down_ms;
+        char *down_why;
+        bool doubted;             /* a transfer has failed: does it answer at all? */
+        bool silence, spoken;     /* of the ways that were looked at since it answered last */
+        size_t tried;             /* of them */
         int64_t look_ms, read_ms; /* next, at the earliest; boot clock */
         struct move *move;
         struct agent *a;
@@ -60,6 +67,7 @@ static void store_free(struct store *s)
         free(s->prefixes);
         free(s->name);
         free(s->probe);
+        free(s->down_why);
         free(s);
 }
 
@@ -192,12 +200,15 @@ static struct store *store_from(struct agent *a, const Drover__Store *m, struct 
         s->prefixes = mem_array(NULL, m->n_prefixes + 1, sizeof(*s->prefixes));
         for (size_t i = 0; i < m->n_prefixes; i++)
                 s->prefixes[s->prefix_count++] = str_of(mem_dupz(m->prefixes[i]));
-        if (old) {
-                s->estimate = old->estimate;
-                s->look_ms = old->look_ms;
-                s->read_ms = old->read_ms;
-                store_free(old);
-        }
+        if (!old)
+                return s;
+        s->estimate = old->estimate;
+        s->look_ms = old->move ? 0 : old->look_ms;
+        s->read_ms = old->read_ms;
+        s->down_ms = old->down_ms;
+        s->down_why = old->down_why;
+        old->down_why = NULL;
+        store_free(old);
         return s;
 }
 
@@ -225,6 +236,7 @@ void stores_message(struct agent *a, const Drover__Stores *m)
         free(old.v);
         free(old.urls);
         all->tell_all = true;
+        fetch_stores_changed(a);
 }
 
 /* ---- how far they are */
@@ -237,6 +249,59 @@ void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t
                 return;
         probe_estimate_rate(&all->v[i]->estimate, way, bytes, took_us, clock_boot_ms());
         all->changed = true;
+}
+
+const char *stores_name(const struct agent *a, size_t store)
+{
+        return store < a->stores->count ? a->stores->v[store]->name : NULL;
+}
+
+bool stores_is_silence(int error)
+{
+        return error == EAGAIN || error == ETIMEDOUT;
+}
+
+/* It is known now whether it answers; who asked is told. */
+static void known(struct store *s, bool answers, const char *why)
+{
+        struct agent *a = s->a;
+        bool doubted = s->doubted;
+        size_t i = 0;
+        if (!answers && !s->down_ms)
+                log_warn("msg=\"a store does not answer\" store=%s error=\"%s\"", s->name,
+                         LOG_TEXT(str_of(why)));
+        else if (answers && s->down_ms)
+                log_info("msg=\"a store answers again\" store=%s", s->name);
+        if (answers == (s->down_ms > 0))
+                s->down_ms = answers ? 0 : clock_wall_ms();
+        free(s->down_why);
+        s->down_why = answers ? NULL : mem_dupz(why);
+        s->doubted = s->silence = s->spoken = false;
+        s->tried = 0;
+        a->stores->changed = true;
+        agent_turn_later(a);
+        while (a->stores->v[i] != s)
+                i++;
+        if (doubted)
+                fetch_store_known(a, i, answers);
+}
+
+void stores_answered(struct agent *a, size_t store)
+{
+        if (store < a->stores->count && a->stores->v[store]->down_ms)
+                known(a->stores->v[store], true, NULL);
+}
+
+enum store_word stores_doubt(struct agent *a, size_t store)
+{
+        if (store >= a->stores->count)
+                return STORE_ANSWERS;
+        struct store *s = a->stores->v[store];
+        if (s->down_ms)
+                return STORE_SILENT;
+        s->doubted = true;
+        s->look_ms = clock_boot_ms(); /* with the next tick */
+        return STORE_ASKED;
 }
 
 static void on_read(void *arg, const struct move_answer *answer)
@@ -269,6 +334,28 @@ static void read_probe(struct store *s)
         close(fd);
 }
 
+/* Nothing answered by one way. A connection that leads to silence is no proof, for what is asked may just
+ * take long there; unless a transfer has failed, too. */
+static void look_failed(struct store *s, const struct move_answer *answer)
+{
+        uint64_t probe_ms = s->a->config.probe_ms;
+        int64_t now = clock_boot_ms();
+        log_info("msg=\"cannot look at a store\" store=%s error=\"%s\"", s->name,
+                 LOG_TEXT(str_of(answer->text)));
+        s->silence |= stores_is_silence(answer->error) && (!answer->latency_us || s->doubted);
+        s->spoken |= answer->error == ENOENT || answer->error == EACCES;
+        s->way = (s->way + 1) % s->prefix_count;
+        s->look_ms = now;
+        if (++s->tried < s->prefix_count) /* another way to it, at once */
+                return;
+        s->look_ms = now + (int64_t)(probe_ms && probe_ms < AGAIN_MS ? probe_ms : AGAIN_MS);
+        bool silent = s->silence && !s->spoken;
+        if (silent || s->doubted || (s->down_ms && s->spoken))
+                known(s, !silent, answer->text);
+        s->tried = 0;
+        s->silence = s->spoken = false;
+}
+
 static void on_looked(void *arg, const struct move_answer *answer)
 {
         struct store *s = arg;
@@ -276,27 +363,21 @@ static void on_looked(void *arg, const struct move_answer *answer)
         int64_t now = clock_boot_ms();
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
-                log_info("msg=\"a store does not answer\" store=%s error=\"%s\"", s->name,
-                         LOG_TEXT(str_of(answer->text)));
-                s->way = (s->way + 1) % s->prefix_count;
-                if (s->way != 0) /* another way to it, at once */
-                        s->look_ms = now;
-                else if ((int64_t)a->config.probe_ms > AGAIN_MS)
-                        s->look_ms = now + AGAIN_MS;
+                look_failed(s, answer);
                 return;
         }
         probe_estimate_latency(&s->estimate, answer->latency_us, now);
         a->stores->changed = true;
         if (!s->estimate.rate_ms[PROBE_IN] && *s->probe && now >= s->read_ms)
                 read_probe(s);
-        agent_turn_later(a);
+        known(s, true, NULL);
 }
 
 static void look(struct store *s, int64_t now)
 {
         BUF_CLEANUP struct buf url = {0};
         struct move_task t;
-        s->look_ms = now + (int64_t)s->a->config.probe_ms;
+        s->look_ms = now + (int64_t)(s->a->config.probe_ms ? s->a->config.probe_ms : AGAIN_MS);
         buf_str(&url, s->prefixes[s->way]);
         move_task_init(&t, MOVE_PROBE);
         t.url = (char *)(uintptr_t)buf_z(&url);
@@ -309,9 +390,12 @@ void stores_tick(struct agent *a)
 {
         struct stores *all = a->stores;
         int64_t now = clock_boot_ms();
-        for (size_t i = 0; i < all->count && a->config.probe_ms && a->greeted; i++)
-                if (!all->v[i]->move && now >= all->v[i]->look_ms)
-                        look(all->v[i], now);
+        for (size_t i = 0; i < all->count; i++) {
+                struct store *s = all->v[i];
+                bool wanted = s->doubted || s->tried || (a->greeted && (a->config.probe_ms || s->down_ms));
+                if (wanted && !s->move && now >= s->look_ms)
+                        look(s, now);
+        }
         if (++all->ticks % WRITE_TICKS == 0)
                 cache_write(a->cache);
 }
@@ -377,6 +461,17 @@ static void tell_cache(struct agent *a, bool all)
         arena_deinit(&d.room);
 }
 
+/* The newest of its numbers, by the wall clock; 0: there is none. */
+static int64_t measured_ms(const struct probe_estimate *e)
+{
+        const int64_t v[] = {e->latency_ms, e->rate_ms[PROBE_IN], e->rate_ms[PROBE_OUT]};
+        int64_t newest = 0;
+        for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
+                if (v[i] && (!newest || v[i] > newest))
+                        newest = v[i];
+        return newest ? clock_wall_ms() - (clock_boot_ms() - newest) : 0;
+}
+
 static void tell_links(struct agent *a, bool all)
 {
         struct stores *s = a->stores;
@@ -387,8 +482,10 @@ static void tell_links(struct agent *a, bool all)
         for (size_t i = 0; i <= s->count; i++) {
                 struct store *one = s->v[i];
                 const struct probe_estimate *e = &one->estimate;
-                if ((!e->latency_us && !e->bytes_per_s[PROBE_IN] && !e->bytes_per_s[PROBE_OUT]) ||
-                    (!all && !probe_estimate_differs(e, &one->told)))
+                bool turned = one->down_ms != one->told_down_ms;
+                bool measured = e->latency_us || e->bytes_per_s[PROBE_IN] || e->bytes_per_s[PROBE_OUT];
+                if ((!measured && !one->down_ms && !turned) ||
+                    (!all && !turned && !probe_estimate_differs(e, &one->told)))
                         continue;
                 Drover__Link *l = &links[m.n_links];
                 drover__link__init(l);
@@ -396,8 +493,12 @@ static void tell_links(struct agent *a, bool all)
                 l->latency_us = e->latency_us;
                 l->bytes_per_s = e->bytes_per_s[PROBE_IN];
                 l->bytes_per_s_out = e->bytes_per_s[PROBE_OUT];
+                l->down_ms = one->down_ms;
+                l->down_why = one->down_why ? one->down_why : (char *)"";
+                l->measured_ms = measured_ms(e);
                 list[m.n_links++] = l;
                 one->told = *e;
+                one->told_down_ms = one->down_ms;
         }
         m.links = list;
         if (m.n_links == 0)

@@ -348,6 +348,8 @@ int api_table(struct cli *cli, const struct api_table *a)
                 cli_print_table(cli, &t);
         else
                 buf_addz(&out, a->none);
+        if (a->below)
+                a->below(&out, list);
         cli_print(&out);
         return CLI_OK;
 }

@@ -73,5 +73,6 @@ struct api_table {
         const struct table_column *columns;
         unsigned column_count;
         void (*row)(struct cli *cli, struct table *t, struct view item);
+        void (*below)(struct buf *out, struct view list); /* what stands below it; may be NULL */
 };
 int api_table(struct cli *cli, const struct api_table *a);

@@ -4,7 +4,7 @@
 static const struct table_column columns[] = {{"STORE", false, true},     {"LABELS", false, false},
                                               {"AGENT", false, true},     {"LATENCY", true, false},
                                               {"BANDWIDTH", true, false}, {"MEASURED", true, false},
-                                              {"URL", false, true}};
+                                              {"ANSWERS", false, false},  {"URL", false, true}};
 
 static void add_words(struct table *t, struct view words)
 {
@@ -18,6 +18,45 @@ static void add_words(struct table *t, struct view words)
                 view_text(one, &text);
         }
         table_text(t, buf_view(&text));
+}
+
+/* yes, or since when not; nothing when nobody has asked it */
+static void add_answers(struct cli *cli, struct table *t, struct view link)
+{
+        int64_t down_ms = view_integer(view_get(link, "down_ms"), 0);
+        struct buf text BUF_CLEANUP = {0};
+
+        if (down_ms) {
+                buf_addz(&text, "not for ");
+                human_duration(&text, cli->now_ms - down_ms);
+        } else if (view_there(link)) {
+                buf_addz(&text, "yes");
+        }
+        table_text(t, buf_view(&text));
+        if (down_ms)
+                table_paint(t, TABLE_RED);
+}
+
+/* What agents saw of stores that do not answer. */
+static void say_down(struct buf *out, struct view stores)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct view store, link;
+
+        for (size_t at = 0; view_next(stores, &at, &store);)
+                for (size_t k = 0; view_next(view_get(store, "links"), &k, &link);) {
+                        if (!view_there(view_get(link, "down_why")))
+                                continue;
+                        buf_reset(&text);
+                        view_text(view_get(store, "name"), &text);
+                        buf_addz(&text, " does not answer ");
+                        view_text(view_get(link, "agent"), &text);
+                        buf_addz(&text, ": ");
+                        view_text(view_get(link, "down_why"), &text);
+                        buf_addz(out, out->n ? "" : "\n");
+                        human_safe(out, buf_view(&text));
+                        buf_char(out, '\n');
+                }
 }
 
 /* A row for each agent that has measured the store; one without when nobody has. */
@@ -48,6 +87,7 @@ static void add_link(struct cli *cli, struct table *t, struct view store, struct
         if (measured_ms)
                 human_duration(&text, cli->now_ms - measured_ms);
         table_text(t, buf_view(&text));
+        add_answers(cli, t, link);
         view_next(view_get(store, "urls"), &at, &url);
         table_view(t, url);
 }
@@ -74,5 +114,6 @@ int cmd_stores(struct cli *cli, const struct options *o)
                                  .columns = columns,
                                  .column_count = sizeof(columns) / sizeof(columns[0]),
                                  .row = add_store,
+                                 .below = say_down,
                          });
 }

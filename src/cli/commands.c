@@ -225,6 +225,8 @@ const struct command commands[] = {
          "and "
          "bandwidth that each agent has measured to it: what the choice of a place for a job rests on. "
          "A question mark: the agent has fetched nothing from there yet, and 100 Mbit/s are taken for it. "
+         "ANSWERS: whether the store answers that agent; one that does not gets no job from there that needs "
+         "it, and what it saw stands below. "
          "Stores "
          "are described in droverd(8).",
          NULL, json_only, 0, 0, "", false, cmd_stores},
@@ -324,6 +326,7 @@ const struct command commands[] = {
          json_only, 1, 1, "jobs", false, cmd_log},
         {"why", LOOKING, "tell why a job doesn't run", "[OPTIONS] ID",
          "Tells in words why a job is where it is: for an idle one which condition keeps it from each agent, "
+         "or which store that it needs does not answer there and since when, "
          "for a held "
          "one why it is held. Then when it is expected to start and to end, and what it would take at each "
          "place that would have it: WAIT for room, LINK for files that come to places like it over the same "

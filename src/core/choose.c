@@ -50,6 +50,12 @@ static const struct part *first_part(const struct class *k)
         return &b->request->parts[b->part];
 }
 
+bool choose_reaches(struct core *c, const struct class *k, const struct queue *q)
+{
+        return !k->idle ||
+               cost_reaches(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q);
+}
+
 bool choose_class_prefers(struct core *c, const struct class *k)
 {
         const struct part *p;
@@ -67,7 +73,7 @@ double choose_cost(struct core *c, const struct part *p, uint32_t member, const 
         if (c->config.placement == CORE_PLACE_BLIND)
                 return 0;
         cost_of(c, p, member, q, &cost);
-        if (c->config.placement == CORE_PLACE_CACHED)
+        if (c->config.placement == CORE_PLACE_CACHED && !cost.down)
                 return -(double)cost.bytes_held;
         return (double)cost.total_ms;
 }

@@ -7,6 +7,9 @@
  * member can be asked about is not looked at (give.c). */
 bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need);
 
+/* Do the stores that the class's job needs which goes first answer there? */
+bool choose_reaches(struct core *c, const struct class *k, const struct queue *q);
+
 /* ---- of several places, for a class */
 struct candidate {
         struct queue *queue;
@@ -15,7 +18,8 @@ struct candidate {
 };
 /* Does it matter to the class which of the places that it can use it gets? */
 bool choose_class_prefers(struct core *c, const struct class *k);
-/* What a place costs a member by the placement that is configured; lower is better. */
+/* What a place costs a member by the placement that is configured; lower is better. COST_NOWHERE (cost.h):
+ * the member is not given there. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
 int choose_better(const struct candidate *a, const struct candidate *b); /* <0: a is the better one */

@@ -397,6 +397,8 @@ enum core_verdict {
         CORE_NOT_OFFERING, /* its pull policy offers nothing now; or, with a value, that is why */
         CORE_NOT_CLEARED,  /* value: the labels of the job's data that the agent is not cleared for */
         CORE_UNREACHABLE,  /* value: why; its agent is there, but not what the queue stands on */
+        CORE_STORE_DOWN,   /* clause: the store that the job needs and that does not answer the agent; value:
+                              what   it saw, since_ms */
 };
 struct core_why {
         const char *agent, *queue;
@@ -404,6 +406,7 @@ struct core_why {
         struct core_cost cost;    /* with FITS and BUSY: what it would take to have the result from there */
         struct str clause, value; /* the first clause that is not true, and what it gave; OWNER_REFUSED: value
                                      is why, if the agent has said so */
+        int64_t since_ms;         /* STORE_DOWN: Unix milliseconds */
 };
 typedef void core_why_fn(void *arg, const struct core_why *w);
 int core_why(struct core *c, uint64_t request, uint32_t member, core_why_fn *fn, void *arg);

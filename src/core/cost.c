@@ -47,12 +47,21 @@ static double link_us(const struct profile *p, const struct cost_load *l)
         return us;
 }
 
+/* The store that must be asked for it does not answer. */
+static bool is_down(const struct core_agent *a, const struct input *f)
+{
+        const struct link *l = agent_link_down(a, f->store);
+
+        return l && ((l->stale && !f->image) || !agent_holds(a, f->id));
+}
+
 static bool add_input(void *arg, const struct input *f)
 {
         struct sum *s = arg;
 
         s->cost->bytes_in += f->bytes;
         s->cost->unsized += f->bytes == 0 && !f->image && !f->environment;
+        s->cost->down |= is_down(s->agent, f);
         if (agent_holds(s->agent, f->id)) {
                 s->cost->bytes_held += f->bytes;
         } else {
@@ -92,6 +101,8 @@ static void add_place(struct core *c, const struct part *p, const struct profile
         add_price(p, price, ret);
         ret->wait_ms = x ? (int64_t)(x->wait_s * 1000) : 0;
         ret->total_ms = ret->wait_ms + cost_input_ms(ret) + ret->run_ms + ret->send_ms + ret->price_ms;
+        if (ret->down)
+                ret->total_ms = COST_NOWHERE;
 }
 
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
@@ -104,13 +115,44 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         s.fetch_us = s.image_us = s.environment_us = 0;
         s.load.count = 0;
         s.cost = ret;
-        *ret = (struct core_cost){0};
+        *ret = (struct core_cost){.down = agent_link_down(q->agent, p->output_store) != NULL};
         inputs_each(c, p->inputs, member, add_input, &s);
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
         ret->environment_ms = to_ms(s.environment_us);
         ret->link_ms = to_ms(link_us(q->profile, &s.load));
         add_place(c, p, q->profile, q->price, ret);
+}
+
+struct look_down {
+        const struct core_agent *agent;
+        size_t store;
+};
+
+static bool look_down(void *arg, const struct input *f)
+{
+        struct look_down *x = arg;
+
+        if (is_down(x->agent, f))
+                x->store = f->store;
+        return x->store == FILE_STORE_NONE;
+}
+
+size_t cost_store_down(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        struct look_down x = {q->agent, FILE_STORE_NONE};
+
+        if (!q->agent->data || q->agent->data->down_count == 0)
+                return FILE_STORE_NONE;
+        inputs_each(c, p->inputs, member, look_down, &x);
+        if (x.store == FILE_STORE_NONE && agent_link_down(q->agent, p->output_store))
+                return p->output_store;
+        return x.store;
+}
+
+bool cost_reaches(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+{
+        return cost_store_down(c, p, member, q) == FILE_STORE_NONE;
 }
 
 static bool add_new(void *arg, const struct input *f)
@@ -153,14 +195,21 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
         }
 }
 
+static bool is_down_at(const struct profile *x, size_t store)
+{
+        return store < x->link_count && x->links[store].down;
+}
+
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
                         const struct profile *x)
 {
-        struct core_cost cost = {0};
+        struct core_cost cost = {.down = is_down_at(x, p->output_store)};
         double us = 0;
 
-        for (unsigned i = 0; i < l->count; i++)
+        for (unsigned i = 0; i < l->count; i++) {
                 us += transfer_us(x, l->stores[i].store, l->stores[i].files, l->stores[i].bytes, false);
+                cost.down |= l->stores[i].files > 0 && is_down_at(x, l->stores[i].store);
+        }
         cost.fetch_ms = to_ms(us);
         cost.link_ms = to_ms(link_us(x, l));
         add_place(c, p, x, x->price, &cost);

@@ -8,10 +8,12 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define COST_BYTES_PER_S 12500000u /* 100 Mbit/s */
 #define COST_LATENCY_US  50000u
+#define COST_NOWHERE     ((int64_t)1 << 52) /* total_ms where a store does not answer that the job needs */
 
 struct core_cost {
         int64_t wait_ms; /* until the place has room, 0 where it has; and its batch system begins a job */
@@ -32,6 +34,7 @@ struct core_cost {
                 unsized; /* inputs, no images, of which nobody knows how large they are, or which are empty */
         double price;    /* of the run, by the place's Price for a processor and an hour */
         bool run_known;
+        bool down; /* a store that it must read or write does not answer from there: it gets no such job */
 };
 
 /* ---- for the files of core/ only */
@@ -44,6 +47,11 @@ struct queue;
  * place's batch system, as it says (QueueWait). */
 void cost_of(struct core *c, const struct part *p, uint32_t member, const struct queue *q,
              struct core_cost *ret);
+/* Do all stores answer its agent that the member (or MEMBER_ANY) must read or write? What it holds need not
+ * be read. */
+bool cost_reaches(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
+/* The store that does not; FILE_STORE_NONE: all do. */
+size_t cost_store_down(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 /* How long the transfers take that a member (or MEMBER_ANY) would begin there: of files that neither are
  * there nor come. */
 int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q);

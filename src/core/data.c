@@ -8,6 +8,8 @@
 #include "core/near.h"
 #include "core/state.h"
 
+#define DOWN_WHY_MAX 300u
+
 /* A file's size is kept in the place of a pointer to it; one more than the size, since NULL is "not there".
  */
 static void *as_value(uint64_t bytes)
@@ -125,6 +127,13 @@ static int copy_stores(struct sites *s, const struct core_data *d, struct err *e
         return 0;
 }
 
+static void links_drop(struct agent_data *d)
+{
+        for (size_t i = 0; i < d->link_count; i++)
+                free(d->links[i].down_why);
+        d->link_count = d->down_count = 0;
+}
+
 /* Links are by a store's number, which has changed. */
 static void agents_again(struct core *c)
 {
@@ -135,7 +144,7 @@ static void agents_again(struct core *c)
 
                 a->cleared = label_cleared(c, a->name);
                 if (a->data)
-                        a->data->link_count = 0;
+                        links_drop(a->data);
                 for (struct queue *q = a->queues; q; q = q->next)
                         if (q->ad) {
                                 index_queue_shown(c, q);
@@ -211,6 +220,7 @@ void agent_data_free(struct agent_data *d)
         idmap_free(d->held);
         idmap_free(d->coming);
         free(d->loads);
+        links_drop(d);
         free(d->links);
         free(d);
 }
@@ -286,6 +296,13 @@ static void drop_all(struct core *c, struct core_agent *a)
         idmap_free(had);
 }
 
+static void look_again(struct core *c, struct core_agent *a)
+{
+        for (struct queue *q = a->queues; q; q = q->next)
+                if (q->offers && q->jobs_left > 0)
+                        queue_look_again(c, q);
+}
+
 void core_cache_delta(struct core *c, const char *agent, const struct core_file *added, size_t added_count,
                       const uint64_t *removed, size_t removed_count, bool full_reset)
 {
@@ -310,6 +327,8 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                 file_add_holder(&c->files, added[i].id, added[i].bytes, a);
                 near_came(c, a, added[i].id);
         }
+        if (d->down_count && added_count)
+                look_again(c, a); /* what has come may be what a job waits for */
 }
 
 bool data_counts(const struct core *c)
@@ -342,10 +361,61 @@ static size_t store_named(const struct core *c, struct str name)
         return name.n ? FILE_STORE_NONE : c->sites.store_count;
 }
 
+const struct link *agent_link_down(const struct core_agent *a, size_t store)
+{
+        const struct agent_data *d = a->data;
+
+        return d && d->down_count && store < d->link_count && d->links[store].down_ms ? &d->links[store]
+                                                                                      : NULL;
+}
+
+/* True: it was down, and is no more. */
+static bool link_set(struct agent_data *d, struct link *l, const struct core_link *said, int64_t now_ms)
+{
+        bool was = l->down_ms, is = said->down_ms > 0, measured = said->latency_us || said->bytes_per_s;
+
+        free(l->down_why);
+        d->down_count += (unsigned)is - (unsigned)was;
+        *l = (struct link){.latency_us = said->latency_us,
+                           .bytes_per_s = said->bytes_per_s,
+                           .bytes_per_s_out = said->bytes_per_s_out,
+                           .measured_ms = !measured && is ? 0 : now_ms,
+                           .down_ms = is ? said->down_ms : 0,
+                           .down_why = is ? str_dupz(str_head(said->down_why, DOWN_WHY_MAX)) : NULL,
+                           .stale = is && l->stale};
+        if (l->measured_ms && said->measured_ms > 0 && said->measured_ms < now_ms)
+                l->measured_ms = said->measured_ms;
+        return was && !is;
+}
+
+static void links_moved(struct core *c, struct core_agent *a)
+{
+        for (struct queue *q = a->queues; q; q = q->next)
+                if (q->ad)
+                        profile_update(c, q);
+}
+
+void links_forget_down(struct core *c, struct core_agent *a)
+{
+        struct agent_data *d = a->data;
+
+        if (!d || d->down_count == 0)
+                return;
+        for (size_t i = 0; i < d->link_count; i++) {
+                free(d->links[i].down_why);
+                d->links[i].down_why = NULL;
+                d->links[i].down_ms = 0;
+                d->links[i].stale = false;
+        }
+        d->down_count = 0;
+        links_moved(c, a);
+}
+
 void core_links(struct core *c, const char *agent, const struct core_link *links, size_t count)
 {
         struct core_agent *a = agent_get(c, str_of(agent));
         struct agent_data *d = data_of(a);
+        bool up = false;
 
         for (size_t i = 0; i < count; i++) {
                 size_t at = store_named(c, links[i].store);
@@ -357,12 +427,11 @@ void core_links(struct core *c, const char *agent, const struct core_link *links
                         memset(d->links + d->link_count, 0, (at + 1 - d->link_count) * sizeof(*d->links));
                         d->link_count = at + 1;
                 }
-                d->links[at] = (struct link){links[i].latency_us, links[i].bytes_per_s,
-                                             links[i].bytes_per_s_out, c->now_ms};
+                up |= link_set(d, &d->links[at], &links[i], c->now_ms);
         }
-        for (struct queue *q = a->queues; q; q = q->next)
-                if (q->ad)
-                        profile_update(c, q);
+        links_moved(c, a);
+        if (up)
+                look_again(c, a);
 }
 
 void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg)
@@ -377,15 +446,94 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
                 for (size_t k = 0; k < n; k++) {
                         const struct agent_data *d = all[k]->data;
 
-                        if (d && i < d->link_count && d->links[i].measured_ms)
-                                links[v.link_count++] = (struct core_link_view){
-                                        all[k]->name, d->links[i].latency_us, d->links[i].bytes_per_s,
-                                        d->links[i].measured_ms};
+                        const struct link *l = d && i < d->link_count ? &d->links[i] : NULL;
+
+                        if (l && (l->measured_ms || l->down_ms))
+                                links[v.link_count++] =
+                                        (struct core_link_view){all[k]->name,   l->latency_us, l->bytes_per_s,
+                                                                l->measured_ms, l->down_ms,    l->down_why};
                 }
                 fn(arg, &v);
         }
         free(links);
         free(all);
+}
+
+/* ---- stores that do not answer */
+
+struct gave_back {
+        const struct core_agent *agent;
+        bool found;
+};
+
+static bool on_given_back(void *arg, const struct input *f)
+{
+        struct gave_back *x = arg;
+        const struct link *l = agent_link_down(x->agent, f->store);
+
+        if (l && !f->image && agent_holds(x->agent, f->id))
+                x->agent->data->links[f->store].stale = true;
+        return true;
+}
+
+void links_gave_back(struct core *c, const struct job *j)
+{
+        struct gave_back x = {.agent = j->queue->agent};
+        const struct part *p = request_part(j->request, j->member, NULL);
+
+        if (x.agent->data && x.agent->data->down_count)
+                inputs_each(c, p->inputs, j->member, on_given_back, &x);
+}
+
+struct stores_used {
+        bool v[CORE_STORES_MAX + 2];
+};
+
+static bool on_used(void *arg, const struct input *f)
+{
+        ((struct stores_used *)arg)->v[f->store] = true;
+        return true;
+}
+
+static bool store_down(struct core *c, size_t store, struct core_store_down *ret)
+{
+        void *value;
+
+        *ret = (struct core_store_down){.store = c->sites.stores[store].urls.name};
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                const struct core_agent *a = value;
+                const struct link *l = a->connected ? agent_link_down(a, store) : NULL;
+
+                ret->of += a->connected;
+                if (!l)
+                        continue;
+                if (ret->agents++ > 0 && (l->down_ms > ret->since_ms ||
+                                          (l->down_ms == ret->since_ms && strcmp(a->name, ret->agent) > 0)))
+                        continue;
+                ret->agent = a->name;
+                ret->since_ms = l->down_ms;
+                ret->why = l->down_why;
+        }
+        return ret->agents > 0;
+}
+
+int core_job_stores_down(struct core *c, uint64_t request, uint32_t member,
+                         void (*fn)(void *arg, const struct core_store_down *d), void *arg)
+{
+        const struct request *r = request_find(c, request);
+        struct stores_used used = {0};
+        struct core_store_down d;
+        const struct part *p;
+
+        if (!r || member >= r->count)
+                return CORE_UNKNOWN;
+        p = request_part(r, member, NULL);
+        inputs_each(c, p->inputs, member, on_used, &used);
+        used.v[p->output_store] = true;
+        for (size_t i = 0; i < c->sites.store_count; i++)
+                if (used.v[i] && store_down(c, i, &d))
+                        fn(arg, &d);
+        return 0;
 }
 
 void core_bytes_moved(const struct core *c, struct core_moved *ret)

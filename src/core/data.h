@@ -56,22 +56,43 @@ struct core_link {
         struct str store;                 /* the name of one; empty: the server's spool. Others are ignored */
         uint64_t latency_us, bytes_per_s; /* 0 bytes: not known yet */
         uint64_t bytes_per_s_out;         /* to there; 0: not known, taken to be the same */
+        int64_t down_ms;     /* Unix milliseconds: since when it has not answered the agent; 0: it answers */
+        struct str down_why; /* with down_ms: what the agent saw last */
+        int64_t measured_ms; /* Unix milliseconds: the newest of these numbers; 0: now */
 };
+/* A store that does not answer is told to by down_ms until it does: no job that must read or write there is
+ * given to the agent. All of it is forgotten when the agent connects, which tells it again. */
 void core_links(struct core *c, const char *agent, const struct core_link *links, size_t count);
 
 /* ---- looking */
 struct core_link_view {
         const char *agent;
         uint64_t latency_us, bytes_per_s;
-        int64_t measured_ms; /* Unix milliseconds: when it was told */
+        int64_t measured_ms; /* Unix milliseconds; 0: never */
+        int64_t down_ms; /* since when it has not answered this agent; 0: it answers, as far as is known */
+        const char *down_why; /* NULL: it answers */
 };
 struct core_store_view {
         const struct core_store *store;
-        const struct core_link_view *links; /* sorted by agent; those that measured it, connected or not */
+        const struct core_link_view *links; /* sorted by agent; those that measured or missed it, connected
+                                               or not */
         size_t link_count;
 };
 /* Calls fn for each store in the order of the configuration. */
 void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg);
+
+/* A store that a job must read or write and that does not answer some agents that are connected. */
+struct core_store_down {
+        struct str store;
+        unsigned agents;   /* that it does not answer, */
+        unsigned of;       /* of so many that are connected */
+        const char *agent; /* one of them: the one that has had no answer for longest */
+        int64_t since_ms;  /* which is since then */
+        const char *why;
+};
+/* Calls fn for each such store of the job, as long as it has not ended. 0, or CORE_UNKNOWN. */
+int core_job_stores_down(struct core *c, uint64_t request, uint32_t member,
+                         void (*fn)(void *arg, const struct core_store_down *d), void *arg);
 
 struct core_moved { /* by jobs whose results were taken since the start */
         uint64_t bytes_in, bytes_out;

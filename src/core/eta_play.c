@@ -118,6 +118,8 @@ static int64_t place(struct eta_play *x, const struct eta_fit *f, const struct e
 
                 x->cost += 10 + (unsigned)l->count / 10;
                 cost_of(x->core, p, member, l->queue, &cost);
+                if (cost.down)
+                        continue; /* nobody knows when it will answer */
                 cost_later(&cost);
                 at = eta_draws_find(d, l, from, p->template->cpus, cost_held_ms(&cost));
                 if (at && at + cost.total_ms - cost.wait_ms < best_end) {

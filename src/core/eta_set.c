@@ -108,6 +108,8 @@ void eta_play_sets(struct eta_play *x, const struct eta_fit *f, const struct eta
         if (slots < size || eta_draws_room(d) < size)
                 return;
         cost_of(x->core, p, (uint32_t)set_first(&b->idle), x->lanes[some.lanes[0]].queue, &cost);
+        if (cost.down)
+                return;
         cost_later(&cost);
         all_ms = cost_held_ms(&cost);
         t->run_ms = (float)cost.run_ms;

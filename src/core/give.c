@@ -49,6 +49,11 @@ struct group {
 
 enum add { ADD_DONE, ADD_SKIPPED, ADD_FULL };
 
+static const struct part *part_of(const struct bucket *b)
+{
+        return &b->request->parts[b->part];
+}
+
 static uint32_t next_fence(const struct request *r, uint32_t member)
 {
         const struct job *j = request_job(r, member);
@@ -163,6 +168,8 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
                 return ADD_FULL;
         if (!give_room(g->bucket->request, member, g->fresh))
                 return ADD_FULL;
+        if (!cost_reaches(c, part_of(g->bucket), member, g->queue))
+                return ADD_SKIPPED;
         if (!may_take(c, g, &need) || (!first && !need_same(&need, &g->need)))
                 return ADD_FULL;
         if (!member_allowed(c, g->queue, g->bucket->request, member))
@@ -252,21 +259,43 @@ static bool loads_link(struct core *c, struct group *g, uint32_t member)
         return g->loads_link && g->own_ms > 0;
 }
 
+static void group_add_any(struct core *c, struct group *g, const struct set *from)
+{
+        SET_FOREACH (from, m) {
+                if (set_has(&g->members, (uint32_t)m) ||
+                    better_elsewhere(c, g->class, g->bucket, (uint32_t)m, g->queue))
+                        continue;
+                if (group_add(c, g, (uint32_t)m) == ADD_FULL || loads_link(c, g, (uint32_t)m))
+                        break;
+        }
+}
+
+/* The same but for members that read from a store that does not answer there: there may be a million of
+ * them. What they need may be held there, but then they are near. */
+static void group_add_reached(struct core *c, struct group *g)
+{
+        const struct part *p = part_of(g->bucket);
+        struct set reached = {0};
+
+        if (!cost_reaches(c, p, MEMBER_ANY, g->queue))
+                return;
+        set_copy(&reached, &g->bucket->idle);
+        inputs_leave_out_down(p->inputs, g->queue->agent, &reached);
+        group_add_any(c, g, &reached);
+        set_deinit(&reached);
+}
+
 /* Fills the group with members of its bucket, in the order in which this queue should have them. */
 static void group_fill(struct core *c, struct group *g, enum give_what what)
 {
-        const struct request *r = g->bucket->request;
-
-        if (!room_for_fresh(r, &r->parts[g->bucket->part], 0))
+        if (!room_for_fresh(g->bucket->request, part_of(g->bucket), 0))
                 group_add_under_way(c, g);
-        else if (group_add_near(c, g) != ADD_FULL && what == GIVE_ANY)
-                SET_FOREACH (&g->bucket->idle, m) {
-                        if (set_has(&g->members, (uint32_t)m) ||
-                            better_elsewhere(c, g->class, g->bucket, (uint32_t)m, g->queue))
-                                continue;
-                        if (group_add(c, g, (uint32_t)m) == ADD_FULL || loads_link(c, g, (uint32_t)m))
-                                break;
-                }
+        else if (group_add_near(c, g) == ADD_FULL || what != GIVE_ANY)
+                ;
+        else if (agent_data_misses_stores(g->queue->agent->data))
+                group_add_reached(c, g);
+        else
+                group_add_any(c, g, &g->bucket->idle);
         eval_reset(&c->eval);
 }
 
@@ -349,6 +378,30 @@ static bool was_passed(const struct passed *p, const struct bucket *b)
         return false;
 }
 
+/* Has it members that need no store which does not answer there? Of a part whose members read files of their
+ * own that is seen when they are added. */
+static bool is_reached(struct core *c, const struct bucket *b, const struct queue *q)
+{
+        return cost_reaches(c, part_of(b), part_of(b)->count == 1 ? part_of(b)->first : MEMBER_ANY, q);
+}
+
+/* The first that is, of those on top and of some others: each call looks at the next ones. */
+static struct bucket *next_reached(struct core *c, struct class *k, struct queue *q,
+                                   const struct passed *passed)
+{
+        size_t n = k->buckets.count, tries = n < 2 * LEVEL_TRIES ? n : 2 * LEVEL_TRIES;
+        struct bucket *best = NULL;
+
+        for (size_t i = 0; i < tries; i++) {
+                size_t at = i < LEVEL_TRIES || n == tries ? i : c->reached_at++ % n;
+                struct bucket *b = container_of(k->buckets.nodes[at], struct bucket, node);
+
+                if ((!best || order_bucket_before(b, best)) && !was_passed(passed, b) && is_reached(c, b, q))
+                        best = b;
+        }
+        return best;
+}
+
 /* The bucket that is next for this queue: of the class's first ones that are level, the one of whose files it
  * holds most, unless the first of all has waited for too long. NULL: there is none. */
 static struct bucket *next_bucket(struct core *c, struct class *k, struct queue *q,
@@ -358,6 +411,8 @@ static struct bucket *next_bucket(struct core *c, struct class *k, struct queue 
         uint64_t most = 0;
         bool data = data_counts(c) && q->agent->data && !better_is_late(c, first);
 
+        if (agent_data_misses_stores(q->agent->data))
+                return next_reached(c, k, q, passed);
         if (!data && passed->n == 0)
                 return first;
         for (size_t i = 0; i < k->buckets.count && i < LEVEL_TRIES; i++) {
@@ -435,7 +490,7 @@ bool give_wanted(struct core *c, const struct bucket *b, uint32_t member, struct
         enum fill_result filled;
         struct need need;
 
-        if (!member_allowed(c, q, b->request, member))
+        if (!member_allowed(c, q, b->request, member) || !cost_reaches(c, p, member, q))
                 return false;
         if (!fill_wanted(p))
                 return true;

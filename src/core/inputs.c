@@ -227,6 +227,19 @@ static uint32_t read_shared(struct core *c, struct inputs *in, struct str raw)
         return own;
 }
 
+static void note_from(struct inputs *in, uint8_t store, uint32_t member)
+{
+        size_t i = 0;
+
+        while (i < in->from_count && in->from[i].store != store)
+                i++;
+        if (i == in->from_count) {
+                in->from = mem_array(in->from, ++in->from_count, sizeof(*in->from));
+                in->from[i] = (struct inputs_from){.store = store};
+        }
+        set_add(&in->from[i].members, member);
+}
+
 /* Returns how many rows of ordinary files would have taken as long. */
 static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
 {
@@ -248,6 +261,7 @@ static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
                 in->stores[at] = f.store;
                 in->after[at] = *head;
                 *head = (uint32_t)at++;
+                note_from(in, f.store, in->part->first + in->filled);
         }
         in->filled++;
         return 1 + holders / 32;
@@ -366,6 +380,9 @@ void inputs_free(struct core *c, struct inputs *in)
 
 void inputs_destroy(struct inputs *in)
 {
+        for (size_t i = 0; i < in->from_count; i++)
+                set_deinit(&in->from[i].members);
+        free(in->from);
         idmap_free(in->nears);
         free(in->shared);
         free(in->ids);
@@ -438,6 +455,13 @@ uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, c
         return h.bytes;
 }
 
+void inputs_leave_out_down(const struct inputs *in, const struct core_agent *a, struct set *members)
+{
+        for (size_t i = 0; in && i < in->from_count; i++)
+                if (agent_link_down(a, in->from[i].store))
+                        set_remove_all(members, &in->from[i].members);
+}
+
 uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in)
 {
         uint64_t all = 0, limited = 0;
@@ -464,5 +488,7 @@ size_t inputs_bytes(const struct inputs *in)
                 n = (size_t)in->part->count * in->width * (8 + 4 + 1 + 4) + ((size_t)in->mask + 1) * 4;
         for (size_t at = 0; in->nears && idmap_next(in->nears, &at, NULL, &near);)
                 n += near_bytes(near);
+        for (size_t i = 0; i < in->from_count; i++)
+                n += sizeof(*in->from) + set_bytes(&in->from[i].members);
         return n + sizeof(*in) + in->shared_cap * sizeof(*in->shared);
 }

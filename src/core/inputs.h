@@ -44,6 +44,9 @@ void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
                  bool (*fn)(void *arg, const struct input *file), void *arg);
 /* Bytes of the member's inputs that the agent holds. */
 uint64_t inputs_held(struct core *c, const struct inputs *in, uint32_t member, const struct core_agent *a);
+/* Takes members out of *members that read a file of their own from a store that does not answer the agent,
+ * held there or not. `in` may be NULL. */
+void inputs_leave_out_down(const struct inputs *in, const struct core_agent *a, struct set *members);
 /* Stores that they are read from, and that bear only so many jobs at once: a bit for each of the first 64. */
 uint64_t inputs_limited_stores(const struct core *c, const struct inputs *in);
 size_t inputs_bytes(const struct inputs *in);

@@ -17,6 +17,11 @@ struct inputs {
          */
         uint32_t *heads, *after;
         uint32_t mask;
+        struct inputs_from { /* which members have a file of their own at a store */
+                uint8_t store;
+                struct set members;
+        } * from;
+        size_t from_count;
         struct idmap *nears;  /* agent → struct near; NULL: none yet */
         struct map *spooled;  /* by name, until all rows are filled; NULL: nothing was spooled */
         struct asker *asker;  /* likewise */

@@ -152,6 +152,7 @@ static void class_costs(struct core *c, struct class *k)
 {
         struct candidate near[NEAR_MAX];
         size_t n = places_near(c, k, near, NEAR_MAX);
+        uint64_t passed_over = c->passed_over;
         struct places w;
         struct queue *q;
 
@@ -159,15 +160,18 @@ static void class_costs(struct core *c, struct class *k)
                 give(c, k, near[i].queue, GIVE_NEAR);
         places_begin(&w, c, k);
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = places_next(&w)) != NULL) {
-                uint64_t passed_over = c->passed_over;
                 bool more;
 
+                passed_over = c->passed_over;
                 /* Those that are left wait for a place that is better than the best one here. */
                 if (give_some(c, k, q, &more) == 0 && c->passed_over != passed_over)
                         break;
                 if (more)
                         places_again(q);
         }
+        /* The job that goes first can go nowhere, or not to all: others of the class perhaps can. */
+        if (w.down && k->idle > 0 && !order_turn_is_over(c, k) && c->passed_over == passed_over)
+                class_meets_offers(c, k);
 }
 
 /* A class that prefers some places. */

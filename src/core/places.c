@@ -32,12 +32,13 @@ struct search {
         struct found_file files[FILES_MAX];
         unsigned file_count;
         double floor; /* nothing costs less */
+        bool down;    /* some place was left out since a store does not answer there */
         struct candidate best;
 };
 
 void places_begin(struct places *w, struct core *c, struct class *k)
 {
-        *w = (struct places){c, k, ++c->choice};
+        *w = (struct places){.core = c, .class = k, .choice = ++c->choice};
 }
 
 static void note_file(struct search *s, struct file *f, uint64_t bytes)
@@ -91,6 +92,10 @@ static bool consider(struct search *s, struct queue *q)
         if (q->seen == s->choice)
                 return false;
         x.cost = choose_cost(s->core, s->part, s->member, q);
+        if (x.cost >= (double)COST_NOWHERE) {
+                s->down = true;
+                return false;
+        }
         if (s->best.queue && !goes_before(&x, &s->best))
                 return true;
         if (!choose_fits(s->core, s->class, q, &need))
@@ -101,9 +106,9 @@ static bool consider(struct search *s, struct queue *q)
 
 static double load_cost(const struct search *s, const struct cost_load *l, const struct profile *p)
 {
-        if (s->core->config.placement == CORE_PLACE_CACHED)
-                return 0;
-        return (double)cost_of_load_ms(s->core, s->part, l, p);
+        int64_t ms = cost_of_load_ms(s->core, s->part, l, p);
+
+        return s->core->config.placement == CORE_PLACE_CACHED && ms < COST_NOWHERE ? 0 : (double)ms;
 }
 
 static void on_bay(void *arg, struct index_bay *b)
@@ -118,6 +123,10 @@ static void on_bay(void *arg, struct index_bay *b)
                 p->least = s->file_count ? load_cost(s, &s->not_held, p) : p->cost;
         }
         s->floor = p->least < s->floor ? p->least : s->floor;
+        if (p->cost >= (double)COST_NOWHERE) { /* who holds what is needed is asked with the holders */
+                s->down = true;
+                return;
+        }
         if (s->best.queue &&
             (p->cost > s->best.cost || (p->cost == s->best.cost && index_bay_cpus(b) <= s->best.queue->cpus)))
                 return;
@@ -165,7 +174,7 @@ static bool is_best(struct search *s)
                 if (q->seen == s->choice || !choose_fits(s->core, s->class, q, &need))
                         continue;
                 x.cost = choose_cost(s->core, s->part, s->member, q);
-                if (goes_before(&x, &best))
+                if (x.cost < (double)COST_NOWHERE && goes_before(&x, &best))
                         best = x;
         }
         index_offers_end(&w);
@@ -194,6 +203,7 @@ struct queue *places_next(struct places *w)
                 s.core->wrong_choice = true;
         if (s.best.queue)
                 s.best.queue->seen = w->choice;
+        w->down |= s.down;
         return s.best.queue;
 }
 
@@ -232,7 +242,8 @@ static size_t near_of_bucket(struct core *c, struct class *k, const struct bucke
                         if (!q->index.node.weight || q->seen == c->choice)
                                 continue;
                         m = first_of_both(members, &b->idle);
-                        if (m == SET_END || !choose_fits(c, k, q, &need))
+                        if (m == SET_END || !choose_fits(c, k, q, &need) ||
+                            !cost_reaches(c, p, (uint32_t)m, q))
                                 continue;
                         q->seen = c->choice;
                         ret[n++] = (struct candidate){.queue = q, .cost = choose_cost(c, p, (uint32_t)m, q)};

@@ -12,6 +12,7 @@ struct places {
         struct core *core;
         struct class *class;
         uint64_t choice;
+        bool down; /* some place was left out since a store does not answer there */
 };
 /* A walk: places that were told are not told again, and may have changed when the next one is asked for. */
 void places_begin(struct places *w, struct core *c, struct class *k);

@@ -25,7 +25,8 @@ static struct profile_link link_of(const struct agent_data *d, size_t store)
         struct link l = d && store < d->link_count ? d->links[store] : (struct link){0};
         double rate = (double)(l.bytes_per_s ? l.bytes_per_s : COST_BYTES_PER_S);
 
-        return (struct profile_link){.latency_us = (double)(l.measured_ms ? l.latency_us : COST_LATENCY_US),
+        return (struct profile_link){.down = l.down_ms > 0,
+                                     .latency_us = (double)(l.measured_ms ? l.latency_us : COST_LATENCY_US),
                                      .bytes_per_s = rate,
                                      .bytes_per_s_out = l.bytes_per_s_out ? (double)l.bytes_per_s_out : rate};
 }
@@ -63,6 +64,8 @@ static double apart(const struct core *c, const struct profile *p, const struct 
                 most = larger(most, times(p->links[i].latency_us + 2000, l.latency_us + 2000));
                 most = larger(most, times(p->links[i].bytes_per_s, l.bytes_per_s));
                 most = larger(most, times(p->links[i].bytes_per_s_out, l.bytes_per_s_out));
+                if (p->links[i].down != l.down)
+                        most += 1000;
         }
         return most;
 }
@@ -84,6 +87,8 @@ static void add_word(struct profile *p, const struct queue *q)
                 blend(&p->links[i].latency_us, l.latency_us, p);
                 blend(&p->links[i].bytes_per_s, l.bytes_per_s, p);
                 blend(&p->links[i].bytes_per_s_out, l.bytes_per_s_out, p);
+                if (p->users == 1)
+                        p->links[i].down = l.down;
         }
 }
 

@@ -6,9 +6,9 @@
  * the profile's means: a link that ten agents have measured is better known than one's own last measurement,
  * and of a thousand places that hold nothing of a job only one of each profile needs to be looked at.
  *
- * About the same is: links within half as much again, run times within a seventh, the same price. A queue
- * stays in its profile as long as that holds. There are at most PROFILES_MAX; a queue that comes then gets
- * the one that is nearest.
+ * About the same is: links within half as much again and down at the same stores, run times within a seventh,
+ * the same price. A queue stays in its profile as long as that holds. There are at most PROFILES_MAX; a queue
+ * that comes then gets the one that is nearest.
  */
 #pragma once
 #include "core/data_state.h"
@@ -22,6 +22,7 @@ struct queue;
 struct profile_link {
         double latency_us, bytes_per_s, bytes_per_s_out;
         struct link_load load; /* of all agents that have a queue in the profile */
+        bool down;             /* the store does not answer any of them */
 };
 struct profile {
         unsigned users;                 /* queues */

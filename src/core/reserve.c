@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/choose.h"
 #include "core/claim.h"
 #include "core/gang.h"
 
@@ -220,10 +221,10 @@ static int by_start(const void *x, const void *y)
         return strcmp(a->queue->agent->name, b->queue->agent->name);
 }
 
-bool reserve_may_use(const struct class *k, const struct queue *q)
+bool reserve_may_use(struct core *c, const struct class *k, const struct queue *q)
 {
         return !q->reserved && q->agent->connected && q->ad && queue_allows_owner(q, k->owner) &&
-               !(k->labels & ~q->agent->cleared);
+               !(k->labels & ~q->agent->cleared) && choose_reaches(c, k, q);
 }
 
 bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q)
@@ -236,7 +237,7 @@ bool reserve_was_passed(struct core *c, const struct class *k, const struct queu
 
 static bool could_have_been(struct core *c, const struct class *k, const struct queue *q, struct place *ret)
 {
-        if (!reserve_may_use(k, q) || !reserve_was_passed(c, k, q))
+        if (!reserve_may_use(c, k, q) || !reserve_was_passed(c, k, q))
                 return false;
         need_of(c, k, k->ad, q->ad, &ret->need);
         ret->start_ms = room_ms(c, q, &ret->need);

@@ -57,7 +57,7 @@ const char *reserve_invariant(const struct core *c); /* NULL, or a sentence */
 int64_t reserve_ends_ms(struct core *c, const struct job *j); /* when the attempt will be over */
 int64_t reserve_after_ms(const struct core *c);
 /* Could the class use this queue, as far as it is known without asking the ads? */
-bool reserve_may_use(const struct class *k, const struct queue *q);
+bool reserve_may_use(struct core *c, const struct class *k, const struct queue *q);
 /* Was it given lately to a class behind this one? */
 bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q);
 

@@ -74,7 +74,7 @@ static void add_queue(struct core *c, struct class *k, struct queue *q, struct p
         struct lane l = {.queue = q};
         bool yes;
 
-        if (q->total_cpus == INT64_MAX || !reserve_may_use(k, q) || !gang_company(c, k, q, &name))
+        if (q->total_cpus == INT64_MAX || !reserve_may_use(c, k, q) || !gang_company(c, k, q, &name))
                 return;
         whole = queue_whole_ad(c, q);
         yes = queue_would_take(c, k->ad, whole);

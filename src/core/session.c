@@ -16,6 +16,7 @@ void core_agent_connected(struct core *c, const char *agent)
         struct core_agent *a = agent_get(c, str_of(agent));
 
         a->connected = true;
+        links_forget_down(c, a);
         core_renew(c, agent);
 }
 
@@ -359,6 +360,8 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
                 struct queue *q = j->accepted ? NULL : j->queue;
                 char *why = NULL;
 
+                if (j->accepted)
+                        links_gave_back(c, j);
                 e.next = hold_code ? JOB_HELD : JOB_IDLE;
                 if (j->state == JOB_VACATING) {
                         e.next = j->goal;

@@ -319,7 +319,8 @@ struct core {
         struct queue **changed; /* offers that are new since they last met every class */
         size_t changed_count, changed_cap;
         bool changed_sorted, dirty_sorted;
-        uint64_t looks; /* pairs that were looked at in matching, ever, and what giving is worth */
+        size_t reached_at; /* where give.c goes on to look for buckets whose stores answer */
+        uint64_t looks;    /* pairs that were looked at in matching, ever, and what giving is worth */
 
         uint64_t unfiled; /* members, of all requests */
         size_t deferred;  /* classes that start at a time */

@@ -120,6 +120,21 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
         return !reserve_allows(c, b->class, q, &need);
 }
 
+static bool store_is_down(struct core *c, const struct asking *x, const struct queue *q, struct core_why *w,
+                          struct buf *clause, struct buf *value)
+{
+        size_t store = cost_store_down(c, request_part(x->request, x->member, NULL), x->member, q);
+        const struct link *l = store == FILE_STORE_NONE ? NULL : agent_link_down(q->agent, store);
+
+        if (!l)
+                return false;
+        w->verdict = CORE_STORE_DOWN;
+        w->since_ms = l->down_ms;
+        buf_str(clause, c->sites.stores[store].urls.name);
+        buf_addz(value, l->down_why);
+        return true;
+}
+
 static void ask_queue(struct core *c, const struct asking *x, struct queue *q, struct core_why *w,
                       struct buf *clause, struct buf *value)
 {
@@ -155,6 +170,8 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         w->verdict = ask(c, job, whole, clause, value);
         ad_free(whole);
         if (w->verdict != CORE_FITS)
+                return;
+        if (store_is_down(c, x, q, w, clause, value))
                 return;
         if (!give_room(r, x->member, 0)) {
                 w->verdict = CORE_JOB_REFUSES;

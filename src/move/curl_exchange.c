@@ -276,6 +276,7 @@ int exchange_perform(struct exchange *x, struct err *err)
         curl_slist_free_all(x->lines);
         x->lines = NULL;
         curl_easy_getinfo(x->h, CURLINFO_RESPONSE_CODE, &x->code);
+        x->result = r;
         if (x->error < 0)
                 return x->error;
         if (r == CURLE_OK)

@@ -19,7 +19,8 @@ struct exchange {
         bool http, body, begun; /* body: what comes is the file */
         uint64_t asked, sent;   /* GET: from this byte on; PUT: so many */
         long code;
-        int error; /* -errno of ours: why we stopped it */
+        int error;  /* -errno of ours: why we stopped it */
+        int result; /* CURLcode */
         int64_t began_ns;
         struct curl_slist *lines; /* of the request's head */
         char said[EXCHANGE_SAID]; /* the beginning of an answer that is not the file */

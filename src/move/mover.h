@@ -63,7 +63,7 @@ struct mover_kind {
         /* Sends the task's part of the file, so that it is seen at the URL only when it is whole. */
         int (*put)(struct transfer *t, struct err *err);
         /* Asks the store for a sign of life as cheaply as it can; the answer's contents don't matter. Sets
-         * t->latency_us. */
+         * t->latency_us; when it fails, only if there was a connection and then silence. */
         int (*probe)(struct transfer *t, struct err *err);
 };
 extern const struct mover_kind mover_curl, mover_exec;

@@ -109,6 +109,26 @@ static int get_it(struct transfer *t, struct err *err)
 
 /* ---- the back end */
 
+static int64_t time_of(const struct exchange *x, CURLINFO what)
+{
+        curl_off_t us = 0;
+        curl_easy_getinfo(x->h, what, &us);
+        return us;
+}
+
+/* It failed, but did the server say something, if only that it will not talk like this? With TLS 1.3 it says
+ * that it wants a certificate by ending what seemed to be set up. */
+static bool has_spoken(const struct exchange *x)
+{
+        switch (x->result) {
+        case CURLE_OPERATION_TIMEDOUT:
+        case CURLE_GOT_NOTHING: return false;
+        case CURLE_SEND_ERROR:
+        case CURLE_RECV_ERROR: return time_of(x, CURLINFO_APPCONNECT_TIME_T) > 0;
+        default: return time_of(x, CURLINFO_CONNECT_TIME_T) > 0;
+        }
+}
+
 /* Any answer will do, a refusal too: it came from there. */
 static int probe_it(struct transfer *t, struct err *err)
 {
@@ -117,14 +137,14 @@ static int probe_it(struct transfer *t, struct err *err)
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         curl_easy_setopt(x.h, CURLOPT_FRESH_CONNECT, 1L);
         int r = exchange_perform(&x, err);
-        if (r < 0 || (r == MOVER_AGAIN && !t->latency_us))
-                return r;
-        curl_off_t named = 0, connected = 0;
-        curl_easy_getinfo(x.h, CURLINFO_NAMELOOKUP_TIME_T, &named);
-        curl_easy_getinfo(x.h, CURLINFO_CONNECT_TIME_T, &connected);
-        t->latency_us = connected > named ? (uint64_t)(connected - named) /* one way and back */
-                                          : (uint64_t)(clock_mono_ns() - x.began_ns) / 1000;
-        return 0;
+        int64_t named = time_of(&x, CURLINFO_NAMELOOKUP_TIME_T),
+                connected = time_of(&x, CURLINFO_CONNECT_TIME_T);
+        bool silent = r < 0 || (r == MOVER_AGAIN && !t->latency_us && !has_spoken(&x));
+        if (connected > named)
+                t->latency_us = (uint64_t)(connected - named); /* one way and back */
+        else if (!silent)
+                t->latency_us = (uint64_t)(clock_mono_ns() - x.began_ns) / 1000;
+        return silent ? r : 0;
 }
 
 /* With what the store is to be shown. */

@@ -194,9 +194,15 @@ static void set_links(struct command *c, const Drover__Links *l)
 {
         c->links = arena_alloc(&c->arena, (l->n_links + 1) * sizeof(*c->links));
         for (size_t i = 0; i < l->n_links; i++)
-                c->links[c->link_count++] =
-                        (struct core_link){command_text(c, l->links[i]->store), l->links[i]->latency_us,
-                                           l->links[i]->bytes_per_s, l->links[i]->bytes_per_s_out};
+                c->links[c->link_count++] = (struct core_link){
+                        .store = command_text(c, l->links[i]->store),
+                        .latency_us = l->links[i]->latency_us,
+                        .bytes_per_s = l->links[i]->bytes_per_s,
+                        .bytes_per_s_out = l->links[i]->bytes_per_s_out,
+                        .down_ms = l->links[i]->down_ms,
+                        .down_why = command_text(c, l->links[i]->down_why),
+                        .measured_ms = l->links[i]->measured_ms,
+                };
 }
 
 static void set_whereabouts(struct command *c, const Drover__Whereabouts *m)

@@ -12,6 +12,7 @@
 #include "classad/eval.h"
 #include "server/access.h"
 #include "server/message.h"
+#include "server/words.h"
 
 #define TICK_MS   1000
 #define ASKED_MAX 100000 /* of an agent in a session */
@@ -88,17 +89,6 @@ static Drover__Credential *answer(struct message *m, uint64_t request, uint32_t 
         return a;
 }
 
-static void say_time(struct buf *out, int64_t ms)
-{
-        time_t t = (time_t)(ms / 1000);
-        struct tm tm;
-        char text[40];
-
-        gmtime_r(&t, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
-        buf_addz(out, text);
-}
-
 /* Why it cannot be had; empty: it can, and is in *data. */
 static void look(struct server *s, struct str owner, struct str name, const struct credential *c,
                  struct buf *data, struct buf *why)
@@ -108,7 +98,7 @@ static void look(struct server *s, struct str owner, struct str name, const stru
                            STR_ARG(owner), STR_ARG(name), STR_ARG(name));
         } else if (c->expires_ms && c->expires_ms <= clock_wall_ms()) {
                 buf_printf(why, "the credential " STR_FMT " has expired, at ", STR_ARG(name));
-                say_time(why, c->expires_ms);
+                words_time(why, c->expires_ms);
                 buf_printf(why, ": drover credential add " STR_FMT, STR_ARG(name));
         } else if (credentials_read(s->access->credentials, c, data) != 0) {
                 buf_printf(why,

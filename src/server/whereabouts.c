@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "server/agents.h"
+#include "server/words.h"
 
 #define FAILED_MAX 10000u /* of held jobs whose path is kept */
 #define EACH_MAX   10000u /* members of one event that are looked at one by one */
@@ -290,6 +291,12 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
                         json_kstrz(j, "said", e->said);
                 if (*e->doing)
                         write_doing(j, e);
+        }
+        if (job->state == JOB_IDLE) {
+                BUF_CLEANUP struct buf down = {0};
+                words_stores_down(&down, s->core, job->request, job->member);
+                if (down.n)
+                        json_kstr(j, "said", buf_view(&down));
         }
         if (job->state == JOB_HELD && job->hold_reason.n)
                 json_kstr(j, "error", job->hold_reason);

@@ -35,7 +35,7 @@ static void on_leave(void *arg, struct sim_action *a)
 
 const char *game_file_url(unsigned file, char room[32])
 {
-        snprintf(room, 32, "https://%s.sim/f%u", file % 2 ? "far" : "near", file);
+        snprintf(room, 32, "https://%s.sim/f%u", file % GAME_STORES ? "far" : "near", file);
         return room;
 }
 

@@ -28,7 +28,7 @@ struct sim_game_options {
         FILE *trace;    /* every move is told there; NULL: none */
 };
 struct sim_game_counts {
-        uint64_t requests, ended, results, refused_old, restarts, losses, records;
+        uint64_t requests, ended, results, refused_old, given_back, restarts, losses, records;
         unsigned steps;
 };
 /* 0; 1: an invariant does not hold, err says which, with seed and step; -errno: the world could not be made.

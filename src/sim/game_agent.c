@@ -86,6 +86,52 @@ static unsigned licences_of(struct core *c, struct ad *ad)
         return n;
 }
 
+/* The files that the job reads. */
+static unsigned files_of(struct core *c, struct ad *ad)
+{
+        struct str list = STR_NONE, one;
+        unsigned files = 0;
+        struct eval ev;
+
+        eval_init(&ev, 0, 0);
+        eval_string(&ev, ad, NULL, symbols_intern(core_symbols(c), STR("TransferInput")), &list);
+        while (list.n && str_cut(&list, ',', &one))
+                for (unsigned i = 0; i < GAME_FILES; i++) {
+                        char room[32];
+
+                        if (str_eqz(one, game_file_url(i, room)))
+                                files |= 1u << i;
+                }
+        eval_deinit(&ev);
+        return files;
+}
+
+/* Those of the files that are at stores that do not answer it: held ones may be too old to be used. */
+static unsigned files_down(const struct game_agent *a, unsigned files)
+{
+        unsigned down = 0;
+
+        for (unsigned i = 0; i < GAME_FILES; i++)
+                if ((files >> i & 1) && a->down[i % GAME_STORES])
+                        down |= 1u << i;
+        return down;
+}
+
+/* A job must not be given where a store does not answer that it needs, once the server knows. While it does
+ * not, nothing that is held of it comes or goes. */
+static void check_down(struct game *g, const struct game_agent *a, const struct sim_action *as,
+                       unsigned files)
+{
+        unsigned missed = files_down(a, files) & ~a->files;
+
+        for (unsigned i = 0; i < GAME_FILES; i++)
+                if ((missed >> i & 1) && as->turn >= a->down_turn[i % GAME_STORES])
+                        sim_world_violation(g->world,
+                                            "%s was given %" PRIu64 ", which reads f%u of a store "
+                                            "that does not answer",
+                                            a->name, as->request, i);
+}
+
 static void attempt_take(struct game *g, struct game_agent *a, const struct sim_action *as, uint32_t member)
 {
         struct core *core = sim_world_core(g->world);
@@ -108,7 +154,9 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
         t.cpus = (unsigned)asked(core, ad, "RequestCpus", 1);
         t.memory = (unsigned)asked(core, ad, "RequestMemory", 0);
         t.licences = licences_of(core, ad);
+        t.files = files_of(core, ad);
         ad_free(ad);
+        check_down(g, a, as, t.files);
         while (t.queue + 1 < a->queue_count && strcmp(as->queue, queue_names[t.queue]) != 0)
                 t.queue++;
         q = &a->queues[t.queue];
@@ -140,15 +188,42 @@ static void offer(struct game *g, struct game_agent *a, unsigned queue)
                 sim_world_violation(g->world, "an offer was refused");
 }
 
+/* How far the stores are, and which do not answer. */
+static void tell_links(struct game *g, struct game_agent *a, bool all)
+{
+        struct core_link links[GAME_STORES] = {
+                {STR("near"), 1000, 100000000ull << game_below(g, 3), 0},
+                {STR("far"), 1000u << game_below(g, 8), 1000000ull * (1 + game_below(g, 50)), 0}};
+
+        for (unsigned i = 0; i < GAME_STORES; i++)
+                if (a->down[i]) {
+                        links[i].down_ms = sim_world_now(g->world);
+                        links[i].down_why = STR("as the simulator wants it");
+                        if (all)
+                                a->down_turn[i] = sim_world_turns(g->world);
+                }
+        core_links(sim_world_core(g->world), a->name, links, GAME_STORES);
+}
+
+/* A store ceases to answer it, or answers again. */
+static void store_turns(struct game *g, struct game_agent *a, unsigned store)
+{
+        a->down[store] = !a->down[store];
+        GAME_TRACE(g, "store %u %s %s", store, a->down[store] ? "is silent for" : "answers", a->name);
+        a->down_turn[store] = sim_world_turns(g->world);
+        tell_links(g, a, false);
+}
+
 /* What it holds, and how far the stores are: all of it after a connection, else a change. */
 static void tell_data(struct game *g, struct game_agent *a, bool all)
 {
         struct core_file came[GAME_FILES];
         uint64_t went[GAME_FILES];
         size_t came_count = 0, went_count = 0;
-        unsigned was = all ? 0 : a->files;
+        unsigned was = all ? 0 : a->files, change = game_below(g, GAME_FILES);
 
-        a->files ^= 1u << game_below(g, GAME_FILES);
+        if (!a->down[change % GAME_STORES])
+                a->files ^= 1u << change;
         for (unsigned i = 0; i < GAME_FILES; i++) {
                 char room[32];
                 uint64_t id = file_id(str_of(game_file_url(i, room)));
@@ -159,13 +234,8 @@ static void tell_data(struct game *g, struct game_agent *a, bool all)
                         went[went_count++] = id;
         }
         core_cache_delta(sim_world_core(g->world), a->name, came, came_count, went, went_count, all);
-        if (game_chance(g, 20)) {
-                const struct core_link links[] = {
-                        {STR("near"), 1000, 100000000ull << game_below(g, 3), 0},
-                        {STR("far"), 1000u << game_below(g, 8), 1000000ull * (1 + game_below(g, 50)), 0}};
-
-                core_links(sim_world_core(g->world), a->name, links, 2);
-        }
+        if (all || game_chance(g, 20))
+                tell_links(g, a, all);
 }
 
 static void report(struct game *g, const struct game_agent *a, const struct attempt *t)
@@ -322,12 +392,32 @@ void game_agents_cut(struct game *g)
 }
 
 /* ---- its time */
+
+/* An attempt whose inputs do not come goes back, and one whose copies are too old. */
+static bool give_back(struct game *g, struct game_agent *a, struct attempt *t)
+{
+        unsigned down = files_down(a, t->files);
+        struct set one = {0};
+        struct core_attempts at = {t->request, t->fence, &one};
+
+        if (!down || (!(down & ~a->files) && game_chance(g, 80)))
+                return false;
+        set_add(&one, t->member);
+        GAME_TRACE(g, "%s gives back %" PRIu64 ".%u", a->name, t->request, t->member);
+        core_refused(sim_world_core(g->world), a->name, &at, STR("a store does not answer"), 0);
+        set_deinit(&one);
+        g->counts.given_back++;
+        t->gone = true; /* live() forgets it */
+        return true;
+}
 static void run_attempt(struct game *g, struct game_agent *a, struct attempt *t)
 {
         struct set one = {0};
         struct core_attempts at = {t->request, t->fence, &one};
 
         if (t->state == ATTEMPT_DONE || t->waits)
+                return;
+        if (t->state == ATTEMPT_TAKEN && a->connected && give_back(g, a, t))
                 return;
         if (t->state == ATTEMPT_TAKEN) {
                 set_add(&one, t->member);
@@ -361,10 +451,14 @@ static void live(struct game *g, struct game_agent *a)
         }
         /* An agent that cannot renew kills first; results of before the end it still has. */
         for (size_t i = 0; i < a->count;)
-                if (a->attempts[i].state != ATTEMPT_DONE && a->attempts[i].lease_ends <= now)
+                if (a->attempts[i].gone ||
+                    (a->attempts[i].state != ATTEMPT_DONE && a->attempts[i].lease_ends <= now))
                         attempt_forget(a, i);
                 else
                         i++;
+        for (unsigned i = 0; a->connected && i < GAME_STORES; i++)
+                if (g->draining ? a->down[i] : game_chance(g, a->down[i] ? 5 : 1))
+                        store_turns(g, a, i);
         if (a->connected && game_chance(g, 3))
                 tell_data(g, a, false);
         for (unsigned k = 0; a->connected && k < a->queue_count; k++)

@@ -9,6 +9,7 @@
 #define GAME_AGENTS   6
 #define GAME_QUEUES   2 /* of an agent */
 #define GAME_FILES    12
+#define GAME_STORES   2 /* file i is at store i % GAME_STORES */
 #define GAME_LICENCES 5 /* units of the pool "sw" */
 
 enum attempt_state { ATTEMPT_TAKEN, ATTEMPT_RUNNING, ATTEMPT_DONE };
@@ -21,7 +22,9 @@ struct attempt {
         enum core_outcome outcome;
         int exit_code;
         bool vacating;
-        bool waits; /* for its set's go */
+        bool waits;     /* for its set's go */
+        unsigned files; /* that it reads: a bit for each */
+        bool gone;      /* it was given back */
 };
 struct game_queue {
         unsigned cpus, memory, busy_cpus, busy_memory;
@@ -33,7 +36,9 @@ struct game_agent {
         unsigned session;
         struct game_queue queues[GAME_QUEUES];
         unsigned queue_count;
-        unsigned files; /* in its cache: a bit for each */
+        unsigned files;                  /* in its cache: a bit for each */
+        bool down[GAME_STORES];          /* the store does not answer it, */
+        uint64_t down_turn[GAME_STORES]; /* and the server knows since this turn */
         uint64_t serial;
         struct attempt *attempts;
         size_t count, cap;

@@ -27,6 +27,7 @@ struct sim_world {
         struct store *store;
         uint64_t term;
         struct turn turn;
+        uint64_t turns;
         struct turn *flying; /* not durable yet, in order */
         size_t flying_count, flying_cap;
         uint64_t rows;
@@ -186,7 +187,8 @@ static struct sim_action *say(struct sim_world *w, enum sim_action_kind kind, co
                                  .agent = mem_dupz(agent),
                                  .request = request,
                                  .fence = fence,
-                                 .session = w->ops->session(w->arg, agent)};
+                                 .session = w->ops->session(w->arg, agent),
+                                 .turn = w->turns};
         set_copy(&a->members, members);
         return a;
 }
@@ -269,6 +271,12 @@ void sim_world_turn(struct sim_world *w)
         MEM_GROW(w->flying, w->flying_cap, w->flying_count + 1);
         w->flying[w->flying_count++] = w->turn;
         turn_begin(&w->turn);
+        w->turns++;
+}
+
+uint64_t sim_world_turns(const struct sim_world *w)
+{
+        return w->turns;
 }
 
 size_t sim_world_flying(const struct sim_world *w)

@@ -28,6 +28,7 @@ struct sim_action { /* owns all it holds: sim_action_deinit */
         uint32_t set_first, set_size; /* of an assignment; size 0: it starts when it is there */
         enum core_control control;
         unsigned session; /* of the agent when it was said */
+        uint64_t turn;    /* in which it was said: sim_world_turns */
 };
 void sim_action_deinit(struct sim_action *a);
 
@@ -59,6 +60,7 @@ void sim_world_say(struct sim_world *w, enum sim_action_kind kind, const char *a
                    uint32_t fence, const struct set *members);
 void sim_world_answer(struct sim_world *w, uint64_t request); /* its submit is answered by this turn */
 void sim_world_turn(struct sim_world *w);                     /* core_match; the turn becomes a batch */
+uint64_t sim_world_turns(const struct sim_world *w);          /* so many have gone by */
 size_t sim_world_flying(const struct sim_world *w);           /* batches that are not durable */
 void sim_world_commit(struct sim_world *w);                   /* the oldest of them is durable now */
 

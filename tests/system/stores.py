@@ -24,10 +24,14 @@ class Server:
     def __init__(self, folder, argv, host, port, prefix=()):
         if not shutil.which(argv[0], path="/usr/sbin:/usr/bin:/sbin:/bin"):
             raise Failed(f"{argv[0]} is not installed: tools/packages.txt names it")
-        self.folder, self.host, self.port = folder, host, port
-        with open(os.path.join(folder, "server.log"), "ab") as out:
-            self.process = subprocess.Popen([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                            cwd=folder, env={**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        self.folder, self.host, self.port, self.argv = folder, host, port, [*prefix, *argv]
+        self.start()
+
+    def start(self):
+        """Again, once it was stopped; with what it had."""
+        with open(os.path.join(self.folder, "server.log"), "ab") as out:
+            self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                            cwd=self.folder, env={**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
     def wait(self, reached=None):
         """Until it answers; `reached` asks it in another way than from here."""

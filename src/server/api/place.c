@@ -1,5 +1,7 @@
 #include "server/api/place.h"
 
+#include "server/words.h"
+
 static const struct {
         const char *verdict, *side, *text;
 } verdicts[] = {
@@ -12,6 +14,7 @@ static const struct {
         [CORE_NOT_OFFERING] = {"refuses", "agent", "its policy takes no jobs now"},
         [CORE_NOT_CLEARED] = {"refuses", "server", NULL},
         [CORE_UNREACHABLE] = {"unreachable", "agent", NULL},
+        [CORE_STORE_DOWN] = {"store down", "agent", NULL},
 };
 
 static void write_words(struct json *j, const struct core_why *w)
@@ -24,7 +27,11 @@ static void write_words(struct json *j, const struct core_why *w)
                 buf_printf(&b, "not cleared for label " STR_FMT, STR_ARG(w->value));
         else if (w->verdict == CORE_UNREACHABLE)
                 buf_str(&b, w->value);
-        else if (verdicts[w->verdict].text)
+        else if (w->verdict == CORE_STORE_DOWN) {
+                buf_printf(&b, "store " STR_FMT " has not answered it since ", STR_ARG(w->clause));
+                words_time(&b, w->since_ms);
+                buf_printf(&b, ": " STR_FMT, STR_ARG(w->value));
+        } else if (verdicts[w->verdict].text)
                 buf_addz(&b, verdicts[w->verdict].text);
         else
                 buf_printf(&b, "%s requires " STR_FMT ", which is " STR_FMT,
@@ -63,7 +70,10 @@ void place_write(struct json *j, const struct core_why *w, const char *text)
         json_kstrz(j, "verdict", verdicts[w->verdict].verdict);
         if (verdicts[w->verdict].side)
                 json_kstrz(j, "side", verdicts[w->verdict].side);
-        if (w->clause.n) {
+        if (w->verdict == CORE_STORE_DOWN) {
+                json_kstr(j, "store", w->clause);
+                json_kint(j, "since_ms", w->since_ms);
+        } else if (w->clause.n) {
                 json_kstr(j, "clause", w->clause);
                 json_kstr(j, "value", w->value);
         }

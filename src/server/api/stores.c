@@ -29,6 +29,10 @@ static void on_store(void *arg, const struct core_store_view *v)
                 json_kint(j, "latency_us", (int64_t)v->links[i].latency_us);
                 json_kint(j, "bytes_per_s", (int64_t)v->links[i].bytes_per_s);
                 json_kint(j, "measured_ms", v->links[i].measured_ms);
+                if (v->links[i].down_ms) {
+                        json_kint(j, "down_ms", v->links[i].down_ms);
+                        json_kstrz(j, "down_why", v->links[i].down_why);
+                }
                 json_close(j, '}');
         }
         json_close(j, ']');

@@ -11,6 +11,7 @@
 #include "server/api/route.h"
 #include "server/ids.h"
 #include "server/whereabouts.h"
+#include "server/words.h"
 
 #define SLICE_QUEUES 100u
 
@@ -20,7 +21,7 @@ struct why {
         uint32_t times;               /* core_eta_some's */
         struct buf agents;
         struct json j; /* into it */
-        unsigned count[CORE_UNREACHABLE + 1], all;
+        unsigned count[CORE_STORE_DOWN + 1], all;
 };
 
 static void state_free(void *arg)
@@ -129,10 +130,13 @@ static void write_turn(struct json *j, struct core *core, uint64_t request, uint
         }
 }
 
-static void explain_idle(struct json *j, const struct why *w, bool full, bool limited)
+static void explain_idle(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
+                         bool full, bool limited)
 {
+        BUF_CLEANUP struct buf down = {0};
         const unsigned *n = w->count;
 
+        words_stores_down(&down, core, job->request, job->member);
         if (full)
                 say(j, "The server's disk is full: no job is started until there is space.");
         if (limited && (n[CORE_FITS] || n[CORE_BUSY]))
@@ -145,8 +149,13 @@ static void explain_idle(struct json *j, const struct why *w, bool full, bool li
         else if (n[CORE_BUSY])
                 say(j, "It waits for room: %u %s would take it when other jobs there have ended.",
                     n[CORE_BUSY], queues(n[CORE_BUSY]));
+        else if (n[CORE_STORE_DOWN])
+                say(j, "It waits for a store that does not answer: %u %s would take it then.",
+                    n[CORE_STORE_DOWN], queues(n[CORE_STORE_DOWN]));
         else
                 say(j, "None of %u %s can take it.", w->all, queues(w->all));
+        if (down.n)
+                say(j, "S" STR_FMT ".", STR_ARG(str_skip(buf_view(&down), 1)));
         if (n[CORE_JOB_REFUSES])
                 say(j, "The job's own requirements exclude %u %s.", n[CORE_JOB_REFUSES],
                     queues(n[CORE_JOB_REFUSES]));
@@ -286,7 +295,7 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
         bool waits = explain_set(j, core, job);
 
         if (job->state == JOB_IDLE) {
-                explain_idle(j, w, full, explain_limit(j, core, job) || waits);
+                explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
                 explain_turn(j, core, job);
         } else if (job->state == JOB_HELD)
                 say(j, "It is held: " STR_FMT " (code %d, subcode %d). `drover release` lets it run again.",
