@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "agent/credentials.h"
 #include "agent/fetch.h"
+#include "agent/link_file.h"
 #include "agent/movers.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -25,6 +26,7 @@
 #define READ_MS     3600000 /* bandwidth from a file: at most so often */
 #define CHANGES_MAX 4000u   /* in one message */
 #define WRITE_TICKS 5
+#define DAY_MS      86400000 /* bandwidth that no job has measured for so long is read again, where it can be */
 
 struct store {
         char *name, *probe;
@@ -54,8 +56,9 @@ struct stores {
         struct store **v; /* the last is the server's spool */
         struct store_urls *urls;
         size_t count; /* without the spool */
-        bool tell_all, changed;
+        bool tell_all, changed, write;
         unsigned ticks;
+        struct link_file kept; /* what was measured in an earlier life */
 };
 
 static void store_free(struct store *s)
@@ -69,6 +72,32 @@ static void store_free(struct store *s)
         free(s->probe);
         free(s->down_why);
         free(s);
+}
+
+static struct str first_prefix(const struct store *s)
+{
+        return s->prefix_count ? s->prefixes[0] : STR_NONE;
+}
+
+/* What is known of a store that was just made. */
+static void remember(struct stores *all, struct store *s)
+{
+        const struct probe_estimate *e = link_file_find(&all->kept, s->name, first_prefix(s));
+        if (e)
+                s->estimate = *e;
+}
+
+/* A store that was taken out of the configuration is forgotten here, too. */
+static void write_links(struct agent *a)
+{
+        struct stores *all = a->stores;
+        struct link_file l = {0};
+        if (!all->write)
+                return;
+        for (size_t i = 0; i <= all->count; i++)
+                link_file_add(&l, all->v[i]->name, first_prefix(all->v[i]), &all->v[i]->estimate);
+        all->write = link_file_write(&l, a->dir, clock_boot_ms(), clock_wall_ms()) < 0;
+        link_file_deinit(&l);
 }
 
 static struct store *store_new(struct agent *a, const char *name)
@@ -136,6 +165,8 @@ void stores_open(struct agent *a)
         struct stores *all = a->stores = mem_new(struct stores);
         all->v = mem_array(NULL, 1, sizeof(*all->v));
         all->v[0] = store_new(a, "");
+        link_file_read(&all->kept, a->dir, clock_boot_ms(), clock_wall_ms());
+        remember(all, all->v[0]);
         add_images(a);
 }
 
@@ -144,6 +175,8 @@ void stores_close(struct agent *a)
         struct stores *all = a->stores;
         if (!all)
                 return;
+        write_links(a);
+        link_file_deinit(&all->kept);
         for (size_t i = 0; i <= all->count; i++)
                 store_free(all->v[i]);
         for (size_t i = 0; i < all->held_count; i++)
@@ -200,8 +233,10 @@ static struct store *store_from(struct agent *a, const Drover__Store *m, struct 
         s->prefixes = mem_array(NULL, m->n_prefixes + 1, sizeof(*s->prefixes));
         for (size_t i = 0; i < m->n_prefixes; i++)
                 s->prefixes[s->prefix_count++] = str_of(mem_dupz(m->prefixes[i]));
-        if (!old)
+        if (!old) {
+                remember(a->stores, s);
                 return s;
+        }
         s->estimate = old->estimate;
         s->look_ms = old->move ? 0 : old->look_ms;
         s->read_ms = old->read_ms;
@@ -248,7 +283,7 @@ void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t
         if (i > all->count || (i == all->count && store != STORE_SPOOL))
                 return;
         probe_estimate_rate(&all->v[i]->estimate, way, bytes, took_us, clock_boot_ms());
-        all->changed = true;
+        all->changed = all->write = true;
 }
 
 const char *stores_name(const struct agent *a, size_t store)
@@ -314,7 +349,7 @@ static void on_read(void *arg, const struct move_answer *answer)
                 return;
         }
         probe_estimate_rate(&s->estimate, PROBE_IN, answer->moved, answer->took_us, clock_boot_ms());
-        s->a->stores->changed = true;
+        s->a->stores->changed = s->a->stores->write = true;
         agent_turn_later(s->a);
 }
 
@@ -367,8 +402,9 @@ static void on_looked(void *arg, const struct move_answer *answer)
                 return;
         }
         probe_estimate_latency(&s->estimate, answer->latency_us, now);
-        a->stores->changed = true;
-        if (!s->estimate.rate_ms[PROBE_IN] && *s->probe && now >= s->read_ms)
+        a->stores->changed = a->stores->write = true;
+        int64_t read_ms = s->estimate.rate_ms[PROBE_IN];
+        if ((!read_ms || now - read_ms > DAY_MS) && *s->probe && now >= s->read_ms)
                 read_probe(s);
         known(s, true, NULL);
 }
@@ -396,8 +432,10 @@ void stores_tick(struct agent *a)
                 if (wanted && !s->move && now >= s->look_ms)
                         look(s, now);
         }
-        if (++all->ticks % WRITE_TICKS == 0)
-                cache_write(a->cache);
+        if (++all->ticks % WRITE_TICKS != 0)
+                return;
+        cache_write(a->cache);
+        write_links(a);
 }
 
 /* ---- what the server is told */

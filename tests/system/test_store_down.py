@@ -1,8 +1,10 @@
-"""A store that stops answering, and answers again: who knows of it, where jobs go, and that none is held for it. On a real nginx."""
+"""A store that stops answering, and answers again: who knows of it, where jobs go, and that none is held for it; and that what
+was measured of a store outlives its agent. On a real nginx."""
 import hashlib
 import os
 import re
 import socket
+import time
 
 import agents
 import pytest
@@ -198,3 +200,22 @@ def test_a_store_that_only_listens(instance):
         request = instance.submit(cat(f"http://127.0.0.1:{port}/f"))
         wait_until(lambda: waits_for_store(instance, request), 120)
         assert starts(instance, request) == ["matched", "refused"]
+
+
+def test_what_was_measured_outlives_the_agent(instance, store):
+    url = store.put("f", os.urandom(1000000).hex().encode())
+    serve(instance, {"lab": store.url})
+    agent = agents.start(instance, QUICK)
+    until_up(instance, "n1")
+    instance.run(cat(url))
+    before = wait_until(lambda: (x := link(instance)) and x["bytes_per_s"] and x)
+    agent.stop()
+    store.stop()  # nothing can be measured from now on
+    stopped_ms = time.time() * 1000
+    instance.stop()
+    serve(instance, {"lab": store.url})
+    assert not link(instance)
+    agents.start(instance, QUICK)
+    after = until_down(instance, "n1")[0]
+    assert after["bytes_per_s"] == before["bytes_per_s"]
+    assert before["measured_ms"] <= after["measured_ms"] <= stopped_ms
