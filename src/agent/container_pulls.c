@@ -137,7 +137,7 @@ static struct pull *pull_of(struct engine *e, const char *image, bool always)
 bool containers_want(struct attempt *at)
 {
         struct engine *e = at->q->engine;
-        if (!e || e->unasked || e->host.engine == CONTAINER_APPTAINER)
+        if (!e || e->unasked)
                 return true;
         for (size_t i = 0; i < at->t->m->n_steps; i++) {
                 const Drover__Step *step = at->t->m->steps[i];
@@ -152,7 +152,9 @@ bool containers_want(struct attempt *at)
                         attempt_staged(at, HOLD_IMAGE, err.text);
                         return false;
                 }
-                if (!always && engine_has_image(e, buf_z(&image)))
+                if ((e->host.engine == CONTAINER_APPTAINER &&
+                     !container_keeps(&e->settings, e->host.engine, buf_z(&image), NULL)) ||
+                    (!always && engine_has_image(e, buf_z(&image))))
                         continue;
                 at->imaged = always ? (unsigned)i + 1 : at->imaged;
                 at->pull = pull_of(e, buf_z(&image), always);

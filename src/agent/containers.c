@@ -1,6 +1,7 @@
 #include "agent/containers_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,13 +10,15 @@
 #include "agent/contain.h"
 #include "agent/container_left.h"
 #include "agent/offers.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "run/command.h"
 #include "run/errand.h"
 
 #define ASK_MS       60000
-#define AGAIN_MS     60000 /* an engine that is named and does not answer is asked again */
-#define FIRST_MS     1000  /* after the start: one that nobody named */
+#define AGAIN_MS     60000    /* an engine that is named and does not answer is asked again */
+#define FIRST_MS     1000     /* after the start: one that nobody named */
+#define IMAGES       "images" /* in the agent's folder: apptainer's */
 #define IMAGES_MAX   4096u
 #define REMOVE_TRIES 3
 
@@ -197,6 +200,28 @@ void containers_image_gone(struct engine *e)
 
 static void try_next(struct engine *e);
 
+/* Engines of several queues share the folder. What a fetch that was killed has left goes, before there is
+ * another. */
+static void keep_images(struct engine *e)
+{
+        BUF_CLEANUP struct buf path = {0};
+        bool first = true;
+        for (struct engine *other = e->a->engines; other; other = other->next)
+                first &= !other->settings.folder;
+        buf_printf(&path, "%s/" IMAGES, e->a->config.dir);
+        int r = fs_mkdirs_beneath(e->a->dir, IMAGES, 0755);
+        int fd = r < 0 ? r : openat(e->a->dir, IMAGES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0) {
+                log_warn("msg=\"cannot keep images\" folder=\"%s\"", LOG_TEXT(buf_view(&path)));
+                return;
+        }
+        if (first)
+                fs_sweep(fd, fs_is_left);
+        close(fd);
+        free(e->settings.folder);
+        e->settings.folder = buf_take(&path);
+}
+
 static void on_probe(void *arg, int status, struct str out, struct str errors)
 {
         struct engine *e = arg;
@@ -208,6 +233,8 @@ static void on_probe(void *arg, int status, struct str out, struct str errors)
                 return;
         }
         ARGS_CLEANUP struct args words = {0};
+        if (e->host.engine == CONTAINER_APPTAINER)
+                keep_images(e);
         container_images(&e->settings, e->host.engine, &words);
         if (words.n) {
                 list_images(e);

@@ -4,6 +4,8 @@
  * left: those that are no attempt's are removed. What it has is told to the server like the contents of the
  * cache, so that a job goes where its image is. An image that a job needs and that is not here is pulled
  * before the job starts, once for all that wait for it. Images are never removed: that is the admin's.
+ * Apptainer has no store of its own that would do; its images are files in the agent's folder
+ * (container_keeps).
  *
  * A queue without `container` in its file has the first engine that is found. Queues with the same settings
  * share an engine. A batch queue has one only where its file names it; nothing is asked of it then, because

@@ -310,7 +310,7 @@ static int start_apptainer(const struct container_settings *s, const struct cont
         add_all(out, &s->run_options);
         if (str_starts(str_of(j->image), STR("./"))) /* in the job's folder */
                 buf_printf(&image, "%s/%s", j->sandbox, j->image + 2);
-        else
+        else if (!container_keeps(s, CONTAINER_APPTAINER, j->image, &image))
                 image_url(str_of(j->image), &image);
         args_add(out, buf_view(&image));
         add(out, j->program);
@@ -343,21 +343,46 @@ void container_probe(const struct container_settings *s, enum container_engine e
 void container_pull(const struct container_settings *s, enum container_engine e, const char *image,
                     struct args *out)
 {
-        if (e != CONTAINER_APPTAINER) /* which fetches into a cache of its own as it starts */
+        BUF_CLEANUP struct buf file = {0}, url = {0};
+        if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "pull", "--quiet", image);
+        } else if (container_keeps(s, e, image, &file)) {
+                image_url(str_of(image), &url);
+                add(out, "sh");
+                add(out, "-c");
+                add(out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
+                         "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
+                         "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
+                args_add(out, buf_view(&file));
+                args_add(out, buf_view(&url));
+                verb(s, e, out, "--silent", "pull", "--disable-cache", "--force");
+        }
 }
 
 void container_exists(const struct container_settings *s, enum container_engine e, const char *image,
                       struct args *out)
 {
+        BUF_CLEANUP struct buf file = {0};
         if (e != CONTAINER_APPTAINER)
                 verb(s, e, out, "image", "inspect", "--format", "{{.Id}}", image);
+        else if (container_keeps(s, e, image, &file)) {
+                add(out, "test");
+                add(out, "-s");
+                args_add(out, buf_view(&file));
+        }
 }
 
 void container_images(const struct container_settings *s, enum container_engine e, struct args *out)
 {
-        if (e != CONTAINER_APPTAINER)
+        static const char *const find[] = {"-maxdepth", "1", "-name", "*.sif", "-printf", "%f %sB\n"};
+        if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "images", "--format", "{{.Repository}}:{{.Tag}} {{.Size}}");
+        } else if (s->folder) {
+                add(out, "find");
+                add(out, s->folder);
+                for (size_t i = 0; i < sizeof(find) / sizeof(*find); i++)
+                        add(out, find[i]);
+        }
 }
 
 void container_list(const struct container_settings *s, enum container_engine e, const char *instance,

@@ -40,6 +40,8 @@ struct container_settings {
         struct args networks;             /* that a job may name; empty: none and host */
         struct args mounts;               /* PATH[:PATH][:ro] */
         struct args options, run_options; /* words before, and behind, the engine's verb */
+        char *folder; /* not of the file: where images are kept as files; NULL: apptainer fetches as it starts
+                       */
 };
 /* Words "name value", a list's name once for each. 0, or -EINVAL with err; free with deinit either way. */
 int container_settings_read(struct container_settings *s, const struct run_word *words, size_t count,
@@ -52,8 +54,14 @@ const char *container_program(const struct container_settings *s, enum container
  * docker.io/library/busybox:latest), a path or another kind of URL as it is. A path has no ".." in it; in the
  * job's folder it begins with "./". 0, or -EINVAL with err: the engine cannot run such an image. */
 int container_image(enum container_engine e, struct str image, struct buf *out, struct err *err);
-/* May it be run? `image` as container_image gave it; patterns with '*' and '?'. Apptainer fetches what is no
- * file as it starts: a queue that pulls none does not run that. */
+/* Is the image one that is fetched into `folder`? Then the path of its file is appended to out (NULL: not
+ * wanted). Only apptainer's are, and only a registry's. */
+bool container_keeps(const struct container_settings *s, enum container_engine e, const char *image,
+                     struct buf *out);
+/* The image's name of the file's, appended; false: it is none that container_keeps gave. */
+bool container_kept_read(struct str file, struct buf *out);
+/* May it be run? `image` as container_image gave it; patterns with '*' and '?'. What apptainer fetches as it
+ * starts a queue that pulls none does not run. */
 bool container_image_allowed(const struct container_settings *s, enum container_engine e, struct str image);
 /* The same, and its network, as a condition on a job's ad. `here` (NULL: not known): the images that are
  * there, for a queue that pulls none. */
@@ -108,7 +116,8 @@ int container_start(const struct container_settings *s, const struct container_h
 void container_name(const char *instance, struct run_id id, char room[96]);
 bool container_name_read(struct str name, struct run_id *ret);
 
-/* Words for the rest of what an engine is asked. Empty: the engine has no such thing, and needs none. */
+/* Words for the rest of what an engine is asked, or a tool in its place. Empty: there is no such thing, and
+ * no need of it. */
 void container_pull(const struct container_settings *s, enum container_engine e, const char *image,
                     struct args *out);
 void container_exists(const struct container_settings *s, enum container_engine e, const char *image,

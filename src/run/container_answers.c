@@ -53,9 +53,15 @@ void container_each_image(enum container_engine e, struct str answer,
 {
         struct str line, name;
         while (answer.n && str_cut(&answer, '\n', &line)) {
-                BUF_CLEANUP struct buf whole = {0};
-                if (!str_cut(&line, ' ', &name) || str_search(name, STR("<none>")) >= 0 ||
-                    container_image(e, name, &whole, NULL) < 0)
+                BUF_CLEANUP struct buf whole = {0}, kept = {0};
+                if (!str_cut(&line, ' ', &name) || str_search(name, STR("<none>")) >= 0)
+                        continue;
+                if (e == CONTAINER_APPTAINER) {
+                        if (!container_kept_read(name, &kept))
+                                continue;
+                        name = buf_view(&kept);
+                }
+                if (container_image(e, name, &whole, NULL) < 0)
                         continue;
                 fn(arg, buf_view(&whole), size_of(line));
         }
@@ -133,6 +139,8 @@ static enum container_end apptainer_ended(int exit_code, struct str line)
         if (exit_code != 255)
                 return CONTAINER_PROGRAM_ENDED;
         line = str_trim(str_skip(line, strlen("FATAL:")));
+        if (str_search(line, STR("could not open image")) >= 0 && str_search(line, STR("%2F")) >= 0)
+                return CONTAINER_NO_IMAGE; /* one that was kept, see container_keeps */
         return starts_any(line, of_program) || (str_starts(line, STR("\"")) &&
                                                 str_ends(line, STR("executable file not found in $PATH")))
                        ? CONTAINER_NO_PROGRAM

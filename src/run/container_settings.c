@@ -130,6 +130,7 @@ void container_settings_deinit(struct container_settings *s)
 {
         free(s->program);
         free(s->network);
+        free(s->folder);
         args_deinit(&s->images);
         args_deinit(&s->networks);
         args_deinit(&s->mounts);
@@ -147,7 +148,8 @@ static bool is_file(struct str image)
 bool container_image_allowed(const struct container_settings *s, enum container_engine e, struct str image)
 {
         MEM_CLEANUP char *z = str_dupz(image);
-        if (e == CONTAINER_APPTAINER && s->pull == CONTAINER_NEVER && !is_file(image))
+        if (e == CONTAINER_APPTAINER && s->pull == CONTAINER_NEVER && !is_file(image) &&
+            !container_keeps(s, e, z, NULL))
                 return false;
         for (size_t i = 0; i < s->images.n; i++)
                 if (fnmatch(s->images.v[i], z, 0) == 0)
@@ -206,27 +208,40 @@ static void add_expression(struct buf *out, const char *pattern)
                 buf_addz(out, "(:latest)?");
 }
 
-#define IMAGE_IS "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || regexp(\"^"
-
-static void require_image(const struct container_settings *s, enum container_engine e,
-                          const struct args *here, struct buf *out)
+static void add_list(const struct container_settings *s, enum container_engine e, const struct args *list,
+                     struct buf *out)
 {
-        const struct args *list = s->pull == CONTAINER_NEVER && here ? here : &s->images;
-        if (s->pull == CONTAINER_NEVER && e == CONTAINER_APPTAINER) { /* files are there */
-                buf_addz(out, IMAGE_IS "(\\\\./|/|(?!.*://).*\\\\.sif$)\", TARGET.ContainerImage ?: "
-                                       "TARGET.DockerImage)) && ");
-                list = &s->images;
-        }
-        if (list->n == 0 && list == &s->images)
-                return;
-        buf_addz(out, IMAGE_IS "(docker://)?(");
+        buf_addz(out, "(docker://)?(");
         for (size_t i = 0, n = 0; i < list->n; i++) {
-                if (list == here && !container_image_allowed(s, e, str_of(list->v[i])))
+                if (list != &s->images && !container_image_allowed(s, e, str_of(list->v[i])))
                         continue;
                 buf_addz(out, n++ ? "|" : "");
                 add_expression(out, list->v[i]);
         }
-        buf_addz(out, ")$\", TARGET.ContainerImage ?: TARGET.DockerImage)) && ");
+        buf_char(out, ')');
+}
+
+/* Files need no fetching: with apptainer they are there whatever `here` is. */
+static void require_image(const struct container_settings *s, enum container_engine e,
+                          const struct args *here, struct buf *out)
+{
+        static const char head[] =
+                "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || regexp(\"^(",
+                          tail[] = ")$\", TARGET.ContainerImage ?: TARGET.DockerImage)) && ";
+        bool files = e == CONTAINER_APPTAINER, never = s->pull == CONTAINER_NEVER && (here || files);
+        if (never) {
+                buf_addz(out, head);
+                buf_addz(out, files ? "\\\\./.*|/.*|(?!.*://).*\\\\.sif" : "");
+                buf_addz(out, files && here ? "|" : "");
+                if (here)
+                        add_list(s, e, here, out);
+                buf_addz(out, tail);
+        }
+        if (s->images.n && (files || !never)) {
+                buf_addz(out, head);
+                add_list(s, e, &s->images, out);
+                buf_addz(out, tail);
+        }
 }
 
 static void add_word(struct buf *out, const char *word)

@@ -170,6 +170,56 @@ static void test_apptainer(void **state)
         container_settings_deinit(&s);
 }
 
+static void add_image(void *arg, struct str name, uint64_t bytes)
+{
+        buf_printf(arg, STR_FMT "=%llu ", STR_ARG(name), (unsigned long long)bytes);
+}
+
+/* With a folder for them, images of registries are fetched before, and run from there. */
+static void test_kept(void **state)
+{
+        struct container_settings s;
+        ARGS_CLEANUP struct args a = {0}, here = {0};
+        BUF_CLEANUP struct buf b = {0}, out = {0};
+        struct container_job j = job();
+        (void)state;
+        container_settings_read(&s, WORDS({"engine", "apptainer"}, {"pull", "never"}, {"images", "r.org/*"}),
+                                NULL);
+        assert_false(container_image_allowed(&s, CONTAINER_APPTAINER, STR("r.org/a:1")));
+        s.folder = str_dupz(STR("/kept"));
+        assert_true(container_image_allowed(&s, CONTAINER_APPTAINER, STR("r.org/a:1")));
+        assert_false(container_keeps(&s, CONTAINER_APPTAINER, "/img/a.sif", NULL));
+        assert_false(container_keeps(&s, CONTAINER_APPTAINER, "instance://a", NULL));
+        assert_false(container_keeps(&s, CONTAINER_PODMAN, "r.org/a:1", NULL));
+        assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
+        assert_string_equal(a.v[a.n - 4], "/kept/docker.io%2Flibrary%2Ftool%3A1.sif");
+        args_deinit(&a);
+        a = (struct args){0};
+        container_exists(&s, CONTAINER_APPTAINER, "r.org/a:1", &a);
+        expect(&a, "test -s /kept/r.org%2Fa%3A1.sif");
+        container_images(&s, CONTAINER_APPTAINER, &a);
+        expect(&a, "find /kept -maxdepth 1 -name *.sif -printf '%f %sB\n'");
+        container_pull(&s, CONTAINER_APPTAINER, "r.org/a:1", &a);
+        assert_string_equal(a.v[3], "/kept/r.org%2Fa%3A1.sif");
+        assert_string_equal(a.v[4], "docker://r.org/a:1");
+        assert_string_equal(a.v[5], "apptainer");
+        container_each_image(CONTAINER_APPTAINER, STR("r.org%2Fa%3A1.sif 12B\nother 3B\nx%2.sif 4B\n"),
+                             add_image, &b);
+        assert_string_equal(buf_z(&b), "r.org/a:1=12 ");
+        args_add(&here, STR("r.org/a:1"));
+        container_requirement(&s, CONTAINER_APPTAINER, &here, &out);
+        assert_string_equal(
+                buf_z(&out),
+                "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || "
+                "regexp(\"^(\\\\./.*|/.*|(?!.*://).*\\\\.sif|(docker://)?(r\\\\.org/a:1))$\", "
+                "TARGET.ContainerImage ?: "
+                "TARGET.DockerImage)) && ((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || "
+                "regexp(\"^((docker://)?(r\\\\.org/.*))$\", TARGET.ContainerImage ?: TARGET.DockerImage)) && "
+                "(TARGET.DockerNetworkType =?= undefined || member(TARGET.DockerNetworkType, {\"none\", "
+                "\"host\"}))");
+        container_settings_deinit(&s);
+}
+
 static void test_environment(void **state)
 {
         static char *const env[] = {(char *)"PLAIN=grün x", (char *)"Q=a'b",  (char *)"H=#",  (char *)"L=x ",
@@ -262,11 +312,6 @@ static void test_names(void **state)
         assert_false(container_name_read(STR(""), &got));
 }
 
-static void add_image(void *arg, struct str name, uint64_t bytes)
-{
-        buf_printf(arg, STR_FMT "=%llu ", STR_ARG(name), (unsigned long long)bytes);
-}
-
 static void test_answers(void **state)
 {
         struct container_host h;
@@ -330,6 +375,12 @@ static void test_ends_of_apptainer(void **state)
                  "FATAL:   container creation failed: network setup failed: no net configurations found in "
                  "/etc/apptainer/network",
                  "\n"},
+                {CONTAINER_NO_IMAGE, 255,
+                 "FATAL:   While checking container encryption: could not open image /i/r.org%2Fa%3A1.sif: "
+                 "failed to "
+                 "retrieve path for /i/r.org%2Fa%3A1.sif: lstat /i/r.org%2Fa%3A1.sif: no such file or "
+                 "directory",
+                 "\n"},
                 {CONTAINER_FAILED, 1,
                  "ERROR  : Requesting capability set 0x000001ffffffffff while permitted capability set is "
                  "0x000001fffeffffff",
@@ -375,11 +426,17 @@ static void test_ends(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_podman),    cmocka_unit_test(test_docker),
-                cmocka_unit_test(test_apptainer), cmocka_unit_test(test_environment),
-                cmocka_unit_test(test_settings),  cmocka_unit_test(test_image),
-                cmocka_unit_test(test_names),     cmocka_unit_test(test_answers),
-                cmocka_unit_test(test_ends),      cmocka_unit_test(test_ends_of_apptainer),
+                cmocka_unit_test(test_podman),
+                cmocka_unit_test(test_docker),
+                cmocka_unit_test(test_apptainer),
+                cmocka_unit_test(test_kept),
+                cmocka_unit_test(test_environment),
+                cmocka_unit_test(test_settings),
+                cmocka_unit_test(test_image),
+                cmocka_unit_test(test_names),
+                cmocka_unit_test(test_answers),
+                cmocka_unit_test(test_ends),
+                cmocka_unit_test(test_ends_of_apptainer),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

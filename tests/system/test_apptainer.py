@@ -27,6 +27,7 @@ def start(instance, apptainer, more):
     instance.env.update(apptainer.env)
     instance.server()
     config = f"kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 4\n    container: {{{apptainer.settings}, {more}}}\n"
+    instance.config = config
     instance.agent = agents.start(instance, config)
     wait_until(lambda: any(q["ad"] and q["ad"].get("HasSIF") is True for a in instance.agents("connected") for q in a["queues"]))
 
@@ -132,20 +133,46 @@ def registry(layer):
 
 
 def test_an_image_of_a_registry(instance, apptainer):
-    """It is fetched once, into apptainer's own cache; its layers are not fetched for the second job."""
+    """It is fetched once for all that wait for it, is kept, and counts as held; removed by somebody, it is fetched again."""
+    instance.env["APPTAINER_NOHTTPS"] = "1"
     with registry(f"{apptainer.folder}/tree.tar") as server:
-        start(instance, apptainer, "network: none, run_options: [--no-https]")
+        start(instance, apptainer, "network: none")
         image = f"docker://127.0.0.1:{server.server_address[1]}/tiny:1"
         text = job(image, "ls; echo inside >&2; exit 3", output="out", error="err")
+
+        def fetched():
+            return len([path for path in server.asked if "/blobs/" in path])
+
+        def held():
+            instance.write("job.sub", text)
+            places = instance.json("quote", "job.sub")["places"]
+            return sum(place["cost"]["bytes_held"] for place in places if "cost" in place)
+
+        assert held() == 0
+        several = instance.submit(text.replace("queue\n", "queue 3\n"))
+        instance.wait(several, code=1)
+        once = fetched()
+        assert once and instance.read("err") == "inside\n"
+        wait_until(lambda: held() > 500000)
         instance.run(text, code=1)
-        assert instance.read("err") == "inside\n"
-        fetched = [path for path in server.asked if "/blobs/" in path]
-        assert fetched
+        assert fetched() == once
+        kept = os.path.join(instance.base, "n1", "images")
+        file, = os.listdir(kept)
+        os.unlink(os.path.join(kept, file))
         instance.run(text, code=1)
-        assert [path for path in server.asked if "/blobs/" in path] == fetched
-        assert [j["exit_code"] for j in instance.history()] == [3, 3]
+        assert fetched() == 2 * once and os.listdir(kept) == [file]
+        instance.run(text.replace("queue\n", "docker_pull_policy = always\nqueue\n"), code=1)
+        assert fetched() == 3 * once
+        assert {j["exit_code"] for j in instance.history()} == {3}
         gone = instance.submit(job(image.replace("tiny:1", "tiny:2")))
         assert "tiny:2" in hold_reason(instance, gone)
+        assert os.listdir(kept) == [file]
+        instance.agent.stop()
+        instance.agent = agents.start(instance, instance.config.replace("network: none", "network: none, pull: never"))
+        wait_until(lambda: instance.agents("connected") and held() > 500000)
+        instance.run(text, code=1)
+        other = instance.submit(job(image.replace("tiny:1", "tiny:2")))
+        wait_until(lambda: "ContainerImage" in instance.cli("why", f"{other}.0"))
     assert processes(image) == []
 
 

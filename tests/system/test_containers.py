@@ -315,7 +315,6 @@ def test_a_job_goes_where_its_image_is(instance, podman, request):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@PODMAN_ONLY
 def test_a_pull_that_nobody_wants_is_ended(place):
     """Of a registry that does not answer: the path says what is awaited; held, the job waits for it no longer, nor does podman."""
     with socket.create_server(("127.0.0.1", 0)) as registry:
@@ -325,17 +324,17 @@ def test_a_pull_that_nobody_wants_is_ended(place):
         other = place.submit(job("true", image=image))
         hops = [wait_until(lambda r=r: [h for h in place.json("path", f"{r}.0")["hops"] if "doing" in h])[0] for r in (request, other)]
         assert [h["doing"] for h in hops] == [f"fetching the image {image}"] * 2
-        wait_until(lambda: processes(pulls, "podman"))
+        wait_until(lambda: processes(pulls, place.engine.name))
         place.cli("rm", str(request))
         place.wait_state(f"{request}.0", "removed")
-        assert processes(pulls, "podman")
+        assert processes(pulls, place.engine.name)
         place.cli("hold", str(other))
         place.wait_state(f"{other}.0", "held")
-        wait_until(lambda: not processes(pulls, "podman"))
+        wait_until(lambda: not processes(pulls, place.engine.name))
         place.cli("release", str(other))
-        wait_until(lambda: processes(pulls, "podman"))
+        wait_until(lambda: processes(pulls, place.engine.name))
         place.cli("rm", str(other))
-        wait_until(lambda: not processes(pulls, "podman"))
+        wait_until(lambda: not processes(pulls, place.engine.name))
 
 
 @PODMAN_ONLY
