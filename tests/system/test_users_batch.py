@@ -72,6 +72,7 @@ class Condor:
 def users_pool(request, build):
     """Its agent may see all jobs there, as in HTCondor."""
     folder = tempfile.mkdtemp(prefix="po-", dir=request.config.drover_tmp)
+    os.chmod(request.config.drover_tmp, 0o711)
     os.chmod(folder, 0o711)
     pool = Pool(build, folder)
     try:
