@@ -10,7 +10,7 @@ import pytest
 from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
-from pool import Pool
+from pool import Pool, RealPool
 from slurm import Munge, Rest, slurm_clusters
 from slurm_accounting import accounted_cluster
 from torque import Torque
@@ -118,7 +118,13 @@ def pbs(pbs_cluster):
 
 @pytest.fixture
 def condor_pool(request, build):
-    """What the runner `htcondor` speaks to."""
+    """What the runner `htcondor` speaks to: HTCondor itself where the environment names its commands."""
+    if os.environ.get("DROVER_TEST_CONDOR"):
+        real = RealPool(os.environ["DROVER_TEST_CONDOR"])
+        yield real
+        real.cancel_all()
+        wait_until(lambda: not real.jobs())
+        return
     folder = tempfile.mkdtemp(prefix="po-", dir=request.config.drover_tmp)
     one = Pool(build, folder)
     try:

@@ -1,4 +1,4 @@
-"""HTCondor's commands, as the look-alikes of an instance."""
+"""HTCondor's commands: the look-alikes of an instance, or its own."""
 import json
 import os
 import subprocess
@@ -6,16 +6,16 @@ import subprocess
 from drover import Failed
 
 
-class Condor:
-    def __init__(self, instance):
-        self.instance = instance
-        self.folder = os.path.join(instance.build, "bin", "condor")
-        self.env = {**instance.env, "PATH": self.folder + ":" + instance.env["PATH"]}
+class Commands:
+    """The commands of a folder."""
+
+    def __init__(self, folder, env, work):
+        self.folder, self.env, self.work = folder, env, work
 
     def __call__(self, name, *args, code=0, stdin=None, cwd=None, timeout=90):
         """Runs condor_NAME ARGS in the working folder. The result is what it printed, with .err and .code."""
         program = os.path.join(self.folder, "condor_" + name)
-        p = subprocess.run([program, *map(str, args)], cwd=cwd or self.instance.work, env=self.env, input=stdin,
+        p = subprocess.run([program, *map(str, args)], cwd=cwd or self.work, env=self.env, input=stdin,
                            stdin=None if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, timeout=timeout, check=False, text=True)
         if code is not None and p.returncode != code:
@@ -30,6 +30,14 @@ class Condor:
 
     def json(self, *args):
         return json.loads(self(*args, "-json"))
+
+
+class Condor(Commands):
+    """The look-alikes of an instance."""
+
+    def __init__(self, instance):
+        folder = os.path.join(instance.build, "bin", "condor")
+        super().__init__(folder, {**instance.env, "PATH": folder + ":" + instance.env["PATH"]}, instance.work)
 
 
 class Printed(str):

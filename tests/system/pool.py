@@ -3,7 +3,7 @@ import os
 import shutil
 
 import agents
-from condor import Condor
+from condor import Commands, Condor
 from drover import Instance
 
 COMMANDS = ("submit", "q", "history", "rm", "hold", "release", "suspend", "continue", "status")
@@ -66,3 +66,43 @@ class Pool:
 
     def stop(self):
         self.instance.stop()
+
+
+class RealPool:
+    """A pool of HTCondor's that is there already (DROVER_TEST_CONDOR is the folder of its commands): it is ours alone, and
+    we may administer it."""
+
+    ours = "DroverName =!= undefined"
+
+    def __init__(self, bin_folder):
+        self.name = self.runner = "htcondor"
+        self.settings = {"poll": "1", "watch": "1"}
+        self.refused = {"HtcondorRequirements": "Memory >"}, "htcondor refuses it: ERROR: "
+        self.quotes = False
+        self.bin = bin_folder
+        self.condor = Commands(bin_folder, {**os.environ, "PATH": bin_folder + ":" + os.environ["PATH"]}, "/")
+        self.agent_env = {}
+        self.env = self.condor.env
+
+    def machines(self):
+        return sorted(set(self.condor("status", "-af", "Machine").split()))
+
+    def open(self):
+        for machine in self.machines():
+            self.condor("drain", "-cancel", machine)
+
+    def close(self):
+        for machine in self.machines():
+            self.condor("drain", machine)
+
+    def kill_daemon(self):
+        self.condor("off", "-fast", "-daemon", "schedd")
+
+    def start_daemon(self):
+        self.condor("on", "-daemon", "schedd")
+
+    def cancel_all(self):
+        self.condor("rm", "-constraint", self.ours, code=None)
+
+    def jobs(self):
+        return [line.split() for line in self.condor("q", "-constraint", self.ours, "-af:j", "JobStatus", "DroverName").splitlines()]
