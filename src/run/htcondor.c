@@ -6,7 +6,9 @@
  * What is alike is one cluster. Its jobs carry DroverName, by which they are found again, and DroverCount,
  * which tells whether the native number is that of the cluster ("7") or of one of its jobs ("7.3"). HTCondor
  * runs a job again by itself when its place is lost; the script would not begin twice, and Drover wants to
- * choose the next place: a job that has begun and waits again is lost, and is removed. */
+ * choose the next place: a job that has begun and waits again is lost, and is removed.
+ *
+ * A hold and a removal are in the queue before what they end has ended: while RemoteHost is there it runs. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -147,8 +149,10 @@ static int condor_resources(const struct batch_settings *s, const struct run_spe
                 buf_printf(out, HEAD "request_memory = %llu\n", mib);
         if (spec->gpus)
                 buf_printf(out, HEAD "request_gpus = %llu\n", (unsigned long long)spec->gpus);
+        /* allowed_execute_duration never ends what begins in the second in which its shadow was born, as it
+         * does where nothing is transferred (23.9.6, 25.14.1) */
         if (spec->walltime_ms)
-                buf_printf(out, HEAD "allowed_execute_duration = %llu\n",
+                buf_printf(out, HEAD "allowed_job_duration = %llu\n",
                            (unsigned long long)((spec->walltime_ms + 999) / 1000 + MORE_TIME_S));
         int r = add_expression(s, spec, "requirements", "HtcondorRequirements", out, err);
         if (r == 0)
@@ -225,21 +229,20 @@ static bool condor_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* What condor_submit or the schedd found wrong; not what went wrong on the way to it, or a limit on how many
- * jobs there may be. A commit that failed without a reason may have been heard. */
+/* Limits on how many jobs may be there. Of a cluster that does not fit none is taken. */
+static bool condor_full(struct str errors)
+{
+        static const char *const said[] = {"MAX_JOBS_SUBMITTED", "MAX_JOBS_PER_OWNER", NULL};
+        return batch_contains(errors, said);
+}
+
+/* What condor_submit or the schedd found wrong; not what went wrong on the way to it. A commit that failed
+ * without a reason may have been heard. */
 static bool condor_refused(int exit_code, struct str errors)
 {
-        static const char *const unsure[] = {"onnect",
-                                             "an't find address",
-                                             "SECMAN:",
-                                             "AUTHENTICATE:",
-                                             "ommunication",
-                                             "timed out",
-                                             "imeout",
-                                             "MAX_JOBS_SUBMITTED",
-                                             "MAX_JOBS_PER_OWNER",
-                                             "no Drover server",
-                                             NULL},
+        static const char *const unsure[] = {"onnect",        "an't find address", "SECMAN:",
+                                             "AUTHENTICATE:", "ommunication",      "timed out",
+                                             "imeout",        "no Drover server",  NULL},
                                  *const said[] = {"ERROR:", "condor_submit: ", NULL};
         ptrdiff_t commit = str_search(errors, STR("Failed to commit job submission"));
         if (commit >= 0 && str_search(str_skip(errors, (size_t)commit), STR("ERROR:")) < 0)
@@ -348,6 +351,7 @@ const struct batch_system batch_htcondor = {
         .submit = condor_submit,
         .submitted = condor_submitted,
         .refused = condor_refused,
+        .full = condor_full,
         .refused_array = condor_refused_array,
         .native_of = condor_native_of,
         .status = condor_status,

@@ -8,8 +8,8 @@
 #define HTCONDOR_COUNT "DroverCount" /* of its jobs; 1: its native number is the cluster's */
 /* What is asked for. */
 #define HTCONDOR_JOB                                                                                         \
-        "ClusterId,ProcId,JobStatus,NumJobStarts,HoldReason,HoldReasonCode,HoldReasonSubCode,RemoveReason,"  \
-        "Owner,ExitBySignal,ExitSignal,ExitCode," HTCONDOR_NAME "," HTCONDOR_COUNT
+        "ClusterId,ProcId,JobStatus,NumJobStarts,RemoteHost,HoldReason,HoldReasonCode,HoldReasonSubCode,"    \
+        "RemoveReason,Owner,ExitBySignal,ExitSignal,ExitCode," HTCONDOR_NAME "," HTCONDOR_COUNT
 #define HTCONDOR_SLOT "Machine,State,SlotType,Cpus,Memory,TotalSlotCpus,TotalSlotMemory"
 
 bool htcondor_is_answer(struct str out);

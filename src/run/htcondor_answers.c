@@ -37,31 +37,44 @@ bool htcondor_is_answer(struct str out)
         return list || none;
 }
 
-/* Hold reason codes. Somebody's own hold of what has not begun is not the end of it; nor are files that
- * are still on their way to the schedd. */
+/* In the queue a removal or a hold is there at once; what it ends goes on until the place is left, for as
+ * long as it may take to end. NumJobStarts may be behind as long. */
+static bool is_ending(const json_t *ad)
+{
+        return text_of(ad, "RemoteHost").n > 0;
+}
+
+/* Hold reason codes. Somebody's own hold of what has not begun is not the end of it; nor are files that are
+ * still on their way to the schedd. Machines hold (21) by rules of their site, of which
+ * POLICY:HOLD_IF_MEMORY_EXCEEDED has a number of its own. What a rule holds has begun, and ends so. */
 static void take_held(const json_t *ad, struct batch_line *line)
 {
         enum {
                 BY_SOMEBODY = 1,
+                BY_JOBS_RULE = 3,
                 AT_SUBMIT = 15,
                 SPOOLING = 16,
+                BY_MACHINES_RULE = 21,
+                BY_POOLS_RULE = 26,
                 OUT_OF_RESOURCES = 34,
                 DURATION = 46,
                 EXECUTE
         };
-        enum { OF_DISK = 104 };
-        int64_t code = number_of(ad, "HoldReasonCode");
-        bool has_begun = number_of(ad, "NumJobStarts") > 0;
+        enum { OF_MEMORY = 102, OF_DISK = 104 };
+        int64_t code = number_of(ad, "HoldReasonCode"), sub = number_of(ad, "HoldReasonSubCode");
+        bool by_hand = code == BY_SOMEBODY || code == AT_SUBMIT || code == SPOOLING,
+             by_rule = code == BY_JOBS_RULE || code == BY_MACHINES_RULE || code == BY_POOLS_RULE,
+             has_begun = number_of(ad, "NumJobStarts") > 0;
         line->reason = text_of(ad, "HoldReason");
         line->stays = true;
-        if (code == OUT_OF_RESOURCES && number_of(ad, "HoldReasonSubCode") != OF_DISK)
+        if ((code == OUT_OF_RESOURCES && sub != OF_DISK) || (code == BY_MACHINES_RULE && sub == OF_MEMORY))
                 line->phase = BATCH_MEMORY;
         else if (code == DURATION || code == EXECUTE)
                 line->phase = BATCH_TIMEOUT;
-        else if (code != BY_SOMEBODY && code != AT_SUBMIT && code != SPOOLING)
-                line->phase = BATCH_UNFIT;
-        else if (has_begun) /* a hold ends it */
+        else if (has_begun && (by_hand || by_rule)) /* a hold ends it */
                 line->phase = BATCH_CANCELLED;
+        else if (!by_hand)
+                line->phase = BATCH_UNFIT;
         else
                 line->phase = BATCH_WAITING, line->stays = false;
 }
@@ -80,7 +93,10 @@ static void take_ended(const json_t *ad, struct batch_line *line, struct buf *wh
 static bool take_status(const json_t *ad, struct batch_line *line, struct buf *why)
 {
         enum { IDLE = 1, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED }; /* JobStatus */
-        switch (number_of(ad, "JobStatus")) {
+        int64_t status = number_of(ad, "JobStatus");
+        if ((status == REMOVED || status == HELD) && is_ending(ad))
+                status = RUNNING;
+        switch (status) {
         case IDLE:
                 line->stays = number_of(ad, "NumJobStarts") > 0;
                 line->phase = line->stays ? BATCH_LOST : BATCH_WAITING;
@@ -89,7 +105,7 @@ static bool take_status(const json_t *ad, struct batch_line *line, struct buf *w
         case TRANSFERRING:
         case SUSPENDED:
                 line->phase = BATCH_RUNNING;
-                line->stopped = number_of(ad, "JobStatus") == SUSPENDED;
+                line->stopped = status == SUSPENDED;
                 return true;
         case REMOVED:
                 line->phase = BATCH_CANCELLED;

@@ -3,7 +3,7 @@ import pytest
 
 import agents
 from drover import sh, wait_until
-from test_runners import begin
+from test_runners import begin, until
 
 pytest_plugins = ["batch_systems"]
 
@@ -30,6 +30,23 @@ def test_somebodys_hold_of_what_runs_is_told(queue):
     wait_until(lambda: not queue.system.jobs())
 
 
+@pytest.mark.parametrize("verb", ["hold", "rm"])
+def test_what_is_ended_there_may_take_its_time(instance, condor_pool, verb):
+    """The pool says held or removed at once; the program goes on until it has done what it must."""
+    queue = begin(instance, condor_pool, agents.batch_queues(condor_pool).replace("kill_grace: 1s", "kill_grace: 20s"))
+    work = queue.work
+    request = queue.submit(sh(f"trap 'echo told >{work}/told; {until(work + '/flag')}; exit 0' TERM; echo $$ >>{work}/pids; "
+                              "while :; do sleep 0.2; done"))
+    queue.system.condor(verb, started(queue, request))
+    wait_until(lambda: queue.written("told"))
+    queue.run(sh("true"))  # by when the pool has been asked again
+    assert queue.job(f"{request}.0")["state"] == "running"
+    queue.write("flag", "")
+    queue.wait_state(f"{request}.0", "held")
+    assert len(queue.read("pids").split()) == 1
+    wait_until(lambda: not queue.system.jobs())
+
+
 def test_evicted_and_run_again(queue):
     """Not by the pool: that job leaves it, and Drover submits another one."""
     request = queue.submit(sh(f"echo $$ >>{queue.work}/pids; sleep 600"))
@@ -51,7 +68,7 @@ def test_what_a_jobs_words_become(queue):
                               allowed_execute_duration="300", **{"+HtcondorRequirements": '"Cpus > 0"', "+BatchQueue": '"long"'}))
     job = started(queue, request)
     ad = queue.system.condor.json("q", job)[0]
-    assert (ad["RequestCpus"], ad["RequestMemory"], ad["AllowedExecuteDuration"]) == (2, 64, 360)
+    assert (ad["RequestCpus"], ad["RequestMemory"], ad["AllowedJobDuration"]) == (2, 64, 360)
     assert (ad["Site"], ad["BatchQueue"], ad["DroverCount"]) == ("here", "long", 1)
     assert ad["JobBatchName"] == ad["DroverName"] and ad["DroverName"].startswith("drover-")
     hop = wait_until(lambda: [h for h in queue.json("path", f"{request}.0")["hops"] if h.get("native")])[0]
