@@ -121,11 +121,14 @@ static int64_t time_of(const struct exchange *x, CURLINFO what)
 static bool has_spoken(const struct exchange *x)
 {
         switch (x->result) {
+        case CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_CONNECT:
         case CURLE_OPERATION_TIMEDOUT:
         case CURLE_GOT_NOTHING: return false;
         case CURLE_SEND_ERROR:
         case CURLE_RECV_ERROR: return time_of(x, CURLINFO_APPCONNECT_TIME_T) > 0;
-        default: return time_of(x, CURLINFO_CONNECT_TIME_T) > 0;
+        default: return true; /* of TLS, SSH or FTP: there was a connection */
         }
 }
 

@@ -1,8 +1,12 @@
 """drover-mover by hand, against real servers and one that fails as it is told to."""
+import contextlib
 import hashlib
 import json
 import os
+import socket
+import ssl
 import subprocess
+import threading
 
 import pytest
 from drover import free_port
@@ -194,6 +198,28 @@ def test_checksums_are_compared(mover, faulty):
 def test_nobody_listens(mover):
     _, text = mover.get(f"http://127.0.0.1:{free_port()}/x", "--tries", "2", ok=False)
     assert "connect" in text and "tried 2 times" in text
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_who_wants_a_certificate_is_there(mover, tmp_path, version):
+    """It ends what comes without one, each version of TLS at another moment; but it has answered."""
+    authority = Authority(str(tmp_path / "authority"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue("localhost"))
+    context.load_verify_locations(authority.file)
+    context.verify_mode, context.minimum_version, context.maximum_version = ssl.CERT_REQUIRED, version, version
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def turn_away():
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True):
+                pass
+
+        thread = threading.Thread(target=turn_away)
+        thread.start()
+        answer, _ = mover.run("--ca", authority.file, "--tries", "1", "probe", f"https://127.0.0.1:{listener.getsockname()[1]}/")
+        thread.join()
+    assert answer["ok"] and answer["latency_us"] > 0
 
 
 def test_programs_for_other_schemes(mover):

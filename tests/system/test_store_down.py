@@ -218,4 +218,4 @@ def test_what_was_measured_outlives_the_agent(instance, store):
     agents.start(instance, QUICK)
     after = until_down(instance, "n1")[0]
     assert after["bytes_per_s"] == before["bytes_per_s"]
-    assert before["measured_ms"] <= after["measured_ms"] <= stopped_ms
+    assert before["measured_ms"] - 1000 <= after["measured_ms"] <= stopped_ms + 1000  # give or take what clocks differ by
