@@ -68,10 +68,9 @@ static bool caught_line(const struct batch *b, const struct task *t, struct str 
 }
 
 /* The system has run it again, which its script has refused. */
-static bool ran_again(const struct batch *b, const struct task *t)
+static bool ran_again(const struct task *t)
 {
-        BUF_CLEANUP struct buf nothing = {0};
-        return caught_line(b, t, STR("drover again"), &nothing);
+        return written_ms(t, "again");
 }
 
 static void say_why(const struct batch *b, const char *what, struct str reason, struct buf *out)
@@ -105,7 +104,7 @@ void batch_put_back(struct batch *b, struct task *t, struct str reason)
 static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
-        if (t->phase == BATCH_OVER && ran_again(b, t)) {
+        if (t->phase == BATCH_OVER && ran_again(t)) {
                 batch_put_back(b, t, STR(""));
                 return;
         }
@@ -155,7 +154,7 @@ static bool must_ask(const struct batch *b, struct task *t, const struct run_eve
             t->killing)
                 return false;
         if (t->phase == BATCH_OVER)
-                return ran_again(b, t);
+                return ran_again(t);
         if (!t->term_ms)
                 t->term_ms = clock_boot_ms();
         int64_t waited = clock_boot_ms() - t->term_ms;

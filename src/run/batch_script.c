@@ -39,7 +39,7 @@ static const char begin[] =
         "if ! { true >\"$step.began\"; } 2>/dev/null; then\n"
         "        if [ -e \"$step.began\" ]; then # it was submitted twice, and runs; or it ran, and was put "
         "back\n"
-        "                echo 'drover again' >&2\n"
+        "                { true >\"$step.again\"; } 2>/dev/null\n"
         "                exit 0\n"
         "        fi\n"
         "        echo \"drover: $box is not seen on $host, or not writable\" >&2\n"

@@ -122,7 +122,9 @@ static void begins_once(void **state)
         struct run_event e;
         s.flags = RUN_STDOUT_APPEND;
         assert_int_equal(run_script(&s), 3);
+        assert_false(exists(BATCH_STEP ".0.again"));
         assert_int_equal(run_script(&s), 0);
+        assert_true(exists(BATCH_STEP ".0.again"));
         assert_file(box, "out", "again\n");
         done(&e);
         assert_int_equal(e.exit_code, 3);
