@@ -54,6 +54,7 @@ struct batch_line {                            /* of a status query; borrowed */
         enum batch_phase phase;
         bool stopped; /* it runs, but somebody has suspended it there */
         bool stays;   /* over, but the system keeps it until it is ended there */
+        bool bare;    /* over, and nothing is said of its end: what never began may have been cancelled */
         bool others;  /* native is an array's: its members that the answer does not name are meant */
 };
 enum batch_verb { /* a pass over what is to be done is in this order */

@@ -102,6 +102,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
         if (line->phase == BATCH_UNFIT || line->stays)
                 batch_act(b, t, BATCH_END);
         if (is_end(line->phase)) {
+                t->vanished |= line->bare && t->phase == BATCH_WAITING;
                 batch_settle(b, t, line->phase, line->reason);
                 return;
         }

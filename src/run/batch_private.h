@@ -56,7 +56,7 @@ struct task {
         bool begun, killing, held, stopped;
         bool stopped_there; /* says the system; by whomever */
         bool told_to_end;   /* its script was, and not by us */
-        bool vanished;      /* it waited, and is missing since: others of its array are there */
+        bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
         bool owed;          /* it is missing, and `past` has it as one that is not over: that comes late */
         uint64_t started_ms;
         struct run_event result;   /* OVER */

@@ -1,6 +1,7 @@
 /* PBS: qsub, qstat, qdel, qhold, qrls, pbsnodes, in the forms of Torque (2.5 to 6) and of PBS Pro and OpenPBS
- * (13 and later), which the queue's setting `form` says. Read is `qstat -f`, whose lines "name = value" both
- * have, and have had for long; `qsub -v`, hooks and servers by name are left alone. */
+ * (18 and later), which the queue's setting `form` says. Read is `qstat -f`, whose lines "name = value" both
+ * have, and have had for long; PBS Pro's JSON was not always JSON (github.com/openpbs/openpbs, #1255, #2049).
+ * `qsub -v`, hooks and servers by name are left alone. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +106,8 @@ static void pbs_naming(const char *name, const char *log, unsigned count, struct
 static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
 {
         BUF_CLEANUP struct buf range = {0}, log = {0};
-        batch_word_add(c, "qsub");
+        /* -f: no process of it stays behind to speed up the next one (Torque: something else) */
+        batch_words_add(c, is_torque(c->settings) ? STR("qsub") : STR("qsub -f"));
         if (s->count > 1) {
                 buf_printf(&range, "1-%u", s->count);
                 batch_word_add(c, is_torque(c->settings) ? "-t" : "-J");
@@ -141,17 +143,24 @@ static bool pbs_refused(int exit_code, struct str errors)
         static const char *const unsure[] = {"annot connect",     "Connection refused", "ommunication",
                                              "No default server", "timed out",          "timeout",
                                              "pbs_iff",           "Unauthorized",       "busy",
-                                             "Unable to contact", "Please try",         NULL};
+                                             "Unable to contact", "Please try",         "shutting down",
+                                             "No free conn",      "table full",         "ystem error",
+                                             "internal error",    "Failed to save",     NULL};
         return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
 }
 
-/* Limits on what is queued, and on an array's size, which is found out. Those on what a job asks for do not
- * pass: "Job exceeds queue resource limits", "Job violates queue and/or server resource limits". */
+/* A queue that is closed, limits on what is queued, and on an array's size, which is found out. Limits on
+ * what a job asks for do not pass: "Job exceeds queue resource limits", "Job violates queue and/or server
+ * resource limits". */
 static bool pbs_full(struct str errors)
 {
-        static const char *const said[] = {"would exceed",      "aximum number of jobs",
-                                           "limit on number",   "exceeds the queue limit",
-                                           "Array job exceeds", NULL};
+        static const char *const said[] = {"would exceed",
+                                           "aximum number of jobs",
+                                           "limit on number",
+                                           "exceeds the queue limit",
+                                           "Array job exceeds",
+                                           "Queue is not enabled",
+                                           NULL};
         return batch_contains(errors, said);
 }
 
@@ -168,25 +177,50 @@ static void pbs_native_of(const char *native, unsigned index, struct buf *out)
         buf_printf(out, "%s[%u]", native, index + 1);
 }
 
+/* With PBS Pro's -w an attribute is one line, whatever somebody has written into it: else a variable with
+ * line ends in it could be another's job. */
+static void qstat(struct batch_call *c)
+{
+        batch_words_add(c, is_torque(c->settings) ? STR("qstat -f") : STR("qstat -f -w"));
+}
+
 static void pbs_status(struct batch_call *c, const char *user)
 {
         (void)user; /* no form of the command has both all attributes and a user */
-        batch_words_add(c, has_arrays(c->settings) ? STR("qstat -f -t") : STR("qstat -f"));
+        qstat(c);
+        if (has_arrays(c->settings))
+                batch_word_add(c, "-t");
 }
 
 struct job { /* of qstat -f */
         struct str id, name, owner, state, substate, exit_status, comment;
 };
 
-/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system. What is
- * deleted before it begins has no status: PBS Pro has substate 91, terminated, for it. */
-static enum batch_phase ended_phase(struct str exit_status, struct str substate)
+/* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system: for what, PBS
+ * Pro tells (JOB_EXEC_KILL_... of its job.h). What is deleted before it begins has no status: PBS Pro has
+ * substate 91, terminated, for it. */
+static enum batch_phase ended_phase(const struct job *j)
 {
         int64_t status = 0;
-        if (str_eqz(substate, "91"))
+        if (str_eqz(j->substate, "91"))
                 return BATCH_CANCELLED;
-        str_to_i64(exit_status, &status);
-        return status > 256 ? BATCH_CANCELLED : status < 0 ? BATCH_LOST : BATCH_OVER;
+        str_to_i64(j->exit_status, &status);
+        switch (status) {
+        case -29: /* wall time */
+        case -28: /* processor time */ return BATCH_TIMEOUT;
+        case -27:
+        case -26: /* virtual memory */ return BATCH_MEMORY;
+        case -25: /* more processors than it asked for; the comment says so */
+        case -24: return BATCH_CANCELLED;
+        default: return status > 256 ? BATCH_CANCELLED : status < 0 ? BATCH_LOST : BATCH_OVER;
+        }
+}
+
+/* PBS Pro's of a member of an array that was deleted before it began, and without a history of all that are
+ * over: but for the state all is the array's. */
+static bool is_bare(const struct job *j)
+{
+        return str_eqz(j->state, "X") && j->substate.n && !str_starts(j->substate, STR("9"));
 }
 
 static void take_job(const struct job *j, batch_take_fn *take, void *arg)
@@ -205,8 +239,13 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                 ptrdiff_t dash = str_rfind(line.name, '-');
                 line.name = dash > 0 ? str_head(line.name, (size_t)dash) : line.name;
         }
-        if (strchr("CFX", state))
-                line.phase = ended_phase(j->exit_status, j->substate);
+        line.bare = is_bare(j);
+        if (line.bare)
+                line.phase = BATCH_OVER;
+        else if (strchr("CFX", state))
+                line.phase = ended_phase(j);
+        else if (state == 'Q' && str_starts(j->comment, STR("Can Never Run")))
+                line.phase = BATCH_UNFIT;
         else if (strchr("QHWTMB", state))
                 line.phase = BATCH_WAITING;
         else if (strchr("RESU", state))
@@ -251,7 +290,9 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
 static void pbs_past(struct batch_call *c, const char *natives)
 {
         struct str list = str_of(natives), one;
-        batch_words_add(c, is_torque(c->settings) ? STR("qstat -f") : STR("qstat -x -f"));
+        qstat(c);
+        if (!is_torque(c->settings))
+                batch_word_add(c, "-x");
         while (list.n && str_cut(&list, ',', &one))
                 args_add(&c->argv, one);
 }
@@ -272,7 +313,7 @@ static void pbs_capacity(struct batch_call *c)
 }
 
 struct node {
-        bool there, usable;
+        bool there, usable, whole; /* whole: one job has it for itself */
         uint64_t cpus, taken, memory, memory_taken;
 };
 
@@ -280,7 +321,7 @@ static void take_node(const struct node *n, struct run_capacity *c)
 {
         if (!n->there || !n->usable || !n->cpus)
                 return;
-        uint64_t idle = n->cpus > n->taken ? n->cpus - n->taken : 0;
+        uint64_t idle = n->cpus > n->taken && !n->whole ? n->cpus - n->taken : 0;
         c->nodes++;
         c->cpus_milli += n->cpus * 1000;
         c->idle_cpus_milli += idle * 1000;
@@ -324,9 +365,10 @@ static void node_line(struct node *n, struct str name, struct str value)
 {
         static const char *const away[] = {"down",  "offline", "unknown",      "stale",
                                            "drain", "maint",   "provisioning", NULL};
-        if (str_eqz(name, "state"))
+        if (str_eqz(name, "state")) {
                 n->usable = !batch_contains(value, away);
-        else if (str_eqz(name, "np") || str_eqz(name, "resources_available.ncpus"))
+                n->whole = str_search(value, STR("exclusive")) >= 0;
+        } else if (str_eqz(name, "np") || str_eqz(name, "resources_available.ncpus"))
                 str_to_u64(value, &n->cpus);
         else if (str_eqz(name, "resources_assigned.ncpus"))
                 str_to_u64(value, &n->taken);

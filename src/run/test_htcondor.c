@@ -27,7 +27,7 @@ static struct str recorded(const char *version, const char *file, struct buf *ro
         BUF_CLEANUP struct buf path = {0};
         struct err err = {""};
         buf_reset(room);
-        buf_printf(&path, "%s/%s/%s", getenv("RECORDED"), version, file);
+        buf_printf(&path, "%s/htcondor/%s/%s", getenv("RECORDED"), version, file);
         if (fs_read(AT_FDCWD, buf_z(&path), 1 << 20, room, &err) < 0)
                 fail_msg("%s", err.text);
         return buf_view(room);

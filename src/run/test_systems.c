@@ -1,5 +1,5 @@
 /* What batch systems print is read as it was recorded: from Slurm 22.05, Grid Engine 8.1.9;
- * PBS as its manuals show it. */
+ * PBS as its manuals show it, and in test_pbs.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "run/batch.h"
+#include "run/recorded.h"
 
 static struct run_spec spec_of(char *const *argv, char *const *envp)
 {
@@ -24,23 +25,6 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
 }
 
 /* ---- Slurm */
-
-/* What was read of an answer, as "native name phase (reason) user" lines. */
-static void write_line(void *arg, const struct batch_line *l)
-{
-        buf_printf(arg, STR_FMT " " STR_FMT " %d (" STR_FMT ")%s" STR_FMT "\n", STR_ARG(l->native),
-                   STR_ARG(l->name), (int)l->phase, STR_ARG(l->reason), l->user.n ? " " : "",
-                   STR_ARG(l->user));
-}
-
-static void assert_read(void (*read)(struct str out, batch_take_fn *take, void *arg), const char *text,
-                        const char *want)
-{
-        MEM_CLEANUP char *copy = mem_dupz(text);
-        BUF_CLEANUP struct buf got = {0};
-        read(str_of(copy), write_line, &got);
-        assert_string_equal(buf_z(&got), want);
-}
 
 static void slurm_lines(void **state)
 {
@@ -554,8 +538,8 @@ static void pbs_asks_for_resources(void **state)
         spec.words = odd;
         assert_int_equal(batch_pbs.resources(c.settings, &spec, &b, &err), -EINVAL);
         batch_pbs.submit(&c, &(struct batch_sending){"d1", "/s", "", 3});
-        assert_string_equal(c.argv.v[1], "-J");
-        assert_string_equal(c.argv.v[2], "1-3");
+        assert_string_equal(c.argv.v[2], "-J");
+        assert_string_equal(c.argv.v[3], "1-3");
         args_deinit(&c.argv);
         buf_reset(&b); /* an array may be run again: PBS Pro takes no other */
         batch_pbs.naming("d1", "/l", 3, &b);

@@ -1,0 +1,155 @@
+/* What OpenPBS has printed is read as it was recorded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "run/batch.h"
+#include "run/recorded.h"
+
+#define OPENPBS "openpbs/23.06.06"
+
+static const struct batch_settings pro = {NULL, 0};
+
+static void asks(void (*words)(struct batch_call *c), const char *want)
+{
+        struct batch_call c = {.settings = &pro};
+        BUF_CLEANUP struct buf said = {0};
+        words(&c);
+        for (size_t i = 0; i < c.argv.n; i++)
+                buf_printf(&said, "%s%s", i ? " " : "", c.argv.v[i]);
+        assert_string_equal(buf_z(&said), want);
+        batch_call_deinit(&c);
+}
+
+static void status(struct batch_call *c)
+{
+        batch_pbs.status(c, "me");
+}
+
+static void past(struct batch_call *c)
+{
+        batch_pbs.past(c, "17,18[3]");
+}
+
+static void submit(struct batch_call *c)
+{
+        batch_pbs.submit(c, &(struct batch_sending){"d1", "/s", "", 1, .log = NULL});
+}
+
+/* A variable of 4016 has line ends, and in them what looks like the end of 4014. */
+static void what_is_there(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf out = {0}, errors = {0};
+        asks(status, "qstat -f -w -t");
+        assert_int_equal(recorded(OPENPBS, "qstat -f -w -t", &out, &errors), 0);
+#define RUN(where) "(Job run at Sun Nov 22 at 18:03 on (head:ncpus=" where ") me"
+        assert_read(
+                batch_pbs.status_read, buf_z(&out),
+                "4013 d1a2b0123456789 1 " RUN(
+                        "1)") "\n"
+                              "4014 d1a2b0123456790 7 (Can Never Run: Insufficient amount of server "
+                              "resource: lic (R: 5 "
+                              "A: 2 T: 2)) me\n"
+                              "4015 job.sh 0 () me\n"
+                              "4016 other 1 " RUN(
+                                      "1)") "\n"
+                                            "4017 stopped 1 " RUN(
+                                                    "1)") " stopped\n"
+                                                          "4018[1] d1a2b0123456791 2 " RUN(
+                                                                  "2) and failed") "\n"
+                                                                                   "4018[2] d1a2b0123456791 "
+                                                                                   "1 " RUN(
+                                                                                           "2)") "\n"
+                                                                                                 "4018[3] "
+                                                                                                 "d1a2b012345"
+                                                                                                 "6791 "
+                                                                                                 "1 " RUN(
+                                                                                                         "2)") "\n"
+                                                                                                               "4018[4] d1a2b0123456791 2 (Subjob finished) me bare\n");
+}
+
+static void what_is_over(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf out = {0}, errors = {0};
+        asks(past, "qstat -f -w -x 17 18[3]");
+        assert_int_equal(
+                recorded(OPENPBS, "qstat -f -w -x 4007 4008 4009 4010 4011 4012 999999", &out, &errors),
+                batch_pbs.none_there);
+        assert_read(batch_pbs.past_read, buf_z(&out),
+                    "4007 three.sh 2 (Job run at Sun Nov 22 at 18:02 on (head:ncpus=1) and failed) me\n"
+                    "4008 nine.sh 2 (Job run at Sun Nov 22 at 18:02 on (head:ncpus=1) and failed) me\n"
+                    "4009 job.sh 4 (Job run at Sun Nov 22 at 18:02 on (head:ncpus=1) and exceeded resource "
+                    "walltime) me\n"
+                    "4010 job.sh 3 () me\n"
+                    "4011 job.sh 3 (Job run at Sun Nov 22 at 18:02 on (head:ncpus=1) and terminated by "
+                    "me@head) me\n"
+                    "4012 STDIN 5 (Job run at Sun Nov 22 at 18:02 on (head:ncpus=1:mem=20480kb) and exceeded "
+                    "resource mem) me\n");
+}
+
+static void submissions(void **state)
+{
+        (void)state;
+        BUF_CLEANUP struct buf out = {0}, errors = {0}, native = {0};
+        asks(submit, "qsub -f /s");
+        recorded(OPENPBS, "qsub -f -S /bin/sh -N d1a2b0123456791 -l select=1:ncpus=2 -J 1-4 array.sh", &out,
+                 &errors);
+        assert_true(batch_pbs.submitted(buf_view(&out), &native));
+        assert_string_equal(buf_z(&native), "4018");
+        static const struct {
+                const char *command;
+                bool full, refused, array;
+        } told[] = {
+                {"qsub -f -q nowhere job.sh", false, true, false},
+                {"qsub -f -q shut job.sh", true, true, false},
+                {"qsub -f -l lic=x job.sh", false, true, false},
+                {"qsub -f -l select=1:nonsense=1 job.sh", false, true, false},
+                {"qsub -f -l walltime=99:00:00 -q short job.sh", false, true, false},
+                {"qsub -f -J 1-12 job.sh", true, true, true},
+                {"qsub -f -J 1-5 job.sh", true, true, false},
+                {"qsub -f -J 1-3 -r n job.sh", false, true, true},
+                {"qsub -f job.sh # no server", false, false, false},
+        };
+        for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+                int code = recorded(OPENPBS, told[i].command, &out, &errors);
+                assert_int_equal(batch_pbs.full(buf_view(&errors)), told[i].full);
+                assert_int_equal(batch_pbs.refused(code, buf_view(&errors)), told[i].refused);
+                assert_int_equal(batch_pbs.refused_array(buf_view(&errors)), told[i].array);
+        }
+}
+
+static void nodes(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *command;
+                unsigned nodes, idle;
+        } told[] = {{"pbsnodes -a", 1, 2},
+                    {"pbsnodes -a # one is offline, one is not there", 0, 0},
+                    {"pbsnodes -a # a job has one for itself", 1, 0}};
+        for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+                BUF_CLEANUP struct buf out = {0}, errors = {0};
+                struct run_capacity c = {0};
+                recorded(OPENPBS, told[i].command, &out, &errors);
+                batch_pbs.capacity_read(&pro, buf_view(&out), &c);
+                assert_int_equal(c.nodes, told[i].nodes);
+                assert_int_equal(c.cpus_milli, 8000 * told[i].nodes);
+                assert_int_equal(c.idle_cpus_milli, 1000 * told[i].idle);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_there),
+                cmocka_unit_test(what_is_over),
+                cmocka_unit_test(submissions),
+                cmocka_unit_test(nodes),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
