@@ -98,6 +98,7 @@ struct attempt {
         /* see checkpoint.h */
         uint32_t round;
         bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
+        bool carrying;            /* checkpointing, of one from another server: its step goes on */
         int64_t kill_at_ms;       /* boot clock; 0: not under way */
         const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
         Drover__SpoolRef *restore;
@@ -313,7 +314,9 @@ void journal_flush(struct agent *a);
 int journal_error(const struct agent *a); /* -errno: it cannot be written now, and is tried again; 0 */
 
 /* stage.c, stage_child.c, stage_out.c */
-void stage_checkpoint(struct attempt *at); /* into the spool, and then calls attempt_delivered */
+/* `carried`: see RUN_CHECKPOINTED; or NULL */
+void stage_checkpoint(struct attempt *at,
+                      const char *carried); /* into the spool, and then calls attempt_delivered */
 /* With `users`: writes its credentials as its user. The first time attempt_staged is called then. */
 void stage_credentials(struct attempt *at);
 void stage_in(struct attempt *at);

@@ -224,6 +224,8 @@ void attempt_finish(struct attempt *at)
                 attempt_forget(at);
                 return;
         }
+        checkpoint_carry_stop(at);
+        at->checkpoint_result |= at->checkpoint_unacked; /* told once more */
         if (!at->ended_ms)
                 at->ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;
@@ -355,7 +357,6 @@ void attempt_next_round(struct attempt *at)
 static void deliver(struct attempt *at)
 {
         at->stepping = false;
-        checkpoint_outputs_drop(at);
         limits_usage(at);
         limits_release(at);
         if (at->abandon ||
@@ -363,6 +364,7 @@ static void deliver(struct attempt *at)
                 attempt_finish(at);
                 return;
         }
+        checkpoint_outputs_drop(at);
         attempt_move(at, ATTEMPT_DELIVERING);
         stage_out(at);
 }
@@ -399,6 +401,7 @@ void attempt_step_over(struct attempt *at, enum run_why why)
 {
         if (at->state != ATTEMPT_RUNNING || contain_ended(at, why))
                 return;
+        checkpoint_carry_stop(at);
         const Drover__StepResult *r = &at->results[at->step];
         const Drover__Step *step = at->t->m->steps[at->step];
         bool failed = r->signaled || r->exit_code != 0;

@@ -90,7 +90,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
 static void not_known(struct attempt *at)
 {
         bool local = queue_is_local(at->q);
-        if (at->checkpointing)
+        if (at->checkpointing && !at->carrying)
                 return;
         if (at->adopted && at->state != ATTEMPT_RUNNING)
                 attempt_lost(at, "the agent stopped before it was started");
@@ -241,7 +241,9 @@ void attempt_event(struct backend *b, const struct run_event *e)
         if (at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) || !at->stepping ||
             at->ending)
                 return;
-        if (e->state == RUN_RUNNING) {
+        if (e->state == RUN_CHECKPOINTED) {
+                checkpoint_carried(at, e->text);
+        } else if (e->state == RUN_RUNNING) {
                 at->pid = e->native;
                 if (!at->started_ms)
                         at->started_ms = e->started_ms;

@@ -68,7 +68,7 @@ void checkpoint_save(struct attempt *at)
         checkpoint_outputs_drop(at);
         at->checkpointing = true;
         if (at->t->own_cwd)
-                stage_checkpoint(at);
+                stage_checkpoint(at, NULL);
         else
                 checkpoint_saved(at, NULL); /* its files are where they belong */
 }
@@ -87,13 +87,14 @@ static void tell(struct attempt *at)
 
 void checkpoint_saved(struct attempt *at, const char *reason)
 {
-        at->checkpointing = false;
+        bool carried = at->carrying;
+        at->checkpointing = at->carrying = false;
         if (reason) {
                 log_warn("msg=\"a checkpoint cannot be kept\" job=%llu.%u error=\"%s\"",
                          (unsigned long long)at->request, at->member, LOG_TEXT(str_of(reason)));
                 checkpoint_outputs_drop(at);
         }
-        if (at->abandon || at->killing) {
+        if (!carried && (at->abandon || at->killing)) {
                 at->checkpoint_result = at->output_count > 0;
                 attempt_finish(at);
                 return;
@@ -102,7 +103,27 @@ void checkpoint_saved(struct attempt *at, const char *reason)
                 at->checkpoint_unacked = true;
                 tell(at);
         }
-        attempt_next_round(at);
+        if (!carried)
+                attempt_next_round(at);
+}
+
+void checkpoint_carried(struct attempt *at, const char *files)
+{
+        if (at->abandon || !at->t->own_cwd)
+                return;
+        checkpoint_carry_stop(at);
+        checkpoint_outputs_drop(at);
+        at->checkpointing = at->carrying = true;
+        stage_checkpoint(at, files);
+}
+
+void checkpoint_carry_stop(struct attempt *at)
+{
+        if (!at->carrying)
+                return;
+        stage_cancel(at);
+        at->checkpointing = at->carrying = false;
+        checkpoint_outputs_drop(at);
 }
 
 void checkpoint_acked(struct attempt *at)

@@ -8,6 +8,8 @@
  *   RUNNING --ends so--> saving --stored---> RUNNING: its next round, the same step is submitted again
  *                          \-----vacated--> DONE, with the checkpoint in the result
  *
+ * One that another server has made, of a step that was handed on, is saved while the step goes on.
+ *
  * While it is being saved the attempt is RUNNING, without a task (agent.h).
  *
  * A step's task in a later round has a run_id of its own: step + STEPS_MAX * round.
@@ -20,7 +22,11 @@ bool checkpoint_made(const struct attempt *at, const Drover__StepResult *r);
 void checkpoint_save(struct attempt *at);
 /* Its files are in the spool, or (reason) cannot be. */
 void checkpoint_saved(struct attempt *at, const char *reason);
-void checkpoint_ask(struct attempt *at); /* by its signal, if it makes any */
+/* One that another server has made of it is here, see RUN_CHECKPOINTED: it goes to ours, while the step goes
+ * on. */
+void checkpoint_carried(struct attempt *at, const char *files);
+void checkpoint_carry_stop(struct attempt *at); /* the step is over */
+void checkpoint_ask(struct attempt *at);        /* by its signal, if it makes any */
 /* True: it was asked to end, and has its time. False: it keeps nothing, end it. `reason` is static. */
 bool checkpoint_vacate(struct attempt *at, const char *reason);
 void checkpoint_known(struct attempt *at); /* its runner is back: what was said meanwhile is done */

@@ -169,15 +169,17 @@ static int upload_open(struct agent *a, struct upload *u)
 static void upload_next(struct agent *a)
 {
         struct spool *f = a->spool;
+        if (f->asked) /* also of one that is not wanted any more: its answer must not be taken for another's
+                       */
+                return;
         while (f->uploads && !f->uploads->at) {
                 struct upload *u = f->uploads;
                 if (!(f->uploads = u->next))
                         f->last = &f->uploads;
                 upload_free(u);
-                f->asked = false;
         }
         struct upload *u = f->uploads;
-        if (!u || f->asked || !a->greeted)
+        if (!u || !a->greeted)
                 return;
         if (u->index >= u->at->output_count) {
                 upload_done(a, NULL);

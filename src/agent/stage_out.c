@@ -99,7 +99,7 @@ static int add_kept(struct stage *s)
         const Drover__Checkpointing *c = m->checkpointing;
         bool own = c && c->n_files;
         size_t count = own ? c->n_files : m->n_output_files, first = s->w.count;
-        int r = add_names(s, own ? c->files : m->output_files, count, true, 0);
+        int r = add_names(s, own ? c->files : m->output_files, count, true, first);
         keep_names(s, first);
         if (count == 0 && r == 0)
                 find_new(s);
@@ -316,20 +316,32 @@ void stage_out(struct attempt *at)
         stage_hand_over(s);
 }
 
+/* Files that stand in for those of the sandbox. */
+static void add_carried(struct stage *s, struct str lines)
+{
+        struct str from, to;
+        while (lines.n && str_cut(&lines, '\n', &from) && str_cut(&lines, '\n', &to))
+                stage_work_file(&s->w, str_dupz(from), str_dupz(to))->stands_in = true;
+}
+
 static int add_checkpoint(struct stage *s)
 {
+        size_t carried = s->w.count;
         int r = 0;
         for (size_t i = 0; i < 2 * s->at->t->m->n_steps && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
                 buf_printf(&name, ".drover_out.%zu", i);
-                r = stage_work_output(&s->w, buf_view(&name), true);
+                if (!stage_work_lists(&s->w, buf_view(&name), carried))
+                        r = stage_work_output(&s->w, buf_view(&name), true);
         }
         return r == 0 ? add_kept(s) : r;
 }
 
-void stage_checkpoint(struct attempt *at)
+void stage_checkpoint(struct attempt *at, const char *carried)
 {
         struct stage *s = stage_new(at, STAGE_HASH);
+        if (carried)
+                add_carried(s, str_of(carried));
         char name[64];
         int r = at->has_sandbox ? add_checkpoint(s) : err_set(&s->w.err, -ENOENT, "there is no sandbox");
         s->w.iwd = mem_dupz("");

@@ -138,7 +138,7 @@ static bool is_new(const struct stage_work *w, const char *name)
 bool stage_work_lists(const struct stage_work *w, struct str name, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (str_eqz(name, w->files[i].from))
+                if (str_eqz(name, w->files[i].stands_in ? w->files[i].to : w->files[i].from))
                         return true;
         return false;
 }

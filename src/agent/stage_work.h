@@ -41,6 +41,7 @@ struct stage_file {
         bool carried;  /* IN: the contents are in the file of the task, `size` bytes at `at` */
         bool optional; /* OUT, HASH: it may have been delivered before a restart, or was never written */
         bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
+        bool stands_in;                 /* HASH: for what the sandbox has as `to` */
         bool missing;                   /* result: it was optional, and wasn't there */
         unsigned char sha256[32];
         uint64_t size, at;

@@ -32,7 +32,7 @@
         X(ExitSignal) X(ExitReason) X(RemoteHost) X(LastRemoteHost) X(RemoteWallClockTime)                  \
         X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) X(HoldReason) X(HoldReasonCode)                     \
         X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
-        X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs)       \
+        X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs) X(DroverCheckpoint) \
         X(DroverUuid) X(ServerTime) X(JobRunCount) X(NumShadowStarts) X(ResidentSetSize) X(DroverSet) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
         /* a place */                                                                                       \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \

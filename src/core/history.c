@@ -39,9 +39,9 @@ static void print_log(struct buf *out, const struct request *r, uint32_t member,
         buf_addz(out, " }");
 }
 
-static void print_outputs(struct buf *out, const struct job *j)
+void history_print_files(struct buf *out, struct str packed)
 {
-        struct unpack u = unpack_from(str_make(j->outputs, j->outputs_n));
+        struct unpack u = unpack_from(packed);
         bool comma = false;
 
         buf_addz(out, "{ ");
@@ -100,7 +100,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         ad_set_text(ad, c->attr.DroverLog, buf_view(&extra), NULL);
         if (j && j->outputs_n) {
                 buf_reset(&extra);
-                print_outputs(&extra, j);
+                history_print_files(&extra, str_make(j->outputs, j->outputs_n));
                 ad_set_text(ad, c->attr.DroverOutputs, buf_view(&extra), NULL);
         }
         ad_print(&data, ad, CLASSAD_NEW, false);

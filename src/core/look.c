@@ -148,12 +148,18 @@ void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t requ
 struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
 {
         struct request *r = request_find(c, request);
-        BUF_CLEANUP struct buf id = {0};
+        BUF_CLEANUP struct buf id = {0}, files = {0};
         struct ad *ad;
+        struct job *j;
 
         if (!r || member >= r->count)
                 return NULL;
-        ad = member_ad(c, r, member, request_job(r, member));
+        j = request_job(r, member);
+        ad = member_ad(c, r, member, j);
+        if (j && j->checkpoint_n) {
+                history_print_files(&files, str_make(j->checkpoint, j->checkpoint_n));
+                ad_set_text(ad, c->attr.DroverCheckpoint, buf_view(&files), NULL);
+        }
         core_global_id(&id, r->uuid, request, member, r->submitted_ms);
         ad_set_string(ad, c->attr.GlobalJobId, buf_view(&id));
         ad_set_integer(ad, c->attr.ServerTime, c->now_ms / 1000);

@@ -538,5 +538,7 @@ bool policy_periodic_step(struct core *c, unsigned budget); /* true: more to do 
 bool history_file_slice(struct core *c, uint64_t budget);
 
 /* history.c */
+/* Files as a result's outputs are packed, as a list of ads. */
+void history_print_files(struct buf *out, struct str packed);
 void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,
                   const struct job *j, int32_t exit_code);

@@ -205,6 +205,7 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
         t->call = NULL;
         if (doc) {
                 see(t, doc);
+                far_keep_here(t, doc);
         } else if (status == 404) {
                 far_over(t, &(struct run_event){.state = RUN_LOST},
                          "the other server does not know it any more");
@@ -239,8 +240,7 @@ static const char *stream_of(const struct far_task *t, const char *name, bool *r
         return !strcmp(name, out) ? t->out : !strcmp(name, err) ? t->err : NULL;
 }
 
-/* dir/name; -EINVAL: the far server names a file that would not be in it. */
-static int path_in(struct buf *out, const char *dir, const char *name)
+int far_path_in(struct buf *out, const char *dir, const char *name)
 {
         struct str rest = str_of(name), one;
         while (rest.n && str_cut(&rest, '/', &one))
@@ -257,7 +257,7 @@ int far_destination(const struct far_task *t, const char *dir, const char *name,
         const char *stream = stream_of(t, name, &appending);
         *ret_append = stream && appending;
         if (!stream || *stream != '/')
-                return path_in(out, dir, stream ? stream : name);
+                return far_path_in(out, dir, stream ? stream : name);
         buf_addz(out, stream);
         return 0;
 }
@@ -361,6 +361,17 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         far_fetch(t);
 }
 
+void far_file_path(const struct far_task *t, const char *name, struct buf *out)
+{
+        buf_printf(out, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);
+        struct str rest = str_of(name), part;
+        for (bool first = true; str_cut(&rest, '/', &part); first = false) {
+                if (!first)
+                        buf_char(out, '/');
+                url_escape(out, part);
+        }
+}
+
 static int new_file(struct far_task *t, size_t index)
 {
         BUF_CLEANUP struct buf to = {0};
@@ -396,13 +407,7 @@ void far_fetch(struct far_task *t)
                 far_cannot_keep(t, file->name, strerror(error), error);
                 return;
         }
-        buf_printf(&path, "/v1/jobs/%llu.%u/files/", (unsigned long long)far_number(t), t->member);
-        struct str rest = str_of(file->name), part;
-        for (bool first = true; str_cut(&rest, '/', &part); first = false) {
-                if (!first)
-                        buf_char(&path, '/');
-                url_escape(&path, part);
-        }
+        far_file_path(t, file->name, &path);
         const struct http_call_spec spec = {
                 .method = "GET", .path = buf_z(&path), .fd = t->fd, .to_fd = true, .timeout_ms = 3600000};
         t->call = http_client_call(t->far->client, &spec, on_file, t);

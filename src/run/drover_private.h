@@ -25,6 +25,7 @@
  * place drover_submit.c  the submission: its file, the call drover_carry.c   credentials, which follow the
  * submission drover_link.c    is the far server there; its events, room and paths; leases drover_acts.c what
  * it is told: actions, signals, results that are here drover_job.c     what became of a job; files down
+ *   drover_kept.c    checkpoints that are kept there, brought here while it goes on
  *   drover_quote.c   when would it begin there
  */
 #pragma once
@@ -117,7 +118,10 @@ struct far_task {
         int64_t not_before_ms; /* boot clock: nothing is tried before */
         struct run_event result;
         char *text;
-        char *hops;     /* JSON, or NULL */
+        char *hops;            /* JSON, or NULL */
+        struct far_kept *kept; /* a checkpoint on its way here; or NULL */
+        char *kept_id;         /* the last that is here; or NULL */
+        unsigned kept_turn;
         json_t *failed; /* the job there, held by what happened to it, while its path is asked for; or NULL */
 };
 
@@ -156,7 +160,7 @@ struct far {
         bool listed;  /* READY was told */
         bool refused; /* it does not take this user for anybody */
         int64_t retry_ms;
-        size_t unsettled;
+        size_t unsettled, keeping;
         char server[FAR_UUID], you[256];
         uint64_t cursor, paths_at;
         struct http_call *feed, *room, *paths, *act;
@@ -251,6 +255,10 @@ void far_credential_set(struct far_credential **list, const struct run_credentia
 void far_credentials_free(struct far_credential **list);
 void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
 
+/* drover_kept.c */
+void far_keep_here(struct far_task *t, const json_t *job); /* IN, as the job was seen just now */
+void far_kept_drop(struct far_task *t);                    /* what is on its way */
+
 /* drover_quote.c */
 void far_quote(struct far *f, const struct run_spec *spec);
 void far_quotes_drop(struct far *f);
@@ -285,6 +293,9 @@ void far_acts_deinit(struct far *f);
  * its name would leave the folder. */
 int far_destination(const struct far_task *t, const char *dir, const char *name, struct buf *out,
                     bool *ret_append);
+int far_path_in(struct buf *out, const char *dir,
+                const char *name); /* dir/name; -EINVAL: it would not be in it */
+void far_file_path(const struct far_task *t, const char *name, struct buf *out); /* of the API */
 void far_cannot_keep(struct far_task *t, const char *name, const char *why, int error);
 void far_look(struct far_task *t);
 void far_forget_marks(const struct far_task *t); /* that kept its streams from being appended twice */

@@ -124,6 +124,8 @@ void far_task_free(struct far_task *t)
         free(t->text);
         free(t->hops);
         json_decref(t->failed);
+        far_kept_drop(t);
+        free(t->kept_id);
         free(t->program);
         free(t->stdin);
         free(t);

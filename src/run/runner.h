@@ -124,9 +124,10 @@ enum run_state {
         RUN_FAILED,
         RUN_LOST,
         RUN_READY,
-        RUN_AWAY,  /* of the runner: unreachable. Nothing is known of its tasks but that nobody has ended them
-                    */
-        RUN_QUOTED /* the answer to a quote; of no task */
+        RUN_AWAY, /* of the runner: unreachable. Nothing is known of its tasks but that nobody has ended them
+                   */
+        RUN_QUOTED,      /* the answer to a quote; of no task */
+        RUN_CHECKPOINTED /* a task that goes on has a checkpoint at another server, which is here now */
 };
 enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED, RUN_MEMORY };
 
@@ -147,6 +148,8 @@ struct run_event {
         const char *what; /* what failed: "program", "stdin", "folder", …; static */
         const char *text; /* FAILED, LOST, AWAY, QUOTED: the system's own words, or NULL; for the time of the
                              call */
+        /* RUN_CHECKPOINTED: `text` has two lines for each of its files: where it is beneath the sandbox, and
+         * what it shall be there. */
         /* RUN_QUOTED: Unix time at which it would begin, not before the quote was asked for; 0: unknown. With
          * `error` (EINVAL) the system says that it would never run this, and `text` why. */
         uint64_t begins_ms;

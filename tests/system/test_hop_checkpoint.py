@@ -1,4 +1,5 @@
-"""Checkpoints of jobs that are handed on, over three servers: whoever vacates a job has one made, and it goes on from that."""
+"""Checkpoints of jobs that are handed on, over three servers: whoever vacates a job has one made, it goes on from that, and what was
+made comes to the servers before."""
 import os
 import types
 
@@ -14,8 +15,11 @@ from test_checkpoint import counter, kinds, starts
 def row(request, build, instance):
     """drover -> drover -> drover -> processes"""
     servers = [instance, far(request, build), far(request, build)]
-    for server in servers[:2]:
-        server.server()
+    config = os.path.join(instance.base, "droverd.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("lease: 6s\n" if request.function is test_all_behind_the_first_server_is_lost else "")
+    servers[0].server("--config", config)
+    servers[1].server()
     runs(servers[2])
     for server, to, queue in ((servers[1], servers[2], "west"), (servers[0], servers[1], "east")):
         server.config = "kill_grace: 1s\nqueues:\n" + hop_queue(queue, to)
@@ -41,6 +45,11 @@ def made(row, jobs):
     return [kinds(server, job).count("checkpointed") for server, job in zip(row.servers, jobs)]
 
 
+def kept(one, job):
+    """The files of its checkpoint at the server."""
+    return {f["Name"]: one.call("GET", f"/v1/jobs/{job}/files/{f['Name']}")[1].decode() for f in one.job(job)["ad"].get("DroverCheckpoint", [])}
+
+
 def begun_again(row, number, times):
     """The program has begun so often, the last time from there."""
     try:
@@ -63,12 +72,12 @@ def ends(row, request, output):
 @pytest.mark.parametrize("files", ["named", "all"])
 @pytest.mark.parametrize("hop", [1, 2])
 def test_vacated_at_a_hop(row, hop, files):
-    """The server where it is vacated keeps the checkpoint, and the next attempt there begins with it. Nothing changes before it."""
+    """The server where it is vacated keeps the checkpoint, and the next attempt there begins with it. The servers before get it, too."""
     request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", transfer_checkpoint_files="state" if files == "named" else "")
     jobs = at(row, 7)
     row.servers[hop].cli("vacate", jobs[hop])
     begun_again(row, 7, 2)
-    assert made(row, jobs) == [int(n == hop) for n in range(3)]
+    wait_until(lambda: made(row, jobs) == [int(n <= hop) for n in range(3)])
     assert row.one.job(jobs[0])["state"] == "running"
     ends(row, request, "from 0\nfrom 7\ndone\n")
 
@@ -77,7 +86,7 @@ def test_what_it_makes_by_itself_goes_home(row):
     """Also when its outputs are not there yet; and from whatever was made last it goes on."""
     request = counter(row.one, often="yes", pause=7, most=12, kill_sig="SIGUSR1", transfer_output_files="end", last="echo done | tee end")
     jobs = at(row, 7)
-    assert starts(row.one) == [0, 5] and made(row, jobs) == [1, 0, 0]
+    assert starts(row.one) == [0, 5] and made(row, jobs) == [1, 0, 0] and kept(row.one, jobs[0]) == {"state": "5\n", ".drover_out.0": "from 0\n"}
     row.three.cli("vacate", jobs[2])
     begun_again(row, 7, 3)
     row.two.cli("vacate", at(row, 8)[1])
@@ -96,7 +105,9 @@ def test_held_and_released_at_a_hop(row):
     jobs = at(row, 6)
     row.three.cli("hold", jobs[2], "--reason", "for a while")
     row.three.wait_state(jobs[2], "held")
-    assert made(row, jobs) == [0, 0, 1] and starts(row.one) == [0]
+    assert starts(row.one) == [0]
+    for server, job in zip(row.servers, jobs):
+        wait_until(lambda s=server, j=job: kept(s, j) == {"state": "6\n", ".drover_out.0": "from 0\n"})
     path = wait_until(lambda: (p := row.one.json("path", jobs[0])) and p["summary"] == "held" and p)
     assert [h["state"] for h in path["hops"]] == ["running", "running", "held"]
     row.three.cli("release", jobs[2])
@@ -188,4 +199,62 @@ def test_the_far_server_restarted_with_a_checkpoint(row):
     row.three.wait_state(jobs[2], "idle")
     row.three.runner = agents.start(row.three, PROCESSES, name="r2")
     begun_again(row, 7, 2)
+    ends(row, request, "from 0\nfrom 7\ndone\n")
+
+
+def test_all_behind_the_first_server_is_lost(row):
+    """It goes on elsewhere from the checkpoint that was made at the far end, its output behind what was there."""
+    counter(row.one, often="yes", pause=7, most=20, kill_sig="SIGUSR1")
+    jobs = at(row, 7)
+    row.three.cli("vacate", jobs[2])
+    begun_again(row, 7, 3)
+    at(row, 8)
+    wait_until(lambda: kept(row.one, jobs[0]).get("state") == "7\n")
+    assert kept(row.one, jobs[0])[".drover_out.0"] == "from 0\nfrom 5\n"
+    row.one.agent.kill()
+    row.two.stop()
+    row.three.stop()
+    agents.start(row.one, PROCESSES, name="r1")
+    begun_again(row, 7, 4)
+    row.one.write("go", "")
+    row.one.wait(1)
+    assert starts(row.one) == [0, 5, 7, 7, 10, 15, 20]
+    assert row.one.read("out") == "".join(f"from {n}\n" for n in (0, 5, 7, 10, 15, 20)) + "done\n"
+
+
+@pytest.mark.parametrize("hop", [0, 1])
+def test_vacated_while_it_waits_further_on(row, hop):
+    """Nobody there can make one; the last that was made is here."""
+    request = counter(row.one, pause=6, most=8, kill_sig="SIGUSR1", job_max_vacate_time=1)
+    jobs = at(row, 6)
+    row.three.cli("hold", jobs[2])
+    wait_until(lambda: made(row, jobs) == [1, 1, 1])
+    row.servers[hop].cli("vacate", jobs[hop])
+    begun_again(row, 6, 2)
+    row.one.write("go", "")
+    row.one.wait(request)
+    assert row.one.read("out") == "from 0\nfrom 6\ndone\n"
+
+
+def test_agents_on_the_way_are_killed_while_it_is_brought(row):
+    """What was on its way to them is brought again."""
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    jobs = at(row, 7)
+    row.three.cli("hold", jobs[2])
+    row.three.wait_state(jobs[2], "held")
+    for server in (row.two, row.one):
+        sending(server)
+        server.agent.kill()
+        server.agent = agents.start(server, server.config)
+    wait_until(lambda: all(one.job(job)["ad"].get("DroverCheckpoint", []) for one, job in zip(row.servers, jobs)))
+    row.three.cli("release", jobs[2])
+    begun_again(row, 7, 2)
+    ends(row, request, "from 0\nfrom 7\ndone\n")
+
+
+def test_the_job_ends_while_it_is_brought(row):
+    """Its outputs are what is wanted then."""
+    request = counter(row.one, pause=7, most=9, kill_sig="SIGUSR1", and_then=LARGE, transfer_checkpoint_files="state, large")
+    row.three.cli("vacate", at(row, 7)[2])
+    sending(row.two)
     ends(row, request, "from 0\nfrom 7\ndone\n")

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/hex.h"
+#include "base/pack.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
 #include "server/ids.h"
@@ -158,6 +160,29 @@ static void list_request(struct server *s, struct call *c)
         list(s, c, false);
 }
 
+/* Of a job that has not ended: a file of the checkpoint that is kept here. */
+static void look_in_checkpoint(struct server *s, struct files *f)
+{
+        struct core_job j = {0};
+        struct unpack u;
+
+        if (!f->name.n || core_job_get(s->core, f->request, f->member, &j) != 0 || j.state == JOB_COMPLETED ||
+            j.state == JOB_REMOVED)
+                return;
+        u = unpack_from(j.checkpoint);
+        for (uint64_t n = unpack_u64(&u); n > 0 && !u.bad; n--) {
+                struct str name = unpack_str(&u);
+
+                if (u.bad || u.end - u.p < 32)
+                        break;
+                if (str_eq(name, f->name))
+                        hex_print(f->hash, u.p, 32);
+                u.p += 32;
+                unpack_u64(&u);
+                unpack_u64(&u);
+        }
+}
+
 /* Core, for those that have no row yet: is it there at all, and the caller's? */
 static void check(struct server *s, struct call *c)
 {
@@ -167,8 +192,10 @@ static void check(struct server *s, struct call *c)
 
         if (there ? !call_may(c, r.owner) : f->request > core_request_last(s->core))
                 call_fail(c, 404, "not_found", "there is no request %llu", (unsigned long long)f->request);
-        else
+        else {
+                look_in_checkpoint(s, f);
                 call_reader(c, f->next);
+        }
 }
 
 static void start(struct call *c, call_fn *next)
@@ -252,7 +279,7 @@ static void open_file(struct server *s, struct call *c)
 {
         struct files *f = c->state;
 
-        if (!query(s, c, true))
+        if (!*f->hash && !query(s, c, true))
                 return;
         if (!*f->hash)
                 call_fail(c, 404, "not_found", "job " STR_FMT " left no file " STR_FMT " here",
