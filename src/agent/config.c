@@ -307,10 +307,11 @@ static int check_words(const struct config *c, struct err *err)
                 str_cut(&program, ' ', &scheme);
                 int r = program_shipped("movers", program.p, &path, err);
                 if (r == 0 && *buf_z(&path) != '/')
-                        r = err_set(err, -EINVAL, "movers: the program for " STR_FMT " is an absolute path",
-                                    STR_ARG(scheme));
+                        r = err_set(err, -EINVAL, "its program is an absolute path");
                 if (r < 0)
-                        return config_where(c, "movers", -EINVAL, err);
+                        r = err_prefix(err, -EINVAL, "movers: " STR_FMT, STR_ARG(scheme));
+                if (r < 0)
+                        return config_where(c, "movers", r, err);
         }
         return 0;
 }

@@ -254,9 +254,10 @@ static void says_what_is_wrong(void **state)
              *short_of[] = {(char *)"agent", (char *)"--name"};
         static const char *const late[][2] = {
                 {"images:\n  debian: large\n", "images: debian has no size"},
-                {"movers:\n  irods: here\n", "movers: the program for irods is an absolute path"},
+                {"movers:\n  irods: ./here\n", "movers: irods: its program is an absolute path"},
+                {"movers:\n  irods: here\n", "movers: irods: no program 'here' comes with Drover"},
         };
-        for (unsigned i = 0; i < 2; i++) {
+        for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
                 BUF_CLEANUP struct buf text = {0};
                 buf_printf(&text, "server: unix:/run/x\ndir: %s/agent\n%s", top, late[i][0]);
                 assert_int_equal(read_text(buf_z(&text), &c, &err), 0);
