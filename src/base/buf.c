@@ -53,7 +53,12 @@ void buf_addz(struct buf *b, const char *z)
 
 void buf_char(struct buf *b, char c)
 {
-        buf_add(b, &c, 1);
+        char *to = buf_room(b, 1);
+
+        if (to) {
+                *to = c;
+                b->n++;
+        }
 }
 
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)

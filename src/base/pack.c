@@ -7,6 +7,10 @@ void pack_u64(struct buf *b, uint64_t v)
         unsigned char bytes[10];
         size_t n = 0;
 
+        if (v < 0x80) { /* most are */
+                buf_char(b, (char)v);
+                return;
+        }
         while (v >= 0x80) {
                 bytes[n++] = (unsigned char)(v | 0x80);
                 v >>= 7;

@@ -34,6 +34,7 @@ struct group {
         struct set members;
         uint64_t most;              /* so many at most */
         uint32_t fence;             /* of all of them */
+        bool fits;                  /* as long as it has none: choose_fits has said so */
         struct need need;           /* of each of them */
         struct draws *draws;        /* likewise */
         uint64_t fresh;             /* of them, those that were never given before */
@@ -75,20 +76,24 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
         return yes;
 }
 
+/* As choose_fits, but what it has said already is not asked again. */
+static bool fits(struct core *c, const struct group *g, struct need *ret)
+{
+        if (!g->fits || set_count(&g->members))
+                return choose_fits(c, g->class, g->queue, ret);
+        c->looks++;
+        need_of(c, g->class, g->class->ad, g->queue->ad, ret);
+        return true;
+}
+
 /* All that one more member takes, from the queue and elsewhere: is it there? Those before it have no attempt
  * yet, and so are not seen by a reservation. */
 static bool may_take(struct core *c, const struct group *g, struct need *ret)
 {
         uint64_t n = set_count(&g->members);
 
-        return n < g->most && n < claim_room(g->class, g->draws, NULL) &&
-               choose_fits(c, g->class, g->queue, ret) &&
+        return n < g->most && n < claim_room(g->class, g->draws, NULL) && fits(c, g, ret) &&
                reserve_allows_all(c, g->class, g->queue, ret, n + 1);
-}
-
-static void take(struct core *c, const struct group *g)
-{
-        need_take(c, &g->need, g->queue);
 }
 
 /* Members that cannot be filled in are held, as many as share the reason. */
@@ -181,7 +186,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
         g->fence = fence;
         set_add(&g->members, member);
         g->fresh += request_job(g->bucket->request, member) == NULL;
-        take(c, g);
+        need_take(c, &g->need, g->queue);
         c->looks += GIVE_LOOKS;
         return ADD_DONE;
 }
@@ -290,7 +295,7 @@ static void group_fill(struct core *c, struct group *g, enum give_what what)
 {
         if (!room_for_fresh(g->bucket->request, part_of(g->bucket), 0))
                 group_add_under_way(c, g);
-        else if (group_add_near(c, g) == ADD_FULL || what != GIVE_ANY)
+        else if (group_add_near(c, g) == ADD_FULL || what == GIVE_NEAR)
                 ;
         else if (agent_data_misses_stores(g->queue->agent->data))
                 group_add_reached(c, g);
@@ -336,6 +341,7 @@ static void group_hand_out(struct core *c, const struct group *g)
 
         amounts_print(&more, c->symbols, &g->need.more);
         e.more = buf_view(&more);
+        index_queue_changed(c, g->queue);
         reserve_given(c, g->class, g->queue);
         core_emit(c, &e, NULL);
         if (g->values.n) {
@@ -444,7 +450,8 @@ static uint64_t give_groups(struct core *c, struct class *k, struct queue *q, en
                 struct group g = {.class = k,
                                   .bucket = next_bucket(c, k, q, &passed),
                                   .queue = q,
-                                  .most = most - given};
+                                  .most = most - given,
+                                  .fits = what == GIVE_FITTING && passed.n == 0 && given == 0};
                 uint64_t n;
 
                 if (!g.bucket || claim_draws(c, k, q, &g.draws, NULL))
@@ -478,7 +485,7 @@ uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what w
 
 uint64_t give_some(struct core *c, struct class *k, struct queue *q, bool *ret_more)
 {
-        return give_groups(c, k, q, GIVE_ANY, ret_more);
+        return give_groups(c, k, q, GIVE_FITTING, ret_more);
 }
 
 /* ---- of a set */

@@ -4,8 +4,9 @@
 
 enum give_what {
         GIVE_ANY,
-        GIVE_NEAR, /* only those that read something that the queue's agent holds and other members do not
-                      read */
+        GIVE_FITTING, /* the same; choose_fits has just said that the class can use the queue */
+        GIVE_NEAR,    /* only those that read something that the queue's agent holds and other members do not
+                         read */
 };
 /* Can another job of the request be taken up, beside those that are under way (given once and not ended)? A
  * member that is under way itself always can. */
@@ -28,6 +29,6 @@ void give_members(struct core *c, struct class *k, struct bucket *b, struct queu
 /* Gives the queue as many members of the class as it takes now, those whose files it holds first. Returns how
  * many. */
 uint64_t give(struct core *c, struct class *k, struct queue *q, enum give_what what);
-/* As GIVE_ANY, but when seconds of transfers are to come for what it was given, no more: then *ret_more is
- * true, and the caller compares places again, with these transfers on the link. */
+/* As GIVE_FITTING, but when seconds of transfers are to come for what it was given, no more: then *ret_more
+ * is true, and the caller compares places again, with these transfers on the link. */
 uint64_t give_some(struct core *c, struct class *k, struct queue *q, bool *ret_more);

@@ -38,11 +38,9 @@ static char *log_words(const struct event *e)
                 buf_addz(&b, job_state_name((enum job_state)e->next));
         if (b.n && e->reason.n)
                 buf_addz(&b, ": ");
-        buf_str(&b, e->reason);
-        if (b.n > 0)
-                return buf_take(&b);
-        buf_deinit(&b);
-        return NULL;
+        if (e->reason.n)
+                buf_str(&b, e->reason);
+        return b.n ? buf_take(&b) : NULL;
 }
 
 void joblog_event(struct job *j, const struct event *e, struct queue *q)

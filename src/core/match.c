@@ -118,7 +118,7 @@ static void class_meets_offers(struct core *c, struct class *k)
         index_offers_begin(&w, k);
         while (k->idle > 0 && !order_turn_is_over(c, k) && (q = index_offers_next(&w)) != NULL)
                 if (choose_fits(c, k, q, &need))
-                        give(c, k, q, GIVE_ANY);
+                        give(c, k, q, GIVE_FITTING);
         index_offers_end(&w);
 }
 
@@ -189,7 +189,7 @@ static void class_chooses(struct core *c, struct class *k)
 }
 
 /* The offer and this class, which can use it: it is the class's turn. */
-static void pair(struct core *c, struct class *k, struct queue *q)
+static void pair(struct core *c, struct class *k, struct queue *q, enum give_what what)
 {
         if (k->met_at == c->offers_new || claim_must_wait(c, k))
                 return;
@@ -198,7 +198,7 @@ static void pair(struct core *c, struct class *k, struct queue *q)
         else if (choose_class_prefers(c, k) && (c->changed_count > 0 || k->dirty_at))
                 class_chooses(c, k);
         else
-                give(c, k, q, GIVE_ANY);
+                give(c, k, q, what);
         if (k->idle > 0)
                 claim_must_wait(c, k); /* gets in line where it has used up a limit */
 }
@@ -215,7 +215,7 @@ static void offer_meets_classes(struct core *c, struct queue *q)
                 index_classes_begin(&w, c, q);
                 while (!moved && q->jobs_left > 0 && (k = index_classes_next(&w)) != NULL)
                         if (k->met_at != c->offers_new && choose_fits(c, k, q, &need)) {
-                                pair(c, k, q);
+                                pair(c, k, q, GIVE_FITTING);
                                 moved = order_settle(c);
                         }
                 index_classes_end(&w);
@@ -238,7 +238,7 @@ static bool choose_among_level(struct core *c, struct queue *q, struct index_cla
                 }
         choose_sort_liked(found, n);
         for (size_t i = 0; i < n && q->jobs_left > 0; i++) {
-                pair(c, found[i].class, q);
+                pair(c, found[i].class, q, GIVE_ANY);
                 if (order_settle(c))
                         return true;
         }

@@ -118,7 +118,6 @@ void need_take(struct core *c, const struct need *n, struct queue *q)
         }
         q->jobs_left--;
         queue_show_free(c, q);
-        index_queue_changed(c, q);
 }
 
 void need_return(struct core *c, const struct need *n, struct queue *q)

@@ -18,7 +18,8 @@ bool need_same(const struct need *a, const struct need *b);
 bool need_fits(struct core *c, const struct need *n, const struct queue *q);
 /* So many of them fit at once; UINT64_MAX: it needs nothing. */
 uint64_t need_count(struct core *c, const struct need *n, const struct queue *q);
-/* One job's worth less in the queue; its ad says so. */
+/* One job's worth less in the queue; its ad says so. The index is not told: index_queue_changed, after the
+ * last job of those that are taken together. */
 void need_take(struct core *c, const struct need *n, struct queue *q);
 
 /* What an attempt that the agent refuses was to take is there again. */
