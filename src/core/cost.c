@@ -12,6 +12,7 @@ struct sum {
         const struct core_agent *agent;
         double fetch_us, image_us, environment_us;
         struct cost_load load; /* all that must come */
+        bool misses;           /* some store does not answer the agent */
         struct core_cost *cost;
 };
 
@@ -61,7 +62,8 @@ static bool add_input(void *arg, const struct input *f)
 
         s->cost->bytes_in += f->bytes;
         s->cost->unsized += f->bytes == 0 && !f->image && !f->environment;
-        s->cost->down |= is_down(s->agent, f);
+        if (s->misses && is_down(s->agent, f))
+                s->cost->down = true;
         if (agent_holds(s->agent, f->id)) {
                 s->cost->bytes_held += f->bytes;
         } else {
@@ -115,7 +117,8 @@ void cost_of(struct core *c, const struct part *p, uint32_t member, const struct
         s.fetch_us = s.image_us = s.environment_us = 0;
         s.load.count = 0;
         s.cost = ret;
-        *ret = (struct core_cost){.down = agent_link_down(q->agent, p->output_store) != NULL};
+        s.misses = agent_data_misses_stores(q->agent->data);
+        *ret = (struct core_cost){.down = s.misses && agent_link_down(q->agent, p->output_store)};
         inputs_each(c, p->inputs, member, add_input, &s);
         ret->fetch_ms = to_ms(s.fetch_us);
         ret->image_ms = to_ms(s.image_us);
