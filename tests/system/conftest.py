@@ -10,6 +10,9 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+if "DROVER_TEST_SLURM" in os.environ:  # ../README.md
+    os.environ["PATH"] = os.environ["DROVER_TEST_SLURM"] + ":" + os.environ["PATH"]
+
 from drover import Instance  # noqa: E402  (the path must be there first)
 
 collect_ignore = [] if "DROVER_TEST_APPTAINER" in os.environ else ["test_apptainer.py"]  # Debian 12 has none

@@ -12,6 +12,11 @@ import tempfile
 from drover import Daemon, Failed, free_port, wait_until
 
 
+def daemon_path(name):
+    """Of this machine's Slurm, or of the one whose programs are in the folder DROVER_TEST_SLURM (which conftest.py puts into PATH)."""
+    return os.path.join(os.environ.get("DROVER_TEST_SLURM", "/usr/sbin"), name)
+
+
 def run(*argv, env=None, code=0):
     p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, check=False, timeout=90)
     if code is not None and p.returncode != code:
@@ -89,6 +94,10 @@ class Slurm:
                   f"PartitionName=shut Nodes={every} State=DOWN"]
         with open(self.conf, "w", encoding="utf-8") as f:
             f.write("\n".join(lines) + "\n")
+        self.version = self.tool("sinfo", "--version").split()[-1]
+        if self.version >= "23":  # which know no other way to do without
+            with open(f"{self.dir}/cgroup.conf", "w", encoding="utf-8") as f:
+                f.write("CgroupPlugin=disabled\n")
 
     def _daemon(self, name, *argv):
         return Daemon(name, list(argv), os.path.join(self.dir, f"{name}.out"), self.env, self.dir)
@@ -97,7 +106,7 @@ class Slurm:
         self.start_controller()
         for i in range(1, self.nodes + 1):
             node = f"{self.name[0]}{i}"
-            self.node_daemons.append(self._daemon(node, "/usr/sbin/slurmd", "-D", "-N", node, "-f", self.conf))
+            self.node_daemons.append(self._daemon(node, daemon_path("slurmd"), "-D", "-N", node, "-f", self.conf))
 
         def idle():
             """all nodes are idle"""
@@ -108,7 +117,7 @@ class Slurm:
         return self
 
     def start_controller(self):
-        self.controller = self._daemon("ctld", "/usr/sbin/slurmctld", "-D", "-f", self.conf)
+        self.controller = self._daemon("ctld", daemon_path("slurmctld"), "-D", "-f", self.conf)
         wait_until(lambda: "is UP" in self.tool("scontrol", "ping", code=None))
 
     def kill_daemon(self):
@@ -166,7 +175,9 @@ class Rest:
         self.dir = tempfile.mkdtemp(prefix="drover-rest-")  # where its user may look
         os.chmod(self.dir, 0o755)
         self.conf = shutil.copy(cluster.conf, self.dir)
-        self.plugins = "openapi/v0.0.38" + (",openapi/dbv0.0.38" if cluster.accounting else "")
+        self.new = cluster.version >= "24"  # the API is of another generation
+        kinds = ("slurmctld", "slurmdbd") if self.new else ("v0.0.38", "dbv0.0.38")
+        self.plugins = ",".join(f"openapi/{kind}" for kind in kinds[:2 if cluster.accounting else 1])
         self.daemon = None
         ids = pwd.getpwnam(user)
         if plain:
@@ -179,6 +190,8 @@ class Rest:
             self.token_file = os.path.join(self.dir, "token")
             self.settings = {"rest": f"http://{self.where}", "token_file": self.token_file, "poll": "1"}
             self.token()
+        if "24" <= cluster.version < "26":
+            self.settings["partition"] = "main"  # it does not tell which is the default one
 
     def token(self, user="root", seconds=3600):
         """A new one in the file, as `scontrol` prints it."""
@@ -190,7 +203,7 @@ class Rest:
         jwt = () if self.plain else ("env", "SLURM_JWT=daemon")
         auth = "rest_auth/local" if self.plain else "rest_auth/jwt"
         self.daemon = Daemon("slurmrestd", ["setpriv", "--reuid", self.user, "--regid", self.user, "--clear-groups", *jwt,
-                                            "/usr/sbin/slurmrestd", "-f", self.conf, "-a", auth, "-s", self.plugins,
+                                            daemon_path("slurmrestd"), "-f", self.conf, "-a", auth, "-s", self.plugins,
                                             self.where], os.path.join(self.cluster.dir, "rest.out"), {**os.environ, "SLURM_CONF": self.conf}, self.dir)
         wait_until(self._answers)
         return self

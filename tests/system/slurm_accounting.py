@@ -5,7 +5,7 @@ import shutil
 import tempfile
 
 from drover import Daemon, free_port, wait_until
-from slurm import Munge, Slurm, jwt_key
+from slurm import Munge, Slurm, daemon_path, jwt_key
 
 SQL = """create database if not exists slurm;
 create user if not exists slurm@localhost identified by 'slurm';
@@ -59,7 +59,7 @@ class Accounting:
         if not self.database:
             self.database = Database(os.path.dirname(self.dir))
         env = {**os.environ, "SLURM_CONF": f"{self.dir}/slurm.conf", "MYSQL_UNIX_PORT": self.database.socket}
-        self.daemon = Daemon("slurmdbd", ["/usr/sbin/slurmdbd", "-D"], f"{self.dir}/out", env, self.dir)
+        self.daemon = Daemon("slurmdbd", [daemon_path("slurmdbd"), "-D"], f"{self.dir}/out", env, self.dir)
 
     def stop_daemon(self):
         """slurmdbd alone: the database and what is in it stay."""

@@ -197,7 +197,7 @@ def test_gpus_are_the_clusters(one, alpha):
     flag = os.path.join(one.work, "flag")
     request = one.submit(sh(f"echo $CUDA_VISIBLE_DEVICES >>{one.work}/had; {until(flag)}", request_gpus="1", queue="queue 3"))
     wait_until(lambda: one.exists("had") and sorted(one.read("had").split()) == ["0", "1"])
-    assert "TresPerNode=gres:gpu:1" in alpha.tool("scontrol", "show", "job", alpha.jobs("running")[0][0])
+    assert re.search("TresPerNode=gres[:/]gpu:1", alpha.tool("scontrol", "show", "job", alpha.jobs("running")[0][0]))
     plain = one.run(sh("echo [$CUDA_VISIBLE_DEVICES]", output="out"))
     assert one.history(plain)[0]["exit_code"] == 0 and one.read("out") == "[]\n"
     assert len(alpha.jobs("running,pending")) == 2, "the third one waits in Drover"
