@@ -73,7 +73,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
 }
 
 /* The system is told, if it has a word for it; the program is, unless that is enough. */
-static void stop(struct batch *b, struct task *t, bool on)
+void batch_stop(struct batch *b, struct task *t, bool on)
 {
         enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
         t->stopped = on;
@@ -100,7 +100,7 @@ void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
         }
         batch_journal_kill(b, t);
         if (t->stopped) /* its script may be, too */
-                stop(b, t, false);
+                batch_stop(b, t, false);
         batch_act(b, t, BATCH_END);
 }
 
@@ -118,10 +118,12 @@ void batch_suspend(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find(b, id);
-        if (t && t->begun)
-                stop(b, t, true);
-        else if (t)
+        if (t && t->begun) {
+                batch_stop(b, t, true);
+        } else if (t) {
+                t->suspended = true; /* it may begin all the same */
                 hold(b, t, true);
+        }
 }
 
 void batch_resume(struct runner *r, struct run_id id)
@@ -129,9 +131,11 @@ void batch_resume(struct runner *r, struct run_id id)
         struct batch *b = self(r);
         struct task *t = find(b, id);
         if (t && t->begun)
-                stop(b, t, false);
-        if (t)
+                batch_stop(b, t, false);
+        if (t) {
+                t->suspended = false;
                 hold(b, t, false);
+        }
 }
 
 void batch_hold(struct runner *r, struct run_id id)
@@ -155,7 +159,7 @@ void batch_signal(struct runner *r, struct run_id id, int signal)
         struct batch *b = self(r);
         struct task *t = find(b, id);
         if (t && (signal == SIGSTOP || signal == SIGCONT))
-                stop(b, t, signal == SIGSTOP);
+                batch_stop(b, t, signal == SIGSTOP);
         else if (t)
                 batch_order(b, t, signal);
 }

@@ -42,6 +42,8 @@ void batch_see_begin(struct batch *b, struct task *t)
         t->begun_ms = clock_boot_ms();
         if (b->listed)
                 batch_tell(b, t, false);
+        if (t->suspended)
+                batch_stop(b, t, true);
 }
 
 /* What the system caught of the script. */

@@ -54,6 +54,7 @@ struct task {
         int64_t term_ms;  /* when we saw that a SIGTERM had ended its program; 0: none has */
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
         bool begun, killing, held, stopped;
+        bool suspended;     /* while it waited: it is stopped if it begins all the same */
         bool stopped_there; /* says the system; by whomever */
         bool told_to_end;   /* its script was, and not by us */
         bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
@@ -200,7 +201,8 @@ bool batch_jammed(const struct batch *b); /* something waits */
 void batch_jams_free(struct batch *b);
 
 /* batch_end.c */
-void batch_see_begin(struct batch *b, struct task *t); /* looks whether it has begun */
+void batch_stop(struct batch *b, struct task *t, bool on); /* it has begun */
+void batch_see_begin(struct batch *b, struct task *t);     /* looks whether it has begun */
 /* Looks at its files. True: how it ended is known, and told. reason: the system's, if it was asked. */
 bool batch_see_end(struct batch *b, struct task *t, struct str reason);
 /* It is no longer in the system, or the system says that it has ended. Its own word counts, if it comes. */
