@@ -84,6 +84,8 @@ struct batch_call { /* a command to be made, or requests */
         const char *method; /* of requests; NULL: it is a command */
         struct args paths;  /* what is requested, one after the other */
         bool once;          /* a request that must not be made again by itself */
+        const char
+                *version; /* requests: the API's, that they are made for; NULL: they are as well with any */
 };
 void batch_call_deinit(struct batch_call *c);
 void batch_path_add(struct batch_call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -155,9 +157,10 @@ struct batch_system {
                 *memory_words; /* in what it caught of a script that it killed for its memory; NULL: none */
         /* Asks why it found a task unfit, whose status line had no reason. NULL: it always says. */
         void (*explain)(struct batch_call *c, struct str native);
-        struct str (*explained)(struct str out);                                     /* borrowed from out */
-        void (*act)(struct batch_call *c, enum batch_verb verb, struct str natives); /* parted by blanks */
-        void (*capacity)(struct batch_call *c);                                      /* NULL: it cannot say */
+        struct str (*explained)(struct str out); /* borrowed from out */
+        /* parted by blanks. Requests may have no path in the end: the service has no such verb for these */
+        void (*act)(struct batch_call *c, enum batch_verb verb, struct str natives);
+        void (*capacity)(struct batch_call *c); /* NULL: it cannot say */
         void (*capacity_read)(const struct batch_settings *s, struct str out, struct run_capacity *c);
         /* When would the script begin? NULL: it cannot say. True: *ret_ms is Unix time. */
         void (*when)(struct batch_call *c, const struct batch_sending *s);

@@ -31,6 +31,16 @@ void batch_clean(struct buf *out, struct str words)
         }
 }
 
+const char *batch_version(const struct batch *b)
+{
+        return b->requests ? requests_version(b->requests) : NULL;
+}
+
+bool batch_speaks(const struct batch *b)
+{
+        return !b->requests || !b->system->service->versions || requests_version(b->requests);
+}
+
 static struct request_spec request_of(const struct batch_call *call, const char *user)
 {
         return (struct request_spec){.method = call->method,
@@ -38,6 +48,7 @@ static struct request_spec request_of(const struct batch_call *call, const char 
                                      .body = buf_view(&call->input),
                                      .user = user,
                                      .once = call->once,
+                                     .version = call->version,
                                      .timeout_ms = COMMAND_MS};
 }
 
@@ -98,10 +109,14 @@ static void next_act(struct batch *b, struct party *p, enum batch_verb verb, str
 static bool act_for(struct batch *b, struct party *p)
 {
         for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
-                struct batch_call call = {.settings = &b->settings};
+                struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 if (p->acts[verb].n == 0)
                         continue;
                 next_act(b, p, (enum batch_verb)verb, &call);
+                if (call.method && !call.paths.n) {
+                        batch_call_deinit(&call);
+                        continue;
+                }
                 batch_run_as(b, p, SLOT_ACT, &call, acted, b);
                 return true;
         }
@@ -113,6 +128,8 @@ static bool act_for(struct batch *b, struct party *p)
 void batch_acts_run(struct batch *b)
 {
         struct party **link = &b->parties, **last;
+        if (!batch_speaks(b))
+                return;
         while (*link && !b->commands[SLOT_ACT]) {
                 struct party *p = *link;
                 if (!act_for(b, p)) {
@@ -132,7 +149,7 @@ void batch_act_now(struct batch *b, enum batch_verb verb)
 {
         struct party *p = b->errands ? NULL : b->parties;
         while (p && p->acts[verb].n) {
-                struct batch_call call = {.settings = &b->settings};
+                struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 next_act(b, p, verb, &call);
                 if (call.method) {
                         struct request_spec spec = request_of(&call, NULL);

@@ -186,6 +186,7 @@ static void is_there(struct batch *b)
                 batch_tell(b, t, true);
         }
         batch_tell_runner(b, RUN_READY, NULL);
+        batch_submit_later(b);
         b->listed = true;
         b->away = false;
 }

@@ -158,6 +158,9 @@ int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
 void batch_acts_run(struct batch *b);
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
+const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
+/* What depends on the service's version can be asked for: it is known, or there is none. */
+bool batch_speaks(const struct batch *b);
 /* Makes the requests of `call` for this user (NULL: ourselves), and frees it. */
 void batch_request(struct batch *b, const char *user, int slot, struct batch_call *call,
                    command_done_fn *done, void *arg);

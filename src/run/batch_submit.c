@@ -296,7 +296,7 @@ static char *head_of(const struct batch *b, const struct submission *s)
 
 static void send(struct batch *b, struct submission *s, int slot)
 {
-        struct batch_call call = {.settings = &b->settings};
+        struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
         BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
         struct sending *sending = &b->sends[slot];
         *sending = (struct sending){b, s, slot};
@@ -351,6 +351,8 @@ void batch_submit_gathered(void *arg)
         /* nothing is submitted that a restart would not know */
         if (b->to_send && batch_journal_flush(b, true) < 0)
                 return;
+        if (!batch_speaks(b))
+                return; /* called again with the first list */
         for (int slot = SLOT_SEND; slot <= SLOT_SEND_2; slot++)
                 for (struct submission *s; !b->commands[slot] && (s = next_to_send(b));)
                         if (!wanted(b, s) || s->count > batch_jam_size(s->jam)) {

@@ -1,5 +1,9 @@
 /* One client with a few connections for each server. Answers are skimmed as they come, so that a list of all
- * jobs of a large cluster is never in memory, and never read in one go. */
+ * jobs of a large cluster is never in memory, and never read in one go.
+ *
+ * What is as well with any version of the API is asked in the version that was answered last, at first in the
+ * newest; when the server has no such path, in the next one, and so on until each had its turn. So a server
+ * that is exchanged for a newer or an older one is understood from the next of these requests on. */
 #include "run/request.h"
 
 #include <errno.h>
@@ -20,6 +24,8 @@ struct requests {
         struct loop *loop;
         struct request_server server;
         struct http_client *client;
+        size_t version; /* of the service's, that is asked for first */
+        bool answered;  /* with it */
 };
 
 struct request {
@@ -30,6 +36,8 @@ struct request {
         size_t at, errors_at; /* of paths; of errors, where those of this one begin */
         struct buf body, out, errors, head;
         bool once;
+        const char *fixed;     /* the version that it was made for */
+        size_t version, tried; /* else: that is asked for now; how many were, for this path */
         int status;
         int64_t timeout_ms;
         command_done_fn *done;
@@ -221,6 +229,46 @@ static void on_part(void *arg, int status, struct str part)
         json_skim_take(&q->skim, part);
 }
 
+/* ---- versions of the API */
+
+const char *requests_version(const struct requests *r)
+{
+        return r->answered ? r->server.service->versions[r->version] : NULL;
+}
+
+static void write_path(const struct request *q, struct buf *out)
+{
+        struct str path = str_of(q->paths.v[q->at]);
+        const char *const *versions = q->all->server.service->versions;
+        ptrdiff_t at = str_search(path, STR(REQUEST_VERSION));
+        if (at >= 0) {
+                buf_str(out, str_head(path, (size_t)at));
+                buf_addz(out, q->fixed ? q->fixed : versions[q->version]);
+                path = str_skip(path, (size_t)at + strlen(REQUEST_VERSION));
+        }
+        buf_str(out, path);
+}
+
+/* True: the server has no such path, and there is another version to ask for. What it says then is no JSON,
+ * unlike what it says of a job that is not there. */
+static bool next_version(struct request *q, int status)
+{
+        const char *const *versions = q->all->server.service->versions;
+        size_t n = 0;
+        if (!versions || q->fixed)
+                return false;
+        if (json_skim_done(&q->skim)) {
+                q->all->version = q->version;
+                q->all->answered = true;
+        }
+        if (status != 404 || json_skim_done(&q->skim))
+                return false;
+        while (versions[n])
+                n++;
+        q->version = (q->version + 1) % n;
+        return ++q->tried < n;
+}
+
 /* An answer that is no success. */
 static void failed(struct request *q, int status)
 {
@@ -242,6 +290,11 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         const struct request_service *service = q->all->server.service;
         (void)body;
         q->call = NULL;
+        if (status > 0 && next_version(q, status)) {
+                ask(q);
+                return;
+        }
+        q->tried = 0;
         if (status <= 0) {
                 q->status = -1;
                 buf_addz(&q->errors, err->text);
@@ -269,7 +322,7 @@ static void on_fail(void *arg)
 static void ask(struct request *q)
 {
         const struct request_server *s = &q->all->server;
-        BUF_CLEANUP struct buf fields = {0}, token = {0};
+        BUF_CLEANUP struct buf fields = {0}, token = {0}, path = {0};
         struct err err = {""};
         if (s->token_file && read_token(q->all, &token, &err) < 0) {
                 q->status = -1;
@@ -280,13 +333,14 @@ static void ask(struct request *q)
         if (s->token_file)
                 buf_printf(&fields, "%s: %s\r\n%s: " STR_FMT "\r\n", s->service->user_field,
                            q->user ? q->user : s->user, s->service->token_field, STR_ARG(buf_view(&token)));
+        write_path(q, &path);
         q->errors_at = q->errors.n;
         q->errors.overflow = false;
         buf_reset(&q->head);
         json_skim_deinit(&q->skim);
         json_skim_init(&q->skim, s->service->rows, on_row, q);
         const struct http_call_spec spec = {.method = q->method,
-                                            .path = q->paths.v[q->at],
+                                            .path = buf_z(&path),
                                             .fields = fields.n ? buf_z(&fields) : NULL,
                                             .body = buf_view(&q->body),
                                             .timeout_ms = q->timeout_ms,
@@ -307,6 +361,8 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
                 args_add(&q->paths, str_of(s->paths->v[i]));
         buf_str(&q->body, s->body);
         q->once = s->once;
+        q->fixed = s->version;
+        q->version = r->version;
         q->timeout_ms = s->timeout_ms;
         q->errors.max = ERRORS_MAX;
         q->done = done;

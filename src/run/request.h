@@ -10,8 +10,14 @@
 #include "base/json_skim.h"
 #include "run/command.h"
 
+#define REQUEST_VERSION "{version}" /* in a path, where the API's version stands */
+
 struct request_service { /* constant */
         const char *name;
+        /* The API's that are spoken, the newest first; NULL behind the last. Which of them the server has is
+         * found out, by asking for what has a path: where there is none the next one is tried. NULL: paths
+         * have no version. */
+        const char *const *versions;
         const char *user_field, *token_field; /* of a request's head: who asks, and what shows it */
         const struct json_skim_rows *rows;    /* of its answers */
         /* What is to be kept of a row goes to out, what it tells of a fault to errors. arg: request_server's.
@@ -37,6 +43,8 @@ int request_check(const char *address, struct err *err);
  * renewed. */
 struct requests *requests_new(struct loop *l, const struct request_server *s);
 void requests_free(struct requests *r); /* none of its requests is under way; NULL is fine */
+/* That of the last answer, one of the service's; NULL: there was none yet. */
+const char *requests_version(const struct requests *r);
 
 struct request_spec { /* borrowed for the call */
         const char *method;
@@ -44,6 +52,7 @@ struct request_spec { /* borrowed for the call */
         struct str body;          /* JSON; of each */
         const char *user;         /* for whom; NULL: the server's user */
         bool once;                /* twice is not as once: it is never sent again */
+        const char *version;      /* of the API, that it was made for; NULL: it is as well with any */
         int64_t timeout_ms;       /* of each */
 };
 /* As command_run: `out` are the lines of all answers, `errors` what the failed ones told. The status is 0,

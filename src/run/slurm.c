@@ -1,5 +1,5 @@
 /* Slurm, by its commands: sbatch, squeue, sacct, scancel, scontrol, sinfo, with their options and columns as
- * in Slurm 20.11 to 24 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in
+ * in Slurm 20.11 to 26 (sbatch(1), squeue(1), ...). Whether there is accounting or not: ended jobs stay in
  * squeue's list of all states for MinJobAge, and sacct is asked only about what is missing there. */
 #include <errno.h>
 #include <string.h>
@@ -168,14 +168,20 @@ static const struct {
         {"NODE_FAIL", BATCH_LOST},        {"BOOT_FAIL", BATCH_LOST},      {"PREEMPTED", BATCH_LOST},
 };
 
-static bool phase_of(struct str state, enum batch_phase *ret)
+/* Of "PENDING", or of slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD": what a state has besides, and we
+ * know, is what counts of it. */
+static bool phase_of(struct str state, enum batch_phase *ret, bool *ret_stopped)
 {
-        for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-                if (str_eqz(state, states[i].name)) {
-                        *ret = states[i].phase;
-                        return true;
-                }
-        return false;
+        struct str one;
+        bool known = false;
+        while (state.n && str_cut(&state, ',', &one))
+                for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+                        if (str_eqz(one, states[i].name)) {
+                                *ret = states[i].phase;
+                                *ret_stopped = str_eqz(one, "SUSPENDED") || str_eqz(one, "STOPPED");
+                                known = true;
+                        }
+        return known;
 }
 
 /* Reasons with which a job fails that never began. */
@@ -191,6 +197,7 @@ static bool status_line(struct str line, struct batch_line *ret)
 {
         struct str field[6], rest = line;
         size_t n = 0;
+        bool stopped;
         while (n < 6 && rest.p && str_cut(&rest, '|', &field[n]))
                 n++;
         if (n != 6 && n != 3)
@@ -199,13 +206,12 @@ static bool status_line(struct str line, struct batch_line *ret)
         if (n == 3) {
                 str_cut(&field[1], ' ', &field[0]);
                 ret->reason = field[1]; /* "CANCELLED by 1000" */
-                return phase_of(field[0], &ret->phase);
+                return phase_of(field[0], &ret->phase, &stopped);
         }
         ret->reason = field[4];
         ret->user = field[5];
-        if (!phase_of(field[2], &ret->phase))
+        if (!phase_of(field[2], &ret->phase, &ret->stopped))
                 return false;
-        ret->stopped = str_eqz(field[2], "SUSPENDED") || str_eqz(field[2], "STOPPED");
         if (str_eqz(field[1], SLURM_OTHERS)) {
                 ret->others = true;
         } else if (!str_eqz(field[1], "N/A") && field[1].n) {

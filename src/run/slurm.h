@@ -29,3 +29,8 @@ bool slurm_refused_array(struct str errors);
 void slurm_native_of(const char *native, unsigned index, struct buf *out);
 void slurm_status_read(struct str out, batch_take_fn *take, void *arg);
 void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c);
+
+#define SLURM_REST_OLD "v0.0.38" /* the API that is of its own form, unlike all later ones */
+
+extern const struct request_service slurm_rest_service;
+bool slurm_rest_refused(int exit_code, struct str errors); /* as in struct batch_system */

@@ -1,5 +1,5 @@
 /* What slurmrestd of Slurm 22.05 answers is read as it was recorded (with fewer members), and what it is
- * asked for. */
+ * asked for; what 24.11 and 26.05 answered is in tests/data/slurmrestd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/fs.h"
 #include "run/batch.h"
 
 #define META "{\"meta\":{\"plugin\":{\"type\":\"openapi\\/v0.0.38\",\"name\":\"Slurm OpenAPI v0.0.38\"}},"
@@ -122,8 +126,8 @@ static void past(void **state)
         rest->past(&c, "5_3,5_4,9,5_1");
         assert_string_equal(c.method, "GET");
         assert_int_equal(c.paths.n, 3);
-        assert_string_equal(c.paths.v[0], "/slurmdb/v0.0.38/job/5");
-        assert_string_equal(c.paths.v[1], "/slurmdb/v0.0.38/job/9");
+        assert_string_equal(c.paths.v[0], "/slurmdb/{version}/job/5");
+        assert_string_equal(c.paths.v[1], "/slurmdb/{version}/job/9");
         batch_call_deinit(&c);
 }
 
@@ -258,7 +262,7 @@ static void capacity(void **state)
 }
 
 /* A script as it is kept: each of its lines is asked for, in the API's words. */
-static void submits(void **state)
+static void assert_submits(const char *version, const char *want)
 {
         struct run_word settings[] = {{"partition", "short"}, {"requeue", "no"}},
                         words[] = {{"SlurmQOS", "high"},       {"SlurmAccount", "phy"},
@@ -274,11 +278,10 @@ static void submits(void **state)
                                       .gpus = 2,
                                       .words = words,
                                       .word_count = 6};
-        struct batch_call c = {.settings = &(struct batch_settings){settings, 2}};
+        struct batch_call c = {.settings = &(struct batch_settings){settings, 2}, .version = version};
         BUF_CLEANUP struct buf head = {0}, script = {0};
         struct args env = {0};
         struct err err = {""};
-        (void)state;
         assert_int_equal(rest->resources(c.settings, &spec, &head, &err), 0);
         rest->naming("drover-1-2", "/logs/drover-1-2", 3, &head);
         buf_printf(&script, "#!/bin/sh\n%s# no option\n\"x\"\n#SBATCH --comment=of the program\n",
@@ -288,13 +291,21 @@ static void submits(void **state)
         rest->submit(&c, &(struct batch_sending){.text = buf_view(&script), .env = &env, .count = 3});
         assert_string_equal(c.method, "POST");
         assert_true(c.once);
-        assert_string_equal(c.paths.v[0], "/slurm/v0.0.38/job/submit");
+        assert_string_equal(c.paths.v[0], "/slurm/{version}/job/submit");
         struct str body = buf_view(&c.input);
         ptrdiff_t job = str_search(body, STR(",\"job\":"));
         assert_true(job > 0 && str_starts(body, STR("{\"script\":\"#!/bin/sh\\n#SBATCH --nodes=1\\n")));
         MEM_CLEANUP char *rest_of = str_dupz(str_skip(body, (size_t)job));
-        assert_string_equal(
-                rest_of,
+        assert_string_equal(rest_of, want);
+        args_deinit(&env);
+        batch_call_deinit(&c);
+}
+
+static void submits(void **state)
+{
+        (void)state;
+        assert_submits(
+                "v0.0.38",
                 ",\"job\":{\"nodes\":[1,1],\"tasks\":1,\"current_working_directory\":\"/"
                 "\",\"standard_input\":"
                 "\"/dev/null\",\"open_mode\":\"append\",\"no_requeue\":true,\"cpus_per_task\":2,"
@@ -303,14 +314,26 @@ static void submits(void **state)
                 "\"phy\",\"qos\":\"high\",\"constraints\":\"a&b\",\"licenses\":\"x:2\",\"reservation\":\"r\","
                 "\"comment\":\"c\",\"name\":\"drover-1-2\",\"array\":\"0-2\",\"standard_output\":"
                 "\"/logs/drover-1-2.%a.log\",\"environment\":{\"PATH\":\"/bin\",\"A\":\"b=\\\"c\\\"\"}}}");
-        args_deinit(&env);
-        batch_call_deinit(&c);
+        assert_submits(
+                "v0.0.45",
+                ",\"job\":{\"nodes\":\"1\",\"tasks\":1,\"current_working_directory\":\"/"
+                "\",\"standard_input\":"
+                "\"/dev/null\",\"open_mode\":[\"append\"],\"requeue\":false,\"cpus_per_task\":2,"
+                "\"memory_per_node\":{\"set\":true,\"number\":100},\"time_limit\":{\"set\":true,\"number\":"
+                "61},"
+                "\"tres_per_node\":\"gres/gpu:2\",\"partition\":\"short\","
+                "\"account\":"
+                "\"phy\",\"qos\":\"high\",\"constraints\":\"a&b\",\"licenses\":\"x:2\",\"reservation\":\"r\","
+                "\"comment\":\"c\",\"name\":\"drover-1-2\",\"array\":\"0-2\",\"standard_output\":"
+                "\"/logs/drover-1-2.%a.log\",\"environment\":[\"PATH=/bin\",\"A=b=\\\"c\\\"\"]}}");
 }
+
+static const char *acts_version;
 
 static void assert_acts(enum batch_verb verb, const char *natives, const char *method, const char *body,
                         const char *paths)
 {
-        struct batch_call c = {0};
+        struct batch_call c = {.version = acts_version};
         BUF_CLEANUP struct buf got = {0};
         rest->act(&c, verb, str_of(natives));
         for (size_t i = 0; i < c.paths.n; i++)
@@ -324,17 +347,184 @@ static void assert_acts(enum batch_verb verb, const char *natives, const char *m
 static void acts(void **state)
 {
         (void)state;
-        assert_acts(BATCH_END, "17", "DELETE", "", "/slurm/v0.0.38/job/17");
-        assert_acts(
-                BATCH_END, "17_1 17_3 18 19 20_0 21_0 17_4", "DELETE", "",
-                "/slurm/v0.0.38/job/17_%5B1%2C3%5D /slurm/v0.0.38/job/18 /slurm/v0.0.38/job/19 "
-                "/slurm/v0.0.38/job/20_%5B0%5D /slurm/v0.0.38/job/21_%5B0%5D /slurm/v0.0.38/job/17_%5B4%5D");
-        assert_acts(BATCH_STOP, "17_1", "DELETE", "", "/slurm/v0.0.38/job/17_%5B1%5D?signal=TSTP");
-        assert_acts(BATCH_CONTINUE, "9", "DELETE", "", "/slurm/v0.0.38/job/9?signal=CONT");
-        assert_acts(BATCH_NUDGE, "9", "DELETE", "", "/slurm/v0.0.38/job/9?signal=URG");
+        acts_version = "v0.0.38";
+        assert_acts(BATCH_END, "17", "DELETE", "", "/slurm/{version}/job/17");
+        assert_acts(BATCH_END, "17_1 17_3 18 19 20_0 21_0 17_4", "DELETE", "",
+                    "/slurm/{version}/job/17_%5B1%2C3%5D /slurm/{version}/job/18 /slurm/{version}/job/19 "
+                    "/slurm/{version}/job/20_%5B0%5D /slurm/{version}/job/21_%5B0%5D "
+                    "/slurm/{version}/job/17_%5B4%5D");
+        assert_acts(BATCH_STOP, "17_1", "DELETE", "", "/slurm/{version}/job/17_%5B1%5D?signal=TSTP");
+        assert_acts(BATCH_CONTINUE, "9", "DELETE", "", "/slurm/{version}/job/9?signal=CONT");
+        assert_acts(BATCH_NUDGE, "9", "DELETE", "", "/slurm/{version}/job/9?signal=URG");
         assert_acts(BATCH_HOLD, "9 10_2", "POST", "{\"hold\":true}",
-                    "/slurm/v0.0.38/job/9 /slurm/v0.0.38/job/10_%5B2%5D");
-        assert_acts(BATCH_RELEASE, "9", "POST", "{\"hold\":false}", "/slurm/v0.0.38/job/9");
+                    "/slurm/{version}/job/9 /slurm/{version}/job/10_%5B2%5D");
+        assert_acts(BATCH_RELEASE, "9", "POST", "{\"hold\":false}", "/slurm/{version}/job/9");
+}
+
+static void later_acts(void **state)
+{
+        (void)state;
+        acts_version = "v0.0.41";
+        assert_acts(BATCH_END, "17_1 18", "DELETE", "{\"jobs\":[\"17_1\",\"18\"]}", "/slurm/{version}/jobs/");
+        assert_acts(BATCH_STOP, "17_1", "DELETE",
+                    "{\"signal\":\"TSTP\",\"flags\":[\"FULL_JOB\"],\"jobs\":[\"17_1\"]}",
+                    "/slurm/{version}/jobs/");
+        assert_acts(BATCH_NUDGE, "9", "DELETE",
+                    "{\"signal\":\"URG\",\"flags\":[\"BATCH_JOB\"],\"jobs\":[\"9\"]}",
+                    "/slurm/{version}/jobs/");
+        assert_acts(BATCH_HOLD, "9 10_2", "POST", "{\"hold\":true}", "/slurm/{version}/job/9");
+        assert_acts(BATCH_RELEASE, "10_2", "POST", "{\"hold\":false}", "");
+}
+
+/* ---- as it was recorded */
+
+static const char *const releases[] = {"24.11.5-v0.0.41", "24.11.5-v0.0.42", "26.05.5-v0.0.43",
+                                       "26.05.5-v0.0.44", "26.05.5-v0.0.45", NULL};
+
+/* The answer with this name in the release's file; false: there is none. */
+static bool recorded(const char *release, const char *name, struct answer *a)
+{
+        BUF_CLEANUP struct buf path = {0}, text = {0};
+        buf_printf(&path, "%s/slurmrestd/%s.txt", getenv("RECORDED"), release);
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 1 << 20, &text, NULL), 0);
+        struct str rest_of = buf_view(&text), line, word;
+        while (rest_of.n && str_cut(&rest_of, '\n', &line)) {
+                if (!str_cut(&line, ' ', &word) || !str_eqz(word, name))
+                        continue;
+                MEM_CLEANUP char *json = str_dupz(line);
+                skim(a, json);
+                return true;
+        }
+        return false;
+}
+
+static void assert_recorded_errors(const char *release, const char *name, const char *want)
+{
+        ANSWER_CLEANUP struct answer a = {{0}, {0}};
+        assert_true(recorded(release, name, &a));
+        assert_string_equal(buf_z(&a.errors), want);
+}
+
+static void recorded_jobs(void **state)
+{
+        (void)state;
+        for (size_t i = 0; releases[i]; i++) {
+                ANSWER_CLEANUP struct answer now = {{0}, {0}}, past = {{0}, {0}};
+                BUF_CLEANUP struct buf got = {0};
+                assert_true(recorded(releases[i], "jobs", &now));
+                assert_string_equal(buf_z(&now.errors), "");
+                buf_z(&now.out);
+                rest->status_read(buf_view(&now.out), write_line, &got);
+                assert_string_equal(buf_z(&got), "1_0 drover-12345678-1a 3 (None)\n"
+                                                 "1_1 drover-12345678-1a 1 (None)\n"
+                                                 "9 drover-12345678-1g 0 (Priority)\n"
+                                                 "1_8 drover-12345678-1a 0 (Resources)\n"
+                                                 "1_9 drover-12345678-1a 0 (Resources)\n"
+                                                 "1_10 drover-12345678-1a 0 (Resources)\n"
+                                                 "1_11 drover-12345678-1a 0 (Resources)\n"
+                                                 "1_12 drover-12345678-1a 0 (Resources)\n");
+                buf_reset(&got);
+                assert_true(recorded(releases[i], "past", &past));
+                buf_z(&past.out);
+                rest->past_read(buf_view(&past.out), write_line, &got);
+                assert_string_equal(buf_z(&got), "1 drover-12345678-1a 0 (None)\n"
+                                                 "1_0 drover-12345678-1a 3 (None)\n"
+                                                 "1_1 drover-12345678-1a 1 (None)\n");
+        }
+}
+
+/* A state, and what it has besides. */
+static void states(void **state)
+{
+        static const struct {
+                const char *states;
+                int phase; /* -1: it is passed over */
+        } of[] = {{"\"PENDING\"", BATCH_WAITING},
+                  {"\"RUNNING\",\"COMPLETING\"", BATCH_RUNNING},
+                  {"\"CANCELLED\",\"COMPLETING\"", BATCH_RUNNING},
+                  {"\"PENDING\",\"LAUNCH_FAILED\",\"REQUEUE_HOLD\"", BATCH_WAITING},
+                  {"\"RUNNING\",\"CONFIGURING\",\"POWER_UP_NODE\"", BATCH_WAITING},
+                  {"\"NODE_FAIL\"", BATCH_LOST},
+                  {"\"NEWS\"", -1}};
+        (void)state;
+        for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+                ANSWER_CLEANUP struct answer a = {{0}, {0}};
+                BUF_CLEANUP struct buf text = {0}, got = {0}, want = {0};
+                buf_printf(&text, "{\"jobs\":[{\"job_id\":7,\"name\":\"drover-1\",\"job_state\":[%s]}]}",
+                           of[i].states);
+                skim(&a, buf_z(&text));
+                buf_z(&a.out);
+                rest->status_read(buf_view(&a.out), write_line, &got);
+                if (of[i].phase >= 0)
+                        buf_printf(&want, "7 drover-1 %d ()\n", of[i].phase);
+                assert_string_equal(buf_z(&got), buf_z(&want));
+        }
+}
+
+static struct run_capacity recorded_capacity(const char *release, const char *partition)
+{
+        ANSWER_CLEANUP struct answer a = {{0}, {0}};
+        struct run_capacity c = {.known = true};
+        const struct run_word word = {(char *)"partition", (char *)(uintptr_t)partition};
+        const struct batch_settings s = {&word, partition ? 1 : 0};
+        assert_true(recorded(release, "partitions", &a) && recorded(release, "nodes", &a));
+        rest->capacity_read(&s, buf_view(&a.out), &c);
+        return c;
+}
+
+/* One node is full, with GPUs, and one is drained. Which partition is the default one only the newest tells.
+ */
+static void recorded_nodes(void **state)
+{
+        (void)state;
+        for (size_t i = 0; releases[i]; i++) {
+                struct run_capacity c = recorded_capacity(releases[i], "short");
+                assert_int_equal(c.nodes, 2);
+                assert_int_equal(c.cpus_milli, 8000);
+                assert_int_equal(c.idle_cpus_milli, 0);
+                assert_int_equal(c.memory_bytes >> 20, 8000);
+                assert_int_equal(c.node_gpus, 2);
+                assert_int_equal(c.walltime_max_ms, 5 * 60 * 1000);
+                assert_true(recorded_capacity(releases[i], "main").walltime_max_ms == UINT64_MAX);
+                assert_string_equal(recorded_capacity(releases[i], "shut").nothing, "it takes no jobs");
+                c = recorded_capacity(releases[i], NULL);
+                if (!strcmp(releases[i], "26.05.5-v0.0.45"))
+                        assert_int_equal(c.cpus_milli, 8000);
+                else
+                        assert_non_null(strstr(c.nothing, "does not tell which partition"));
+        }
+}
+
+static void recorded_words(void **state)
+{
+        static const char *const full[] = {"24.11.5-v0.0.42", "26.05.5-v0.0.45"};
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                ANSWER_CLEANUP struct answer taken = {{0}, {0}}, both = {{0}, {0}}, a = {{0}, {0}},
+                                             b = {{0}, {0}};
+                BUF_CLEANUP struct buf native = {0};
+                assert_true(recorded(full[i], "submitted", &taken));
+                assert_true(rest->submitted(buf_view(&taken.out), &native));
+                assert_string_equal(buf_z(&native), "1");
+                assert_recorded_errors(full[i], "refused", "Invalid partition name specified (2000)");
+                assert_recorded_errors(full[i], "refused-array", "Invalid job array specification (2081)");
+                /* it was taken: no refusal */
+                assert_true(recorded(full[i], "refused-form", &both));
+                assert_string_equal(buf_z(&both.out), "submitted 2\n");
+                assert_false(rest->refused(1, buf_view(&both.errors)));
+                assert_true(recorded(full[i], "full", &a));
+                assert_true(rest->full(buf_view(&a.errors)));
+                assert_recorded_errors(full[i], "no-job", "Invalid job id specified (2017)");
+                assert_recorded_errors(full[i], "past-none", "");
+                assert_true(recorded(full[i], "past-away", &b));
+                assert_true(rest->past_away(buf_view(&b.errors)));
+                buf_reset(&b.errors);
+                assert_true(recorded(full[i], "doubt", &b));
+                assert_true(rest->service->doubt(buf_view(&b.errors)));
+                buf_reset(&b.errors);
+                assert_true(recorded(full[i], "away-submit", &b));
+                assert_false(rest->refused(1, buf_view(&b.errors)));
+        }
 }
 
 static int check(const char *where, const char *token)
@@ -364,10 +554,21 @@ static void settings(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(jobs),      cmocka_unit_test(too_many_members), cmocka_unit_test(past),
-                cmocka_unit_test(submitted), cmocka_unit_test(database_answers), cmocka_unit_test(errors),
-                cmocka_unit_test(capacity),  cmocka_unit_test(submits),          cmocka_unit_test(acts),
+                cmocka_unit_test(jobs),
+                cmocka_unit_test(too_many_members),
+                cmocka_unit_test(past),
+                cmocka_unit_test(submitted),
+                cmocka_unit_test(database_answers),
+                cmocka_unit_test(errors),
+                cmocka_unit_test(capacity),
+                cmocka_unit_test(submits),
+                cmocka_unit_test(acts),
                 cmocka_unit_test(settings),
+                cmocka_unit_test(later_acts),
+                cmocka_unit_test(recorded_jobs),
+                cmocka_unit_test(states),
+                cmocka_unit_test(recorded_nodes),
+                cmocka_unit_test(recorded_words),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
