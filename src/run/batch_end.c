@@ -148,12 +148,13 @@ static bool in_the_books(const struct batch *b, const struct task *t, int64_t wa
 }
 
 /* A system that ends a job may reach the program before the script, which then knows no more than that a
- * SIGTERM has ended it. Whose that was the system's state tells, soon, or its accounting; a job that is over
- * has had its own, unless the system ran it again, which it does with none that ended by itself. */
+ * SIGTERM or a SIGKILL has ended it. Whose that was the system's state tells, soon, or its accounting; a job
+ * that is over has had its own, unless the system ran it again, which it does with none that ended by itself.
+ */
 static bool must_ask(const struct batch *b, struct task *t, const struct run_event *e)
 {
-        if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled || e->exit_code != SIGTERM ||
-            t->killing)
+        if (e->state != RUN_ENDED || e->why != RUN_ITSELF || !e->signaled ||
+            (e->exit_code != SIGTERM && e->exit_code != SIGKILL) || t->killing)
                 return false;
         if (t->phase == BATCH_OVER)
                 return ran_again(t);

@@ -1,4 +1,6 @@
 """What is particular to HTCondor: holds and evictions in the pool, what a job's words become there, machines of any domain."""
+import glob
+
 import pytest
 
 import agents
@@ -11,6 +13,11 @@ pytest_plugins = ["batch_systems"]
 @pytest.fixture
 def queue(instance, condor_pool):
     return begin(instance, condor_pool)
+
+
+def written(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
 
 
 def started(queue, request, times=1):
@@ -56,6 +63,22 @@ def test_evicted_and_run_again(queue):
     queue.cli("rm", str(request))
     wait_until(lambda: not queue.system.jobs())
     assert len(queue.read("pids").split()) == 2
+
+
+def test_a_killed_program_may_be_the_pools_doing(queue):
+    """A machine that is switched off kills the program a moment before the script, which writes of an end of its own."""
+    request = queue.submit(sh(f"echo $$ >>{queue.work}/pids; sleep 600"))
+    first = started(queue, request)
+    queue.agent.kill()
+    queue.system.condor("vacate_job", first)
+    pattern = f"{queue.base}/n1/**/.drover_step.0.done"
+    done = wait_until(lambda: [path for path in glob.glob(pattern, recursive=True) if written(path).endswith(" killed\n")])[0]
+    with open(done, "w", encoding="utf-8") as f:
+        f.write("ended 137 itself\n")
+    queue.agent = agents.start(queue, queue.config)
+    wait_until(lambda: len(queue.read("pids").split()) == 2)
+    queue.cli("rm", str(request))
+    wait_until(lambda: not queue.system.jobs())
 
 
 def test_what_a_jobs_words_become(queue):
