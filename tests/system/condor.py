@@ -38,6 +38,7 @@ class Condor(Commands):
     def __init__(self, instance):
         folder = os.path.join(instance.build, "bin", "condor")
         super().__init__(folder, {**instance.env, "PATH": folder + ":" + instance.env["PATH"]}, instance.work)
+        self.instance = instance
 
 
 class Printed(str):
