@@ -142,7 +142,7 @@ static bool pbs_refused(int exit_code, struct str errors)
 {
         static const char *const unsure[] = {"annot connect",     "Connection refused", "ommunication",
                                              "No default server", "timed out",          "timeout",
-                                             "pbs_iff",           "Unauthorized",       "busy",
+                                             "pbs_iff",           "Unauthorized",       "too busy",
                                              "Unable to contact", "Please try",         "shutting down",
                                              "No free conn",      "table full",         "ystem error",
                                              "internal error",    "Failed to save",     NULL};
@@ -154,13 +154,10 @@ static bool pbs_refused(int exit_code, struct str errors)
  * resource limits". */
 static bool pbs_full(struct str errors)
 {
-        static const char *const said[] = {"would exceed",
-                                           "aximum number of jobs",
-                                           "limit on number",
-                                           "exceeds the queue limit",
-                                           "Array job exceeds",
-                                           "Queue is not enabled",
-                                           NULL};
+        static const char *const said[] = {"would exceed",         "aximum number of jobs",
+                                           "limit on number",      "exceeds the queue limit",
+                                           "Array job exceeds",    "array size too large",
+                                           "Queue is not enabled", NULL};
         return batch_contains(errors, said);
 }
 
@@ -178,10 +175,10 @@ static void pbs_native_of(const char *native, unsigned index, struct buf *out)
 }
 
 /* With PBS Pro's -w an attribute is one line, whatever somebody has written into it: else a variable with
- * line ends in it could be another's job. */
+ * line ends in it could be another's job. Torque's -1 breaks no lines at 77 letters; see `continues`. */
 static void qstat(struct batch_call *c)
 {
-        batch_words_add(c, is_torque(c->settings) ? STR("qstat -f") : STR("qstat -f -w"));
+        batch_words_add(c, is_torque(c->settings) ? STR("qstat -f -1") : STR("qstat -f -w"));
 }
 
 static void pbs_status(struct batch_call *c, const char *user)
@@ -194,17 +191,24 @@ static void pbs_status(struct batch_call *c, const char *user)
 
 struct job { /* of qstat -f */
         struct str id, name, owner, state, substate, exit_status, comment;
+        bool torque; /* the exit status is */
+        char indent; /* of its lines: Torque's, a blank; its look-alike of Slurm's, a tab */
 };
 
 /* Both say 256 and more for a signal; below 0 it was never started, or was ended by the system: for what, PBS
- * Pro tells (JOB_EXEC_KILL_... of its job.h). What is deleted before it begins has no status: PBS Pro has
- * substate 91, terminated, for it. */
+ * Pro tells (JOB_EXEC_KILL_... of its job.h), and with other numbers Torque, whose name for it is
+ * "exit_status" (JOB_EXEC_OVERLIMIT_... of its pbs_job.h). What is deleted before it begins has no status:
+ * PBS Pro has substate 91, terminated, for it. */
 static enum batch_phase ended_phase(const struct job *j)
 {
         int64_t status = 0;
         if (str_eqz(j->substate, "91"))
                 return BATCH_CANCELLED;
         str_to_i64(j->exit_status, &status);
+        if (j->torque && (status == -11 || status == -12)) /* wall time, processor time */
+                return BATCH_TIMEOUT;
+        if (j->torque && status == -10)
+                return BATCH_MEMORY;
         switch (status) {
         case -29: /* wall time */
         case -28: /* processor time */ return BATCH_TIMEOUT;
@@ -216,10 +220,12 @@ static enum batch_phase ended_phase(const struct job *j)
         }
 }
 
-/* PBS Pro's of a member of an array that was deleted before it began, and without a history of all that are
- * over: but for the state all is the array's. */
+/* Torque's of what was deleted before it began. PBS Pro's of a member of an array that was, and without a
+ * history of all that are over: but for the state all is the array's. */
 static bool is_bare(const struct job *j)
 {
+        if (str_eqz(j->state, "C"))
+                return !j->exit_status.n;
         return str_eqz(j->state, "X") && j->substate.n && !str_starts(j->substate, STR("9"));
 }
 
@@ -256,12 +262,29 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
         take(arg, &line);
 }
 
+/* Whether the next line goes on with the value of this one: in lists, as of variables, Torque puts a
+ * backslash before line ends and backslashes; and then it breaks long lines, also between the two. open: this
+ * one goes on so itself. Where both could be, it goes on. (Of submit_args it keeps line ends as they are.) */
+static bool continues(struct str line, bool open)
+{
+        size_t tab = line.n && line.p[0] == '\t', n = 0;
+        while (n < line.n - tab && line.p[line.n - 1 - n] == '\\')
+                n++;
+        return n % 2 || (open && tab && n == line.n - tab);
+}
+
 /* "Job Id: 17.server", then lines "    Job_Name = x"; a long value goes on in lines that begin with a tab. */
 static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line;
         struct job j = {0};
-        while (out.n && str_cut(&out, '\n', &line)) {
+        for (bool open = false; out.n && str_cut(&out, '\n', &line);) {
+                bool inside = open;
+                open = continues(line, open);
+                if (!j.indent && line.n)
+                        j.indent = line.p[0];
+                if (inside || (str_starts(line, STR("\t")) && j.indent != '\t'))
+                        continue;
                 if (str_starts(line, STR("Job Id:"))) {
                         take_job(&j, take, arg);
                         j = (struct job){.id = str_trim(str_skip(line, strlen("Job Id:")))};
@@ -279,7 +302,7 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
                 else if (str_eqz(name, "substate"))
                         j.substate = value;
                 else if (str_ieqz(name, "exit_status"))
-                        j.exit_status = value;
+                        j.exit_status = value, j.torque = str_starts(name, STR("e"));
                 else if (str_eqz(name, "comment"))
                         j.comment = value;
         }
