@@ -23,10 +23,19 @@ static uint64_t machine_cpus_limit(const struct queue *q)
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
 }
 
+/* The queue's file says that it has none. */
+static bool has_no_gpus(const struct config_queue *c)
+{
+        for (size_t i = 0; i < c->resources.n; i++)
+                if (str_ieqz(STR("GPUs 0"), c->resources.v[i]))
+                        return true;
+        return false;
+}
+
 /* GPUs of a batch system, which counts them itself where the queue's file does not. */
 static bool system_counts(const struct queue *q, const char *resource)
 {
-        return !queue_is_local(q) && str_ieqz(STR("GPUs"), resource) &&
+        return !queue_is_local(q) && str_ieqz(STR("GPUs"), resource) && !has_no_gpus(q->config) &&
                devices_total(q->a->devices, &q->devices, resource) == 0;
 }
 

@@ -121,6 +121,7 @@ struct batch_system {
         unsigned wordless_s;  /* how late the system's word of an end may be; 0: 10 */
         unsigned verbs;       /* bits 1 << verb of those that it has */
         const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
+        bool gpus_left;       /* of GPUs `capacity` tells how many are left, not how many there are */
         bool short_names;     /* of submissions: 15 letters and digits, for 30 letters, digits and hyphens */
         /* It is asked by requests to the settings' `rest`, with `token_file`; lines of its rows are what the
          * calls below read. Its `arg` is the name of the user whose the jobs shall be, NULL with a map of

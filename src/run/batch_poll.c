@@ -339,6 +339,15 @@ static void nothing_there(struct batch *b, const char *why, struct str errors)
         b->nothing = buf_take(&text);
 }
 
+/* A system that tells only how many are left had as many as it ever had left. */
+static void remember_gpus(const struct batch *b, struct run_capacity *c)
+{
+        if (b->system->gpus_left && b->capacity.gpus > c->gpus)
+                c->gpus = b->capacity.gpus;
+        if (b->system->gpus_left && b->capacity.node_gpus > c->node_gpus)
+                c->node_gpus = b->capacity.node_gpus;
+}
+
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
@@ -346,6 +355,7 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
         b->commands[SLOT_CAPACITY] = NULL;
         if (status == 0) {
                 b->system->capacity_read(&b->settings, out, &c);
+                remember_gpus(b, &c);
                 b->capacity = c;
         }
         if (status != 0 || c.cpus_milli == 0) {

@@ -313,6 +313,9 @@ static void take_capacity(void *arg, const struct doc *answer)
         c->nodes = number_of(answer, "nodes");
         c->node_cpus_milli = number_of(answer, "node_cpus") * 1000;
         c->node_memory_bytes = number_of(answer, "node_memory");
+        c->gpus = number_of(answer, "gpus");
+        c->idle_gpus = number_of(answer, "idle_gpus");
+        c->node_gpus = number_of(answer, "node_gpus");
 }
 
 static void exec_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)

@@ -11,10 +11,9 @@
 
 #define MORE_TIME_S 30 /* of h_rt: the script ends the program first */
 
-static const char *const settings[] = {
-        "root",    "cell",      "qmaster_port",         "execd_port",   "queue",
-        "project", "resources", "parallel_environment", "gpu_resource", "memory_resource",
-        NULL};
+static const char *const settings[] = {"root",         "cell",    "qmaster_port",    "execd_port",
+                                       "queue",        "project", "resources",       "parallel_environment",
+                                       "gpu_resource", "gpu_per", "memory_resource", NULL};
 
 static const struct batch_variable variables[] = {
         {"SGE_ROOT", "root"},
@@ -34,6 +33,29 @@ static const struct {
         {"-P", "project", {"GridEngineProject", "BatchProject", NULL}},
         {"-l", "resources", {"GridEngineResources", NULL}},
 };
+
+static const char *gpu_name(const struct batch_settings *s)
+{
+        const char *name = batch_setting(s, "gpu_resource");
+        return name && batch_plain(name) ? name : "gpu";
+}
+
+/* A consumable of a job is counted once for it, any other for each of its slots (complex(5)). */
+static bool gpus_are_of_jobs(const struct batch_settings *s)
+{
+        const char *per = batch_setting(s, "gpu_per");
+        return per && !strcmp(per, "job");
+}
+
+static int grid_check(const struct batch_settings *s, struct err *err)
+{
+        const char *per = batch_setting(s, "gpu_per"), *name = batch_setting(s, "gpu_resource");
+        if (per && !gpus_are_of_jobs(s) && strcmp(per, "slot") != 0)
+                return err_set(err, -EINVAL, "gpu_per is slot or job, not '%.40s'", per);
+        if (name && (!batch_plain(name) || strpbrk(name, ",=")))
+                return err_set(err, -EINVAL, "gpu_resource is the name of a resource, not '%.40s'", name);
+        return 0;
+}
 
 static int add_parallel(const struct batch_settings *s, const struct run_spec *spec, uint64_t cpus,
                         struct buf *out, struct err *err)
@@ -56,16 +78,16 @@ static int add_parallel(const struct batch_settings *s, const struct run_spec *s
 static void add_resources(const struct batch_settings *s, const struct run_spec *spec, uint64_t cpus,
                           struct buf *out)
 {
-        const char *memory = batch_setting(s, "memory_resource"), *gpu = batch_setting(s, "gpu_resource");
-        uint64_t mib = ((spec->memory_bytes + (1 << 20) - 1) >> 20);
+        const char *memory = batch_setting(s, "memory_resource");
+        uint64_t mib = ((spec->memory_bytes + (1 << 20) - 1) >> 20), sharing = gpus_are_of_jobs(s) ? 1 : cpus;
         if (spec->walltime_ms)
                 buf_printf(out, "#$ -l h_rt=%llu\n",
                            (unsigned long long)((spec->walltime_ms + 999) / 1000 + MORE_TIME_S));
         if (mib && memory && batch_plain(memory))
                 buf_printf(out, "#$ -l %s=%lluM\n", memory, (unsigned long long)((mib + cpus - 1) / cpus));
         if (spec->gpus)
-                buf_printf(out, "#$ -l %s=%llu\n", gpu && batch_plain(gpu) ? gpu : "gpu",
-                           (unsigned long long)((spec->gpus + cpus - 1) / cpus));
+                buf_printf(out, "#$ -l %s=%llu\n", gpu_name(s),
+                           (unsigned long long)((spec->gpus + sharing - 1) / sharing));
 }
 
 static int grid_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out,
@@ -318,10 +340,15 @@ static void grid_act(struct batch_call *c, enum batch_verb verb, struct str nati
 
 /* ---- the queues' instances */
 
+/* Of slots and GPUs it says what is left where the host or the whole cell has a limit, too, beside the queue.
+ */
 static void grid_capacity(struct batch_call *c)
 {
         const char *queue = batch_setting(c->settings, "queue");
-        batch_words_add(c, STR("qstat -f -xml -F mem_total,mem_free -u nobody"));
+        BUF_CLEANUP struct buf resources = {0};
+        buf_printf(&resources, "mem_total,mem_free,slots,%s", gpu_name(c->settings));
+        batch_words_add(c, STR("qstat -f -xml -u nobody -F"));
+        batch_word_add(c, buf_z(&resources));
         if (queue) {
                 batch_word_add(c, "-q");
                 batch_word_add(c, queue);
@@ -330,26 +357,33 @@ static void grid_capacity(struct batch_call *c)
 
 struct instance { /* of a queue at a host */
         struct str name, state;
-        uint64_t used, reserved, total, memory, memory_free;
-        bool in_job;
+        uint64_t used, reserved, total, left, memory, memory_free, gpus;
+        bool in_job, limited; /* limited: `left` is known */
+        bool of_cell;         /* its GPUs are those that are left in the whole cell */
 };
 
 struct host { /* what the best of its instances has */
         struct str name;
-        uint64_t free, total, memory, memory_free;
+        uint64_t free, total, memory, memory_free, gpus;
 };
 
 struct hosts {
         struct host *v;
         size_t n, cap;
+        uint64_t cell_gpus; /* no more are left in all; UINT64_MAX: nobody says so */
 };
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
 
 /* A host may be in several queues, which have the same processors. */
 static void take_instance(const struct instance *i, struct hosts *all)
 {
         ptrdiff_t at = str_rfind(i->name, '@');
         struct str name = str_skip(i->name, (size_t)(at + 1));
-        uint64_t taken = i->used + i->reserved;
+        uint64_t taken = i->used + i->reserved, left = i->total > taken ? i->total - taken : 0;
         if (i->state.n || !i->total) /* disabled, suspended, unknown, overloaded, ... */
                 return;
         size_t k = 0;
@@ -360,23 +394,40 @@ static void take_instance(const struct instance *i, struct hosts *all)
                 all->v[all->n++] = (struct host){.name = name};
         }
         struct host *h = &all->v[k];
-        uint64_t left = i->total > taken ? i->total - taken : 0;
-        h->free = left > h->free ? left : h->free;
-        h->total = i->total > h->total ? i->total : h->total;
-        h->memory = i->memory > h->memory ? i->memory : h->memory;
-        h->memory_free = i->memory_free > h->memory_free ? i->memory_free : h->memory_free;
+        if (i->limited && i->left < left)
+                left = i->left;
+        h->free = most(h->free, left);
+        h->total = most(h->total, i->total);
+        h->memory = most(h->memory, i->memory);
+        h->memory_free = most(h->memory_free, i->memory_free);
+        h->gpus = most(h->gpus, i->gpus);
+        if (i->of_cell && i->gpus < all->cell_gpus)
+                all->cell_gpus = i->gpus;
 }
 
-/* <resource name="mem_total" type="hl">23.541G</resource>, <slots_total>8</slots_total> */
-static void instance_tag(struct instance *i, struct str tag, struct str attributes, struct str text)
+/* <resource name="gpu" type="hc">2.000000</resource>: the host's limit, of what is consumed. What is a load
+ * or a fixed value instead is not counted down by the system. */
+static void resource_tag(struct instance *i, const char *gpu, struct str attributes, struct str text)
+{
+        BUF_CLEANUP struct buf gpu_mark = {0};
+        bool consumed = str_search(attributes, STR("type=\"hc\"")) >= 0 ||
+                        str_search(attributes, STR("type=\"qc\"")) >= 0,
+             of_cell = str_search(attributes, STR("type=\"gc\"")) >= 0;
+        buf_printf(&gpu_mark, "name=\"%s\"", gpu);
+        if (str_search(attributes, STR("\"mem_total\"")) >= 0)
+                batch_size(text, 1, &i->memory);
+        else if (str_search(attributes, STR("\"mem_free\"")) >= 0)
+                batch_size(text, 1, &i->memory_free);
+        else if (str_search(attributes, STR("\"slots\"")) >= 0)
+                i->limited = batch_size(text, 1, &i->left);
+        else if ((consumed || of_cell) && str_search(attributes, buf_view(&gpu_mark)) >= 0)
+                i->of_cell = batch_size(text, 1, &i->gpus) && of_cell;
+}
+
+static void instance_tag(struct instance *i, struct str tag, struct str text)
 {
         uint64_t n = 0;
-        if (str_eqz(tag, "resource")) {
-                if (str_search(attributes, STR("\"mem_total\"")) >= 0)
-                        batch_size(text, 1, &i->memory);
-                else if (str_search(attributes, STR("\"mem_free\"")) >= 0)
-                        batch_size(text, 1, &i->memory_free);
-        } else if (str_eqz(tag, "name")) {
+        if (str_eqz(tag, "name")) {
                 i->name = text;
         } else if (str_eqz(tag, "state")) {
                 i->state = text;
@@ -390,34 +441,43 @@ static void instance_tag(struct instance *i, struct str tag, struct str attribut
         }
 }
 
+static void add_host(const struct host *h, bool parallel, struct run_capacity *c)
+{
+        c->nodes++;
+        c->cpus_milli += h->total * 1000;
+        c->idle_cpus_milli += h->free * 1000;
+        c->memory_bytes += h->memory;
+        c->idle_memory_bytes += h->memory_free;
+        c->node_cpus_milli = most(c->node_cpus_milli, parallel ? h->total * 1000 : 1000);
+        c->node_memory_bytes = most(c->node_memory_bytes, h->memory);
+        c->gpus += h->gpus;
+        c->idle_gpus += h->free ? h->gpus : 0;
+        c->node_gpus = most(c->node_gpus, h->gpus);
+}
+
 static void grid_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         struct str tag, attributes, text;
         struct instance i = {0};
-        struct hosts all = {0};
-        bool parallel = batch_setting(s, "parallel_environment");
+        struct hosts all = {.cell_gpus = UINT64_MAX};
         while (batch_next_tag(&out, &tag, &attributes, &text)) {
-                if (str_eqz(tag, "Queue-List")) {
+                if (str_eqz(tag, "Queue-List"))
                         i = (struct instance){0};
-                } else if (str_eqz(tag, "/Queue-List")) {
+                else if (str_eqz(tag, "/Queue-List"))
                         take_instance(&i, &all);
-                } else if (str_eqz(tag, "job_list") || str_eqz(tag, "/job_list")) {
+                else if (str_eqz(tag, "job_list") || str_eqz(tag, "/job_list"))
                         i.in_job = tag.p[0] != '/';
-                } else if (!i.in_job) {
-                        instance_tag(&i, tag, attributes, text);
-                }
+                else if (!i.in_job && str_eqz(tag, "resource"))
+                        resource_tag(&i, gpu_name(s), attributes, text);
+                else if (!i.in_job)
+                        instance_tag(&i, tag, text);
         }
-        for (size_t k = 0; k < all.n; k++) {
-                const struct host *h = &all.v[k];
-                uint64_t most = parallel ? h->total * 1000 : 1000;
-                c->nodes++;
-                c->cpus_milli += h->total * 1000;
-                c->idle_cpus_milli += h->free * 1000;
-                c->memory_bytes += h->memory;
-                c->idle_memory_bytes += h->memory_free;
-                c->node_cpus_milli = most > c->node_cpus_milli ? most : c->node_cpus_milli;
-                c->node_memory_bytes = h->memory > c->node_memory_bytes ? h->memory : c->node_memory_bytes;
-        }
+        for (size_t k = 0; k < all.n; k++)
+                add_host(&all.v[k], batch_setting(s, "parallel_environment") != NULL, c);
+        if (c->gpus > all.cell_gpus)
+                c->gpus = all.cell_gpus;
+        if (c->idle_gpus > c->gpus)
+                c->idle_gpus = c->gpus;
         free(all.v);
 }
 
@@ -451,6 +511,8 @@ const struct batch_system batch_gridengine = {
         .wordless_s = 30, /* the accounting is written every 15 */
         .verbs = 1u << BATCH_END | 1u << BATCH_STOP | 1u << BATCH_CONTINUE | 1u << BATCH_HOLD |
                  1u << BATCH_RELEASE,
+        .gpus_left = true,
+        .check = grid_check,
         .resources = grid_resources,
         .naming = grid_naming,
         .submit = grid_submit,

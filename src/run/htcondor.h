@@ -10,7 +10,7 @@
 #define HTCONDOR_JOB                                                                                         \
         "ClusterId,ProcId,JobStatus,NumJobStarts,RemoteHost,HoldReason,HoldReasonCode,HoldReasonSubCode,"    \
         "RemoveReason,Owner,ExitBySignal,ExitSignal,ExitCode," HTCONDOR_NAME "," HTCONDOR_COUNT
-#define HTCONDOR_SLOT "Machine,State,SlotType,Cpus,Memory,TotalSlotCpus,TotalSlotMemory"
+#define HTCONDOR_SLOT "Machine,State,SlotType,Cpus,Memory,GPUs,TotalSlotCpus,TotalSlotMemory,TotalSlotGPUs"
 
 bool htcondor_is_answer(struct str out);
 void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg);

@@ -29,6 +29,17 @@ static int64_t number_of(const json_t *ad, const char *name)
         return json_integer_value(json_object_get(ad, name));
 }
 
+/* Of a resource that the site has named, in letters of either case. */
+static int64_t number_of_resource(const json_t *ad, const char *name)
+{
+        const char *key;
+        json_t *v;
+        json_object_foreach ((json_t *)(uintptr_t)ad, key, v)
+                if (str_ieqz(str_of(key), name))
+                        return json_integer_value(v);
+        return 0;
+}
+
 bool htcondor_is_answer(struct str out)
 {
         json_t *list = read_list(out);
@@ -137,34 +148,66 @@ void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
         json_decref(list);
 }
 
-/* A partitionable slot has what is left in Cpus and Memory; the dynamic ones are cut from it. What its owner
- * uses, or is drained, takes no job. */
+struct slot {
+        int64_t cpus, cpus_left, memory, memory_left, gpus, gpus_left;
+};
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+static bool is_sane(const struct slot *s)
+{
+        return s->cpus > 0 && s->cpus <= 1000000 && s->memory >= 0 && s->memory <= INT32_MAX &&
+               s->cpus_left >= 0 && s->cpus_left <= s->cpus;
+}
+
+/* So many of those that are there, whatever was said. */
+static int64_t within(int64_t left, int64_t all)
+{
+        return left < 0 ? 0 : left > all ? all : left;
+}
+
+static void add_slot(const struct slot *s, struct run_capacity *c)
+{
+        uint64_t gpus = (uint64_t)within(s->gpus, 1000000);
+        c->nodes++;
+        c->cpus_milli += (uint64_t)s->cpus * 1000;
+        c->idle_cpus_milli += (uint64_t)s->cpus_left * 1000;
+        c->memory_bytes += (uint64_t)s->memory << 20;
+        c->idle_memory_bytes += (uint64_t)within(s->memory_left, s->memory) << 20;
+        c->node_cpus_milli = most(c->node_cpus_milli, (uint64_t)s->cpus * 1000);
+        c->node_memory_bytes = most(c->node_memory_bytes, (uint64_t)s->memory << 20);
+        c->gpus += gpus;
+        c->idle_gpus += s->cpus_left ? (uint64_t)within(s->gpus_left, (int64_t)gpus) : 0;
+        c->node_gpus = most(c->node_gpus, gpus);
+}
+
+/* A partitionable slot has what is left in Cpus, Memory and GPUs; the dynamic ones are cut from it. What its
+ * owner uses, or is drained, takes no job. */
 static void take_slot(const json_t *ad, struct run_capacity *c)
 {
         struct str state = text_of(ad, "State"), type = text_of(ad, "SlotType");
-        bool parts = str_ieqz(type, "Partitionable");
-        int64_t left = number_of(ad, "Cpus"), memory_left = number_of(ad, "Memory"), cpus = left,
-                memory = memory_left;
+        struct slot s = {.cpus_left = number_of(ad, "Cpus"),
+                         .memory_left = number_of(ad, "Memory"),
+                         .gpus_left = number_of_resource(ad, "GPUs")};
+        s.cpus = s.cpus_left;
+        s.memory = s.memory_left;
+        s.gpus = s.gpus_left;
         if (str_ieqz(type, "Dynamic") || str_ieqz(state, "Owner") || str_ieqz(state, "Drained"))
                 return;
-        if (parts) {
-                cpus = number_of(ad, "TotalSlotCpus");
-                memory = number_of(ad, "TotalSlotMemory");
+        if (str_ieqz(type, "Partitionable")) {
+                s.cpus = number_of(ad, "TotalSlotCpus");
+                s.memory = number_of(ad, "TotalSlotMemory");
+                s.gpus = number_of_resource(ad, "TotalSlotGPUs");
         } else if (!str_ieqz(state, "Unclaimed")) {
-                left = memory_left = 0;
+                s.cpus_left = s.memory_left = s.gpus_left = 0;
         }
-        if (cpus <= 0 || cpus > 1000000 || memory < 0 || memory > INT32_MAX || left < 0 || left > cpus)
-                return;
-        memory_left = memory_left < 0 ? 0 : memory_left > memory ? memory : memory_left;
-        c->nodes++;
-        c->cpus_milli += (uint64_t)cpus * 1000;
-        c->idle_cpus_milli += (uint64_t)left * 1000;
-        c->memory_bytes += (uint64_t)memory << 20;
-        c->idle_memory_bytes += (uint64_t)memory_left << 20;
-        if ((uint64_t)cpus * 1000 > c->node_cpus_milli)
-                c->node_cpus_milli = (uint64_t)cpus * 1000;
-        if ((uint64_t)memory << 20 > c->node_memory_bytes)
-                c->node_memory_bytes = (uint64_t)memory << 20;
+        if (s.memory > 0 && s.memory_left <= 0)
+                s.cpus_left = 0;
+        if (is_sane(&s))
+                add_slot(&s, c);
 }
 
 void htcondor_slots_read(const struct batch_settings *s, struct str out, struct run_capacity *c)

@@ -336,22 +336,37 @@ static void pbs_capacity(struct batch_call *c)
 }
 
 struct node {
-        bool there, usable, whole; /* whole: one job has it for itself */
-        uint64_t cpus, taken, memory, memory_taken;
+        bool there, usable, full; /* full: nothing begins there, whatever it has left */
+        uint64_t cpus, taken, memory, memory_taken, gpus, gpus_taken;
+        struct str queue; /* PBS Pro: only its jobs run there */
 };
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+        return a > b ? a - b : 0;
+}
 
 static void take_node(const struct node *n, struct run_capacity *c)
 {
         if (!n->there || !n->usable || !n->cpus)
                 return;
-        uint64_t idle = n->cpus > n->taken && !n->whole ? n->cpus - n->taken : 0;
+        bool full = n->full || (n->memory && n->memory_taken >= n->memory);
+        uint64_t idle = full ? 0 : less(n->cpus, n->taken);
         c->nodes++;
         c->cpus_milli += n->cpus * 1000;
         c->idle_cpus_milli += idle * 1000;
         c->memory_bytes += n->memory;
-        c->idle_memory_bytes += n->memory > n->memory_taken ? n->memory - n->memory_taken : 0;
-        c->node_cpus_milli = n->cpus * 1000 > c->node_cpus_milli ? n->cpus * 1000 : c->node_cpus_milli;
-        c->node_memory_bytes = n->memory > c->node_memory_bytes ? n->memory : c->node_memory_bytes;
+        c->idle_memory_bytes += less(n->memory, n->memory_taken);
+        c->node_cpus_milli = most(c->node_cpus_milli, n->cpus * 1000);
+        c->node_memory_bytes = most(c->node_memory_bytes, n->memory);
+        c->gpus += n->gpus;
+        c->idle_gpus += idle ? less(n->gpus, n->gpus_taken) : 0;
+        c->node_gpus = most(c->node_gpus, n->gpus);
 }
 
 /* Torque's jobs: "0/17.server, 2-3/18.server" are processors 0, 2 and 3. */
@@ -384,44 +399,87 @@ static uint64_t physical_memory(struct str status)
         return bytes;
 }
 
+/* Torque's gpu_status: "gpu[0]=gpu_id=...;gpu_state=Unallocated;...,gpu[1]=...". Without it Torque, which
+ * knows how many there are, does not tell whose they are. */
+static void gpu_states(struct node *n, struct str status)
+{
+        struct str mark = STR("gpu_state=");
+        n->gpus = n->gpus_taken = 0;
+        for (ptrdiff_t at; (at = str_search(status, mark)) >= 0;) {
+                status = str_skip(status, (size_t)at + mark.n);
+                n->gpus += !str_starts(status, STR("Unavailable"));
+                n->gpus_taken += str_starts(status, STR("Exclusive")) || str_starts(status, STR("Shared"));
+        }
+}
+
+static void node_resource(struct node *n, struct str name, struct str value)
+{
+        static const char available[] = "resources_available.", assigned[] = "resources_assigned.";
+        bool taken = str_starts(name, str_of(assigned));
+        if (!taken && !str_starts(name, str_of(available)))
+                return;
+        name = str_skip(name, strlen(taken ? assigned : available));
+        if (str_eqz(name, "ncpus"))
+                str_to_u64(value, taken ? &n->taken : &n->cpus);
+        else if (str_eqz(name, "mem"))
+                batch_size(value, 1, taken ? &n->memory_taken : &n->memory);
+        else if (str_eqz(name, "ngpus"))
+                str_to_u64(value, taken ? &n->gpus_taken : &n->gpus);
+}
+
+/* Nothing begins on one that is busy, as its load is too high or all of it is given away. */
 static void node_line(struct node *n, struct str name, struct str value)
 {
-        static const char *const away[] = {"down",  "offline", "unknown",      "stale",
-                                           "drain", "maint",   "provisioning", NULL};
+        static const char *const away[] = {"down",  "offline", "unknown",      "stale", "sleep",
+                                           "drain", "maint",   "provisioning", NULL},
+                                 *const full[] = {"exclusive", "busy", NULL};
         if (str_eqz(name, "state")) {
                 n->usable = !batch_contains(value, away);
-                n->whole = str_search(value, STR("exclusive")) >= 0;
-        } else if (str_eqz(name, "np") || str_eqz(name, "resources_available.ncpus"))
+                n->full = batch_contains(value, full);
+        } else if (str_eqz(name, "queue"))
+                n->queue = value;
+        else if (str_eqz(name, "np"))
                 str_to_u64(value, &n->cpus);
-        else if (str_eqz(name, "resources_assigned.ncpus"))
-                str_to_u64(value, &n->taken);
-        else if (str_eqz(name, "resources_available.mem"))
-                batch_size(value, 1, &n->memory);
-        else if (str_eqz(name, "resources_assigned.mem"))
-                batch_size(value, 1, &n->memory_taken);
         else if (str_eqz(name, "jobs") && !n->taken)
                 n->taken = processors(value);
         else if (str_eqz(name, "status") && !n->memory)
                 n->memory = physical_memory(value);
+        else if (str_eqz(name, "gpu_status"))
+                gpu_states(n, value);
+        else
+                node_resource(n, name, value);
 }
 
-/* A node's name alone in a line, then lines "     name = value". */
-static void pbs_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+/* A node's name alone in a line, then lines "     name = value". queue: of those nodes that are given to it;
+ * "": of those that are given to none. Returns how many there are, of whatever state. */
+static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *c)
 {
         struct str line;
         struct node n = {0};
-        (void)s;
-        while (out.n && str_cut(&out, '\n', &line)) {
-                ptrdiff_t at = str_search(line, STR(" = "));
+        unsigned count = 0;
+        for (bool more = true; more;) {
+                more = out.n && str_cut(&out, '\n', &line);
+                ptrdiff_t at = more ? str_search(line, STR(" = ")) : -1;
                 if (at >= 0) {
                         node_line(&n, str_trim(str_head(line, (size_t)at)),
                                   str_trim(str_skip(line, (size_t)at + 3)));
-                } else if (line.n && !isspace((unsigned char)line.p[0])) {
-                        take_node(&n, c);
-                        n = (struct node){.there = true};
+                } else if (!more || (line.n && !isspace((unsigned char)line.p[0]))) {
+                        if (n.there && str_eq(n.queue, queue)) {
+                                count++;
+                                take_node(&n, c);
+                        }
+                        n = (struct node){.there = true, .queue = STR("")};
                 }
         }
-        take_node(&n, c);
+        return count;
+}
+
+/* A queue to which nodes are given has no others. */
+static void pbs_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
+{
+        const char *queue = batch_setting(s, "queue");
+        if (!queue || !*queue || !nodes_of(str_of(queue), out, c))
+                nodes_of(STR(""), out, c);
 }
 
 const struct batch_system batch_pbs = {

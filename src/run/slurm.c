@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "run/batch_runner.h"
 #include "run/slurm.h"
 
@@ -267,7 +268,7 @@ static void slurm_capacity(struct batch_call *c)
         batch_words_add(c,
                         STR("sinfo --noheader --Node "
                             "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Time:20,"
-                            "Gres:200,GresUsed:200"));
+                            "NodeList:200,StateLong:20,Gres:200,GresUsed:200"));
         if (partition) {
                 buf_printf(&b, "--partition=%s", partition);
                 batch_word_add(c, buf_z(&b));
@@ -330,61 +331,113 @@ static uint64_t time_limit(struct str text)
         return (n * 3600 + s) * 1000;
 }
 
-/* "main*   0/4/0/4   4000   0   up   5:00   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all processors;
- * memory in MiB. Without a partition of its own a job goes to the default one, which has the star; with
- * several it may have the time that one of them gives. */
-static void node_line(const struct batch_settings *s, struct str line, struct run_capacity *c)
+struct nodes {
+        const struct batch_settings *settings;
+        struct map *seen; /* names; NULL: each node is told once */
+        struct run_capacity *capacity;
+};
+
+struct node {
+        uint64_t usable, idle, memory, memory_taken, gpus, gpus_taken;
+};
+
+/* What sinfo counts as idle though nothing of ours begins there: what does not answer, or is restarted ("*",
+ * "^"), what somebody has reserved, and what the next large job waits for. The last is only for now. */
+static void consider_state(const struct batch_settings *s, struct str state, struct node *n)
 {
-        struct str word[6], part[4], rest = line, cpus, gres, used, name = str_of(gres_name(s));
-        uint64_t n[4], memory, taken, gpus, limit;
-        for (size_t i = 0; i < 6; i++)
-                if (!str_word(&rest, &word[i]))
-                        return;
-        if (!is_ours(batch_setting(s, "partition"), word[0]))
+        char last = state.n ? state.p[state.n - 1] : 0;
+        bool reserved = str_starts(state, STR("reserved")) || str_starts(state, STR("maint")) || last == '$';
+        if (last == '*' || last == '^' || (reserved && !batch_setting(s, "reservation")))
+                n->usable -= n->idle, n->idle = 0;
+        else if (str_starts(state, STR("planned")) || last == '-')
+                n->idle = 0;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+        return a > b ? a - b : 0;
+}
+
+static void add_node(const struct node *n, struct run_capacity *c)
+{
+        c->nodes++;
+        if (!n->usable)
                 return;
-        cpus = word[1];
+        c->cpus_milli += n->usable * 1000;
+        c->idle_cpus_milli += n->idle * 1000;
+        c->memory_bytes += n->memory << 20;
+        c->idle_memory_bytes += less(n->memory, n->memory_taken) << 20;
+        c->node_cpus_milli = most(c->node_cpus_milli, n->usable * 1000);
+        c->node_memory_bytes = most(c->node_memory_bytes, n->memory << 20);
+        c->gpus += n->gpus;
+        c->idle_gpus += n->idle ? less(n->gpus, n->gpus_taken) : 0; /* without a processor they are no use */
+        c->node_gpus = most(c->node_gpus, n->gpus);
+}
+
+/* Those in several of the queue's partitions are told for each. */
+static bool is_new(struct nodes *all, struct str name)
+{
+        return !all->seen || !map_put(all->seen, name, all);
+}
+
+enum { PARTITION, CPUS, MEMORY, MEMORY_TAKEN, AVAILABLE, TIME, NAME, STATE, GRES, GRES_USED, WORDS };
+
+/* "main*   0/4/0/4   4000   0   up   5:00   a1   idle   gpu:2   gpu:1(IDX:0)": allocated, idle, other and all
+ * processors; memory in MiB. Without a partition of its own a job goes to the default one, which has the
+ * star; with several it may have the time that one of them gives. */
+static void node_line(struct nodes *all, struct str line)
+{
+        struct str word[WORDS], part[4], rest = line, name = str_of(gres_name(all->settings));
+        struct run_capacity *c = all->capacity;
+        struct node node = {0};
+        uint64_t n[4];
+        size_t count = 0;
+        while (count < WORDS && str_word(&rest, &word[count]))
+                count++;
+        for (size_t i = count; i < WORDS; i++)
+                word[i] = STR("");
+        if (count <= STATE || !is_ours(batch_setting(all->settings, "partition"), word[PARTITION]))
+                return;
         for (size_t i = 0; i < 4; i++)
-                if (!str_cut(&cpus, '/', &part[i]) || str_to_u64(part[i], &n[i]) != 0)
+                if (!str_cut(&word[CPUS], '/', &part[i]) || str_to_u64(part[i], &n[i]) != 0)
                         return;
-        if (str_to_u64(word[2], &memory) != 0 || str_to_u64(word[3], &taken) != 0)
+        if (str_to_u64(word[MEMORY], &node.memory) != 0 ||
+            str_to_u64(word[MEMORY_TAKEN], &node.memory_taken) != 0)
                 return;
-        if (!str_eqz(word[4], "up")) {
+        if (!str_eqz(word[AVAILABLE], "up")) {
                 c->nothing = "it takes no jobs";
                 return;
         }
-        uint64_t usable = n[0] + n[1];
-        limit = time_limit(word[5]);
-        if (limit > c->walltime_max_ms)
-                c->walltime_max_ms = limit;
-        c->nodes++;
-        c->cpus_milli += usable * 1000;
-        c->idle_cpus_milli += n[1] * 1000;
-        c->memory_bytes += usable ? memory << 20 : 0;
-        c->idle_memory_bytes += usable && memory > taken ? (memory - taken) << 20 : 0;
-        if (usable * 1000 > c->node_cpus_milli)
-                c->node_cpus_milli = usable * 1000;
-        if (usable && memory << 20 > c->node_memory_bytes)
-                c->node_memory_bytes = memory << 20;
-        if (!usable || !str_word(&rest, &gres) || !str_word(&rest, &used))
+        c->walltime_max_ms = most(c->walltime_max_ms, time_limit(word[TIME]));
+        if (!is_new(all, word[NAME]))
                 return;
-        gpus = gres_count(gres, name);
-        taken = gres_count(used, name);
-        c->gpus += gpus;
-        c->idle_gpus += gpus > taken ? gpus - taken : 0;
-        if (gpus > c->node_gpus)
-                c->node_gpus = gpus;
+        node.usable = n[0] + n[1];
+        node.idle = n[1];
+        consider_state(all->settings, word[STATE], &node);
+        if (node.memory && node.memory_taken >= node.memory)
+                node.idle = 0;
+        node.gpus = count > GRES_USED ? gres_count(word[GRES], name) : 0;
+        node.gpus_taken = gres_count(word[GRES_USED], name);
+        add_node(&node, c);
 }
 
 void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
+        const char *partition = batch_setting(s, "partition");
+        struct nodes all = {s, partition && strchr(partition, ',') ? map_new() : NULL, c};
         struct str line;
         while (out.n && str_cut(&out, '\n', &line))
-                node_line(s, line, c);
+                node_line(&all, line);
+        map_free(all.seen);
         if (c->nodes && !c->cpus_milli)
-                c->nothing = "all its nodes are down or drained";
+                c->nothing = "all its nodes are down, drained or reserved";
         else if (!c->nothing)
-                c->nothing = batch_setting(s, "partition") ? "there is none of that name"
-                                                           : "there is no default partition";
+                c->nothing = partition ? "there is none of that name" : "there is no default partition";
         if (c->cpus_milli)
                 c->nothing = NULL;
 }

@@ -57,11 +57,12 @@ enum {
         NODE_MEMORY,
         NODE_MEMORY_TAKEN,
         NODE_GRES,
-        NODE_GRES_TAKEN
+        NODE_GRES_TAKEN,
+        NODE_NAME
 };
-static const char *const of_nodes[] = {"partitions", "state",       "state_flags",  "cpus",
-                                       "alloc_cpus", "real_memory", "alloc_memory", "gres",
-                                       "gres_used",  NULL};
+static const char *const of_nodes[] = {
+        "partitions",   "state", "state_flags", "cpus", "alloc_cpus", "real_memory",
+        "alloc_memory", "gres",  "gres_used",   "name", NULL};
 enum {
         PARTITION_NAME,
         PARTITION_STATE,
@@ -218,18 +219,30 @@ static bool find_partition(const struct buf *out, struct str name, struct str *r
         return false;
 }
 
-/* As sinfo has it: what a node that is down, or gives no more jobs, has free is neither taken nor idle. */
+/* The word of sinfo's that says why nothing, or nothing now, begins there. */
+static const char *node_word(struct str flags)
+{
+        return has_word(flags, "not_responding") || has_word(flags, "reboot_issued") ? "idle*"
+               : has_word(flags, "reserved") || has_word(flags, "maintenance")       ? "reserved"
+               : has_word(flags, "planned")                                          ? "planned"
+                                                                                     : "idle";
+}
+
+/* As sinfo has it: what a node that is down, or gives no more jobs, has free is neither taken nor idle. The
+ * later API has the flags among the states. */
 static void take_node(const struct str *n, struct buf *out)
 {
         static const char *const lost[] = {"down", "error", "unknown", "future", "drain", NULL};
         struct str partitions = n[NODE_PARTITIONS], one;
         uint64_t cpus, taken;
         bool other = has_word(n[NODE_FLAGS], "drain");
+        BUF_CLEANUP struct buf flags = {0};
         for (size_t i = 0; lost[i]; i++)
                 other = other || has_word(n[NODE_STATE], lost[i]);
         if (str_to_u64(n[NODE_CPUS], &cpus) != 0 || str_to_u64(n[NODE_CPUS_TAKEN], &taken) != 0 ||
             taken > cpus)
                 return;
+        buf_printf(&flags, STR_FMT "," STR_FMT, STR_ARG(n[NODE_STATE]), STR_ARG(n[NODE_FLAGS]));
         uint64_t idle = cpus - taken;
         while (partitions.n && str_cut(&partitions, ',', &one)) {
                 struct str name, state;
@@ -241,7 +254,8 @@ static void take_node(const struct str *n, struct buf *out)
                            (unsigned long long)cpus);
                 buf_printf(&line, STR_FMT " " STR_FMT " " STR_FMT " ", STR_ARG(n[NODE_MEMORY]),
                            STR_ARG(n[NODE_MEMORY_TAKEN]), STR_ARG(state));
-                buf_printf(&line, STR_FMT " " STR_FMT "\n",
+                buf_printf(&line, STR_FMT " %s " STR_FMT " " STR_FMT "\n",
+                           STR_ARG(n[NODE_NAME].n ? n[NODE_NAME] : STR("?")), node_word(buf_view(&flags)),
                            STR_ARG(n[NODE_GRES].n ? n[NODE_GRES] : STR("(null)")),
                            STR_ARG(n[NODE_GRES_TAKEN].n ? n[NODE_GRES_TAKEN] : STR("(null)")));
                 buf_str(out, buf_view(&line));

@@ -201,6 +201,25 @@ static void slots(void **state)
                 }
 }
 
+static void slots_that_have_gpus(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *file;
+                unsigned gpus, idle, largest;
+        } table[] = {{"status-gpus.json", 3, 1, 3},
+                     {"status-gpus-static.json", 2, 1, 1},
+                     {"status-static.json", 0, 0, 0}};
+        BUF_CLEANUP struct buf room = {0};
+        for (size_t i = 0; i < COUNT(table); i++) {
+                struct run_capacity c = {0};
+                batch_htcondor.capacity_read(&none, recorded("23.9.6", table[i].file, &room), &c);
+                assert_int_equal(c.gpus, table[i].gpus);
+                assert_int_equal(c.idle_gpus, table[i].idle);
+                assert_int_equal(c.node_gpus, table[i].largest);
+        }
+}
+
 /* ---- by hand */
 
 /* Job 7.0 of three, d-1, with these attributes, in whose place ' stands for ". */
@@ -307,6 +326,33 @@ static void odd_slots(void **state)
         assert_int_equal(c.idle_memory_bytes >> 20, 2000);
 }
 
+/* The names of such resources are the site's, in letters of either case. */
+static void odd_slots_with_gpus(void **state)
+{
+        (void)state;
+        struct run_capacity c = {0};
+        batch_htcondor.capacity_read(
+                &none,
+                STR("[{\"Cpus\": 3, \"Memory\": 2000, \"GPUs\": 2, \"TotalSlotCpus\": 8, "
+                    "\"TotalSlotMemory\": 4000,"
+                    " \"TotalSlotGPUs\": 4, \"SlotType\": \"Partitionable\", \"State\": \"Unclaimed\"},"
+                    " {\"Cpus\": 0, \"Memory\": 2000, \"Gpus\": 1, \"TotalSlotCpus\": 8, "
+                    "\"TotalSlotMemory\": 4000,"
+                    " \"TotalSlotGpus\": 2, \"SlotType\": \"Partitionable\", \"State\": \"Unclaimed\"},"
+                    " {\"Cpus\": 1, \"Memory\": 2000, \"GPUs\": 2, \"SlotType\": \"Dynamic\", \"State\": "
+                    "\"Claimed\"},"
+                    " {\"Cpus\": 1, \"Memory\": 2000, \"GPUs\": 1, \"SlotType\": \"Static\", \"State\": "
+                    "\"Unclaimed\"},"
+                    " {\"Cpus\": 1, \"Memory\": 2000, \"GPUs\": 1, \"SlotType\": \"Static\", \"State\": "
+                    "\"Claimed\"},"
+                    " {\"Cpus\": 1, \"Memory\": 2000, \"GPUs\": 9, \"SlotType\": \"Static\", \"State\": "
+                    "\"Drained\"}]"),
+                &c);
+        assert_int_equal(c.gpus, 4 + 2 + 1 + 1);
+        assert_int_equal(c.idle_gpus, 2 + 1);
+        assert_int_equal(c.node_gpus, 4);
+}
+
 /* ---- what is asked */
 
 static struct run_spec spec_of(const struct run_word *words, size_t count)
@@ -408,10 +454,19 @@ static void acts(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(queries),     cmocka_unit_test(refusals),  cmocka_unit_test(submissions),
-                cmocka_unit_test(slots),       cmocka_unit_test(one_job),   cmocka_unit_test(odd_answers),
-                cmocka_unit_test(other_words), cmocka_unit_test(odd_slots), cmocka_unit_test(a_submit_file),
-                cmocka_unit_test(odd_words),   cmocka_unit_test(acts),
+                cmocka_unit_test(queries),
+                cmocka_unit_test(refusals),
+                cmocka_unit_test(submissions),
+                cmocka_unit_test(slots),
+                cmocka_unit_test(slots_that_have_gpus),
+                cmocka_unit_test(one_job),
+                cmocka_unit_test(odd_answers),
+                cmocka_unit_test(other_words),
+                cmocka_unit_test(odd_slots),
+                cmocka_unit_test(odd_slots_with_gpus),
+                cmocka_unit_test(a_submit_file),
+                cmocka_unit_test(odd_words),
+                cmocka_unit_test(acts),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,6 +261,36 @@ static void capacity(void **state)
         assert_int_equal(capacity_of("none,short").nodes, 2);
 }
 
+/* A flag, as the older API tells it; the later one has it in the state. */
+static unsigned idle_with(const char *state, const char *flag)
+{
+        ANSWER_CLEANUP struct answer a = {{0}, {0}};
+        BUF_CLEANUP struct buf text = {0};
+        struct run_capacity c = {.known = true};
+        const struct batch_settings s = {NULL, 0};
+        skim(&a, partitions);
+        buf_printf(&text,
+                   META
+                   "\"errors\":[],\"nodes\":[{\"name\":\"a1\",\"cpus\":4,\"state\":%s,\"state_flags\":[%s],"
+                   "\"partitions\":[\"main\"],\"real_memory\":4000,\"alloc_memory\":0,\"alloc_cpus\":1}]}",
+                   state, flag);
+        skim(&a, buf_z(&text));
+        rest->capacity_read(&s, buf_view(&a.out), &c);
+        return (unsigned)c.idle_cpus_milli / 1000;
+}
+
+static void nodes_that_take_no_jobs(void **state)
+{
+        (void)state;
+        assert_int_equal(idle_with("\"mixed\"", "\"CLOUD\""), 3);
+        assert_int_equal(idle_with("\"mixed\"", "\"RESERVED\""), 0);
+        assert_int_equal(idle_with("\"mixed\"", "\"NOT_RESPONDING\""), 0);
+        assert_int_equal(idle_with("\"mixed\"", "\"PLANNED\""), 0);
+        assert_int_equal(idle_with("[\"MIXED\",\"MAINTENANCE\"]", ""), 0);
+        assert_int_equal(idle_with("[\"MIXED\",\"REBOOT_ISSUED\"]", ""), 0);
+        assert_int_equal(idle_with("[\"MIXED\",\"POWERING_UP\"]", ""), 3);
+}
+
 /* A script as it is kept: each of its lines is asked for, in the API's words. */
 static void assert_submits(const char *version, const char *want)
 {
@@ -561,6 +591,7 @@ int main(void)
                 cmocka_unit_test(database_answers),
                 cmocka_unit_test(errors),
                 cmocka_unit_test(capacity),
+                cmocka_unit_test(nodes_that_take_no_jobs),
                 cmocka_unit_test(submits),
                 cmocka_unit_test(acts),
                 cmocka_unit_test(settings),

@@ -91,72 +91,6 @@ static void slurm_quotes(void **state)
                        "sbatch: error: nothing\n")));
 }
 
-static void slurm_nodes(void **state)
-{
-        (void)state;
-        struct batch_settings none = {NULL, 0};
-        struct run_word word = {"partition", "short"};
-        struct batch_settings set = {&word, 1};
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(
-                &none,
-                STR("main*   1/3/0/4   4000   100 up 1-00:30:00\nshort   0/4/0/4   4000   0 up 1-00:30:00\n"
-                    "main*   0/0/8/8   9000   0 up 1-00:30:00\nmain*   0/8/0/8   2000   0 up 20:00\n\nx\n"
-                    "main*   0/8/0/8   2000   0 drain infinite\n"),
-                &c);
-        assert_int_equal(c.nodes, 3);
-        assert_int_equal(c.cpus_milli, 12000);
-        assert_int_equal(c.idle_cpus_milli, 11000);
-        assert_int_equal(c.node_cpus_milli, 8000);
-        assert_int_equal(c.node_memory_bytes >> 20, 4000);
-        assert_int_equal(c.idle_memory_bytes >> 20, 5900);
-        assert_int_equal(c.walltime_max_ms, (24 * 60 + 30) * 60 * 1000); /* of what is open, the longest */
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up infinite"), &c);
-        assert_int_equal(c.idle_cpus_milli, 4000);
-        assert_int_equal(c.gpus, 0);
-        assert_true(c.walltime_max_ms == UINT64_MAX);
-        static const struct {
-                const char *said;
-                uint64_t seconds;
-        } times[] = {{"5:00", 300}, {"12:00:01", 43201}, {"2-0:0:0", 172800},
-                     {"2-x", 0},    {"n/a", 0},          {"1:2:3:4", 0}};
-        for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-                BUF_CLEANUP struct buf line = {0};
-                c = (struct run_capacity){0};
-                buf_printf(&line, "short 0/4/0/4 4000 0 up %s (null) gpu:0\n", times[i].said);
-                batch_slurm.capacity_read(&set, buf_view(&line), &c);
-                assert_true(c.walltime_max_ms == (times[i].seconds ? times[i].seconds * 1000 : UINT64_MAX));
-        }
-}
-
-static void slurm_gpus(void **state)
-{
-        (void)state;
-        struct batch_settings none = {NULL, 0};
-        struct run_word word = {"gres_name", "gpu:a100"};
-        struct batch_settings typed = {&word, 1};
-        static const char nodes[] =
-                "main*   1/3/0/4   4000   100 up infinite gpu:a100:4(S:0-1),shard:8 "
-                "gpu:a100:2(IDX:0,3),shard:0(0/4,0/4)\n"
-                "main*   0/4/0/4   4000   0   up infinite (null) gpu:0\n"
-                "main*   0/4/0/4   4000   0   up infinite gpu:2,gpus:9 gpu:1(IDX:1)\n"
-                "main*   0/4/0/4   4000   0   up infinite gpu:a100x:5 gpu:a100x:0(IDX:N/A)\n"
-                "main*   0/0/4/4   4000   0   up infinite gpu:7 gpu:0\n"
-                "main*   0/4/0/4   4000   0   up infinite gpu gpu:0\n"
-                "main*   0/4/0/4   4000   0   up infinite gpu:3\n"
-                "main*   0/4/0/4   4000   0   up infinite (( ,\n";
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(&none, str_of(nodes), &c);
-        assert_int_equal(c.gpus, 4 + 2 + 5 + 1);
-        assert_int_equal(c.idle_gpus, 2 + 1 + 5 + 1);
-        assert_int_equal(c.node_gpus, 5);
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&typed, str_of(nodes), &c);
-        assert_int_equal(c.gpus, 4);
-        assert_int_equal(c.idle_gpus, 2);
-}
-
 static void slurm_asks_for_resources(void **state)
 {
         (void)state;
@@ -255,34 +189,6 @@ static void grid_answers(void **state)
                                               "user (current job count: 5)\n")));
 }
 
-static void grid_hosts(void **state)
-{
-        (void)state;
-        struct run_word pe = {"parallel_environment", "smp"};
-        struct batch_settings none = {NULL, 0}, with = {&pe, 1};
-        struct run_capacity c = {0};
-        static const char text[] =
-                "<Queue-List><name>all.q@a</name><slots_used>3</slots_used><slots_resv>0</slots_resv>"
-                "<slots_total>8</slots_total><resource name=\"mem_total\" type=\"hl\">23.5G</resource>"
-                "<job_list "
-                "state=\"running\"><state>r</state><slots>3</slots><name>x</name></job_list></Queue-List>"
-                "<Queue-List><name>long.q@a</name><slots_used>0</slots_used><slots_total>4</slots_total></"
-                "Queue-List>"
-                "<Queue-List><name>all.q@b</name><slots_used>0</slots_used><slots_total>16</slots_total>"
-                "<state>d</state></Queue-List><Queue-List><name>all.q@c</name><slots_used>0</slots_used>"
-                "<slots_total>2</slots_total></Queue-List>";
-        MEM_CLEANUP char *first = mem_dupz(text), *second = mem_dupz(text);
-        batch_gridengine.capacity_read(&none, str_of(first), &c);
-        assert_int_equal(c.nodes, 2);
-        assert_int_equal(c.cpus_milli, 10000);
-        assert_int_equal(c.idle_cpus_milli, 7000);
-        assert_int_equal(c.node_cpus_milli, 1000);
-        assert_int_equal(c.node_memory_bytes >> 20, 24064);
-        c = (struct run_capacity){0};
-        batch_gridengine.capacity_read(&with, str_of(second), &c);
-        assert_int_equal(c.node_cpus_milli, 8000);
-}
-
 static void grid_asks_for_resources(void **state)
 {
         (void)state;
@@ -314,6 +220,17 @@ static void grid_asks_for_resources(void **state)
                 assert_non_null(strstr(buf_z(&out), lines[i]));
         assert_int_equal(batch_gridengine.resources(&none, &spec, &out, &err), -EINVAL);
         assert_non_null(strstr(err.text, "parallel_environment"));
+        struct run_word of_jobs[] = {{"parallel_environment", "smp"},
+                                     {"gpu_per", "job"},
+                                     {"gpu_resource", "ngpus"}},
+                        odd_per = {"gpu_per", "host"}, odd_name = {"gpu_resource", "gpu=1,slots"};
+        buf_reset(&out);
+        assert_int_equal(batch_gridengine.resources(&(struct batch_settings){of_jobs, 3}, &spec, &out, &err),
+                         0);
+        assert_non_null(strstr(buf_z(&out), "#$ -l ngpus=2\n"));
+        assert_int_equal(batch_gridengine.check(&(struct batch_settings){of_jobs, 3}, &err), 0);
+        assert_int_equal(batch_gridengine.check(&(struct batch_settings){&odd_per, 1}, &err), -EINVAL);
+        assert_int_equal(batch_gridengine.check(&(struct batch_settings){&odd_name, 1}, &err), -EINVAL);
         spec.words = odd;
         spec.word_count = 1;
         assert_int_equal(batch_gridengine.resources(&s, &spec, &out, &err), -EINVAL);
@@ -389,7 +306,6 @@ static void exec_answers(void **state)
 {
         (void)state;
         BUF_CLEANUP struct buf native = {0};
-        struct run_capacity c = {0};
         uint64_t ms = 0;
         assert_true(batch_exec.submitted(STR("hello\n{\"native\": \"47.a\"}\n"), &native));
         assert_string_equal(buf_z(&native), "47.a");
@@ -404,11 +320,6 @@ static void exec_answers(void **state)
                     "17[3] n 1 ()\n18  7 (it \xc3\xbc \"no\")\n");
         assert_true(str_eqz(batch_whole(&batch_exec, STR("1.a[3]")), "1.a"));
         assert_true(str_eqz(batch_whole(&batch_slurm, STR("17_3")), "17"));
-        batch_exec.capacity_read(
-                NULL,
-                STR("{\"cpus\": 8, \"idle_cpus\": 3, \"nodes\": 2, \"node_cpus\": 4, \"memory\": -1}\n"), &c);
-        assert_true(c.cpus_milli == 8000 && c.idle_cpus_milli == 3000 && c.node_cpus_milli == 4000 &&
-                    c.memory_bytes == 0);
         assert_true(batch_exec.when_said(STR("{\"begins\": 1795290011}\n"), STR(""), &ms));
         assert_int_equal(ms, 1795290011000u);
         assert_false(batch_exec.when_said(STR("{}\n"), STR(""), &ms));
@@ -492,27 +403,6 @@ static void pbs_answers(void **state)
         assert_true(batch_pbs.refused_array(STR("qsub: cannot submit non-rerunable Array Job\n")));
 }
 
-static void pbs_nodes(void **state)
-{
-        (void)state;
-        struct run_capacity c = {0};
-        batch_pbs.capacity_read(
-                NULL,
-                STR("n1\n     state = free\n     np = 8\n     jobs = 0/17.head, 2-3/18.head\n"
-                    "     status = rectime=1,ncpus=8,physmem=16777216kb,state=free\n\n"
-                    "n2\n     state = down,offline\n     np = 8\n\n"
-                    "n3\n     Mom = n3\n     state = job-busy\n     resources_available.mem = 8gb\n"
-                    "     resources_available.ncpus = 4\n     resources_assigned.mem = 1048576kb\n"
-                    "     resources_assigned.ncpus = 4\n"),
-                &c);
-        assert_int_equal(c.nodes, 2);
-        assert_int_equal(c.cpus_milli, 12000);
-        assert_int_equal(c.idle_cpus_milli, 5000);
-        assert_int_equal(c.node_cpus_milli, 8000);
-        assert_int_equal(c.node_memory_bytes >> 30, 16);
-        assert_int_equal(c.idle_memory_bytes >> 30, 23);
-}
-
 static void pbs_asks_for_resources(void **state)
 {
         (void)state;
@@ -560,19 +450,15 @@ int main(void)
                 cmocka_unit_test(slurm_lines),
                 cmocka_unit_test(slurm_answers),
                 cmocka_unit_test(slurm_quotes),
-                cmocka_unit_test(slurm_nodes),
-                cmocka_unit_test(slurm_gpus),
                 cmocka_unit_test(slurm_asks_for_resources),
                 cmocka_unit_test(grid_lines),
                 cmocka_unit_test(grid_answers),
-                cmocka_unit_test(grid_hosts),
                 cmocka_unit_test(grid_asks_for_resources),
                 cmocka_unit_test(exec_questions),
                 cmocka_unit_test(exec_answers),
                 cmocka_unit_test(exec_settings),
                 cmocka_unit_test(pbs_lines),
                 cmocka_unit_test(pbs_answers),
-                cmocka_unit_test(pbs_nodes),
                 cmocka_unit_test(pbs_asks_for_resources),
                 cmocka_unit_test(sizes),
         };

@@ -7,11 +7,13 @@ PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../dist/ru
 
 
 class Processes:
+    gpus = 2
+
     def __init__(self, folder, slots=8):
         self.name, self.runner, self.folder = "local", "exec", os.path.join(folder, "jobs")
         os.makedirs(self.folder)
         self.env = dict(os.environ)
-        self.settings = {"program": PROGRAM, "folder": self.folder, "slots": str(slots), "verbs": "hold release nudge", "poll": "1",
+        self.settings = {"program": PROGRAM, "folder": self.folder, "slots": str(slots), "gpus": str(self.gpus), "verbs": "hold release nudge", "poll": "1",
                          "index_variable": "DROVER_TASK", "array_max": "100"}
         self.refused = {"BatchQueue": "nowhere"}, "there is no queue"
 
@@ -22,6 +24,13 @@ class Processes:
 
     def jobs(self):
         return [[job["native"], job["state"], job["name"]] for job in self.ask("status") if job["state"] in ("waiting", "running")]
+
+    def others(self, script, gpus=0):
+        """Submits somebody else's job."""
+        path = os.path.join(self.folder, "others")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(script)
+        self.ask("submit", name="others", script=path, count=1, resources={"cpus": 1, "gpus": gpus})
 
     def cancel_all(self):
         self.ask("kill", natives=[job[0] for job in self.jobs()])

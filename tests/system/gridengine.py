@@ -23,8 +23,19 @@ worker_threads 2
 scheduler_threads 1
 """
 HOST = "".join(f"{word}\n" for word in (
-    "hostname localhost", "load_scaling NONE", "complex_values NONE", "user_lists NONE", "xuser_lists NONE", "projects NONE",
+    "hostname localhost", "load_scaling NONE", "complex_values gpu=2,job_gpu=2", "user_lists NONE", "xuser_lists NONE", "projects NONE",
     "xprojects NONE", "usage_scaling NONE", "report_variables NONE"))
+
+
+GPU = """name        {name}
+shortcut    {name}
+type        INT
+relop       <=
+requestable YES
+consumable  {consumable}
+default     0
+urgency     0
+"""  # a complex, in the form of util/resources/centry
 
 
 def changed(text, values):
@@ -34,7 +45,10 @@ def changed(text, values):
 
 
 class GridEngine:
-    """One host, which is this machine, with the queues all.q, and shut.q, which is disabled."""
+    """One host, which is this machine, with the queues all.q, and shut.q, which is disabled; two GPUs are counted, as they are given
+    to slots and as they are given to jobs."""
+
+    gpus = 2
 
     def __init__(self, folder, name="grid", slots=8):
         self.name, self.slots, self.runner = name, slots, "gridengine"
@@ -77,12 +91,15 @@ class GridEngine:
                 "reporting_params": "accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 "
                                     "joblog=false sharelog=00:00:00"})
         conf = self._file("global.conf", text)
+        complexes = shutil.copytree(f"{SHARE}/util/resources/centry", os.path.join(self.top, "centry"))
+        for name, consumable in (("gpu", "YES"), ("job_gpu", "JOB")):
+            self._file(f"centry/{name}", GPU.format(name=name, consumable=consumable))
         for folder, _, files in os.walk(self.top):
             for name in (".", *files):
                 shutil.chown(os.path.join(folder, name), "sgeadmin", "sgeadmin")
         for step in (["spoolinit", "classic", "libspoolc", f"{self.common};{self.top}/spool/qmaster", "init"],
                      ["spooldefaults", "configuration", conf],
-                     ["spooldefaults", "complexes", f"{SHARE}/util/resources/centry"],
+                     ["spooldefaults", "complexes", complexes],
                      ["spooldefaults", "usersets", f"{SHARE}/util/resources/usersets"],
                      ["spooldefaults", "managers", "root", "sgeadmin"]):
             run("setpriv", "--reuid", "sgeadmin", "--regid", "sgeadmin", "--clear-groups", f"{LIB}/{step[0]}", *step[1:], env=self.env)
@@ -135,6 +152,11 @@ class GridEngine:
 
     def open(self):
         self.tool("qmod", "-e", "all.q")
+
+    def others(self, script, gpus=0, queue="all.q", slots=1):
+        """Submits somebody else's job."""
+        self.tool("qsub", "-terse", "-o", "/dev/null", "-j", "y", "-q", queue, *(["-l", f"gpu={gpus}"] if gpus else []),
+                  *(["-pe", "smp", str(slots)] if slots > 1 else []), "-b", "y", "/bin/sh", "-c", f"'{script}'")
 
     def jobs(self, states="prs"):
         """Lines 'id.task state name' of what the master has, arrays one by one."""

@@ -7,11 +7,18 @@ from condor import Commands, Condor
 from drover import Instance
 
 COMMANDS = ("submit", "q", "history", "rm", "hold", "release", "suspend", "continue", "status")
-AGENT = "name: node\nkill_grace: 20s\npull_policy: load=10000%\ncpus: 8\nmemory: 16GiB\n"
+AGENT = "name: node\nkill_grace: 20s\npull_policy: load=10000%\ncpus: 8\nmemory: 16GiB\ngpus: 2\n"
+
+
+def others(condor, script, gpus):
+    """Submits somebody else's job."""
+    condor.submit(f"executable = /bin/sh\narguments = \"-c '{script}'\"\nrequest_gpus = {gpus}\n+DroverName = \"others\"\nqueue\n")
 
 
 class Pool:
     """`close` takes its only node away."""
+
+    gpus = 2
 
     def __init__(self, build, folder):
         self.instance = Instance(build, os.path.join(folder, "pool"))
@@ -58,6 +65,9 @@ class Pool:
     def start_daemon(self):
         self.server = self.instance.server()
 
+    def others(self, script, gpus=0):
+        others(self.condor, script, gpus)
+
     def cancel_all(self):
         self.condor("rm", "-all", code=None)
 
@@ -83,6 +93,15 @@ class RealPool:
         self.condor = Commands(bin_folder, {**os.environ, "PATH": bin_folder + ":" + os.environ["PATH"]}, "/")
         self.agent_env = {}
         self.env = self.condor.env
+
+    @property
+    def gpus(self):
+        """What the pool has: in all its slots that are not cut from others."""
+        ads = self.condor.json("status", "-constraint", 'SlotType =!= "Dynamic"')
+        return sum(ad.get("TotalSlotGPUs", ad.get("GPUs", 0)) for ad in ads)
+
+    def others(self, script, gpus=0):
+        others(self.condor, script, gpus)
 
     def machines(self):
         return sorted(set(self.condor("status", "-af", "Machine").split()))

@@ -55,7 +55,7 @@ class Slurm:
 
     def __init__(self, folder, munge, name="alpha", nodes=4, cpus=4, memory=4000, gpus=(), accounting=None):
         """`gpus` are devices which the first node takes for its GPUs; `accounting` (slurm_accounting.py) keeps its accounts."""
-        self.name, self.nodes, self.runner, self.accounting = name, nodes, "slurm", accounting
+        self.name, self.nodes, self.runner, self.accounting, self.gpus = name, nodes, "slurm", accounting, len(gpus)
         self.dir = os.path.join(folder, name)
         self.conf = os.path.join(self.dir, "slurm.conf")
         self.env = {**os.environ, "SLURM_CONF": self.conf}
@@ -139,6 +139,11 @@ class Slurm:
     def cancel_all(self):
         self.tool("scancel", "-u", "root", code=None)
 
+    def others(self, script, gpus=0, *options):
+        """Submits somebody else's job."""
+        self.tool("sbatch", "--parsable", "--mem=10", "--output=/dev/null", *([f"--gres=gpu:{gpus}"] if gpus else []), *options,
+                  f"--wrap={script}")
+
     def jobs(self, states="pending,running,completing,suspended"):
         """Lines 'id state name' of what the controller knows, arrays one by one."""
         return [line.split() for line in self.tool("squeue", "-h", "-r", "-t", states, "-o", "%i %T %j").splitlines()]
@@ -172,6 +177,7 @@ class Rest:
         self.name, self.runner, self.quotes = "rest", "slurm", False
         self.env, self.refused = cluster.env, cluster.refused
         self.jobs, self.close, self.open, self.cancel_all = cluster.jobs, cluster.close, cluster.open, cluster.cancel_all
+        self.others, self.gpus = cluster.others, cluster.gpus
         self.dir = tempfile.mkdtemp(prefix="drover-rest-")  # where its user may look
         os.chmod(self.dir, 0o755)
         self.conf = shutil.copy(cluster.conf, self.dir)

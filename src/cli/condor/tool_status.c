@@ -35,6 +35,8 @@ static void add_shape(struct view ad, struct json *j)
         json_kbool(j, "PartitionableSlot", true);
         json_kint(j, "TotalSlotCpus", view_integer(view_get(ad, "TotalCpus"), 0));
         json_kint(j, "TotalSlotMemory", view_integer(view_get(ad, "TotalMemory"), 0));
+        if (view_integer(view_get(ad, "TotalGPUs"), 0))
+                json_kint(j, "TotalSlotGPUs", view_integer(view_get(ad, "TotalGPUs"), 0));
 }
 
 /* The queue's ad with State, Activity and the slot's kind. */
