@@ -133,16 +133,66 @@ static int convert(struct reader *r, int id, unsigned depth, struct doc **ret)
         return code;
 }
 
+/* libyaml's words for what people do most often, and what it was. */
+static const char *meant(const char *problem)
+{
+        static const char *const words[][2] = {
+                {"mapping values are not allowed", "the line is indented too far, or a text with ': ' in it "
+                                                   "needs quotes"},
+                {"did not find expected key", "the line is indented otherwise than those before it"},
+                {"did not find expected '-' indicator",
+                 "the line is indented otherwise than those before it"},
+                {"could not find expected ':'", "a setting is written `name: value`"},
+                {"block sequence entries are not allowed", "a list begins in a line of its own"},
+                {"cannot start any token", "a text that begins with such a sign needs quotes"},
+                {"unexpected end of stream", "a quote is not closed"},
+        };
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+                if (strstr(problem, words[i][0]))
+                        return words[i][1];
+        return NULL;
+}
+
+static bool begins_with_tab(struct str text, size_t line)
+{
+        struct str one = STR_NONE;
+
+        for (size_t i = 0; i <= line && str_cut(&text, '\n', &one); i++)
+                ;
+        for (size_t i = 0; i < one.n && (one.p[i] == ' ' || one.p[i] == '\t'); i++)
+                if (one.p[i] == '\t')
+                        return true;
+        return false;
+}
+
+static int not_yaml(const yaml_parser_t *parser, const char *name, struct str text, struct err *err)
+{
+        const char *problem = parser->problem ? parser->problem : "not YAML";
+        const char *what = meant(problem);
+        size_t line = parser->problem_mark.line;
+
+        if (parser->error == YAML_READER_ERROR) { /* which has no line */
+                for (size_t i = line = 0; i < parser->problem_offset && i < text.n; i++)
+                        line += text.p[i] == '\n';
+                what = "the file is not in UTF-8, or has signs that cannot be printed";
+        }
+        if (begins_with_tab(text, line))
+                return err_set(err, -EINVAL,
+                               "%s:%zu: the line begins with a tab; YAML is indented with blanks", name,
+                               line + 1);
+        return err_set(err, -EINVAL, "%s:%zu: %s%s%s", name, line + 1, problem, what ? ": " : "",
+                       what ? what : "");
+}
+
 /* A second document in the file would be dropped without a word. */
-static int check_end(yaml_parser_t *parser, const char *name, struct err *err)
+static int check_end(yaml_parser_t *parser, const char *name, struct str text, struct err *err)
 {
         yaml_document_t more;
         const yaml_node_t *root;
         int code = 0;
 
         if (!yaml_parser_load(parser, &more))
-                return err_set(err, -EINVAL, "%s:%zu: %s", name, parser->problem_mark.line + 1,
-                               parser->problem ? parser->problem : "not YAML");
+                return not_yaml(parser, name, text, err);
         root = yaml_document_get_root_node(&more);
         if (root)
                 code = err_set(err, -EINVAL, "%s:%zu: a second document begins here", name,
@@ -162,8 +212,7 @@ int doc_parse(const char *name, struct str text, struct doc **ret_doc, struct er
                 abort();
         yaml_parser_set_input_string(&parser, (const unsigned char *)(text.p ? text.p : ""), text.n);
         if (!yaml_parser_load(&parser, &yaml)) {
-                code = err_set(err, -EINVAL, "%s:%zu: %s", name, parser.problem_mark.line + 1,
-                               parser.problem ? parser.problem : "not YAML");
+                code = not_yaml(&parser, name, text, err);
                 yaml_parser_delete(&parser);
                 return code;
         }
@@ -172,7 +221,7 @@ int doc_parse(const char *name, struct str text, struct doc **ret_doc, struct er
 
                 code = convert(&r, 1, 0, &root);
                 if (code == 0)
-                        code = check_end(&parser, name, err);
+                        code = check_end(&parser, name, text, err);
                 if (code != 0 || (root->kind == DOC_WORD && root->empty)) {
                         node_free(root);
                         free(r.file);
@@ -322,6 +371,12 @@ int doc_only(const struct doc *map, const char *const *keys, struct err *err)
                         continue;
                 err_set(err, -EINVAL, "there is no setting '" STR_FMT "'%s%s%s", STR_ARG(d->key),
                         best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
+                for (const struct doc *before = map->first; before != d && !best; before = before->next)
+                        if (before->next == d && before->empty)
+                                err_set(err, -EINVAL,
+                                        "there is no setting '" STR_FMT "' here; if it belongs to " STR_FMT
+                                        " of line %u, indent it more",
+                                        STR_ARG(d->key), STR_ARG(before->key), before->line);
                 return doc_where(err, -EINVAL, d);
         }
         return 0;

@@ -66,6 +66,17 @@ static void names_the_place(void **state)
                 {"a: 1\n---\nb: 2\n", "f:3: a second document begins here"},
                 {"a: \"x\\0y\"\n", "f:1: a value holds a NUL byte"},
                 {"a: &x [*x]\n", "f:1: this is nested too deep"},
+                {"a:\n  - b: 1\n\t  c: 2\n", "f:3: the line begins with a tab; YAML is indented with blanks"},
+                {"a:\n  b: 1\n   c: 2\n", "f:3: mapping values are not allowed in this context: the line is "
+                                          "indented too far, or a text with ': '"},
+                {"a:\n    b: 1\n  c: 2\n", "f:3: did not find expected key: the line is indented otherwise"},
+                {"a: 1\nb\nc: 2\n", "f:3: could not find expected ':': a setting is written `name: value`"},
+                {"a: - b\n", "f:1: block sequence entries are not allowed in this context: a list begins in"},
+                {"a: %b\n", "f:1: found character that cannot start any token: a text that begins with such"},
+                {"a: 1\nb: M\xfcller\n", "f:2: invalid leading UTF-8 octet: the file is not in UTF-8"},
+                {"a: 1\nb: x\x01\n",
+                 "f:2: control characters are not allowed: the file is not in UTF-8, or has"},
+                {"a: 'b\nc: 2\n", "f:3: found unexpected end of stream: a quote is not closed"},
         };
 
         (void)state;
