@@ -174,7 +174,8 @@ static void help_of(struct settings t)
 static void help(void)
 {
         printf("usage: drover-agent --server ADDRESS --dir FOLDER [--token-file FILE] [--config FILE] "
-               "[options]\n\n"
+               "[options]\n"
+               "       drover-agent import-galaxy FILE\n\n"
                "Offers this machine to a Drover server and runs the jobs it is given. See "
                "drover-agent(8).\n\n"
                "  --config FILE           settings in YAML, by the same names (with _ for -)\n");
@@ -255,6 +256,15 @@ int config_where(const struct config *c, const char *key, int code, struct err *
         return d ? doc_where(err, code, d) : code;
 }
 
+/* Who has joined needs no token: its file may be gone. `agent` is the agent's own part of the folder where it
+ * runs jobs of several users. */
+static bool has_joined(const struct config *c)
+{
+        BUF_CLEANUP struct buf path = {0};
+        buf_printf(&path, "%s%s/agent.crt", c->dir, c->users.n ? "/agent" : "");
+        return access(buf_z(&path), F_OK) == 0;
+}
+
 static int read_token(struct config *c, struct err *err)
 {
         if (c->token || !c->token_file)
@@ -262,6 +272,10 @@ static int read_token(struct config *c, struct err *err)
         BUF_CLEANUP struct buf b = {0};
         const char *path = strcmp(c->token_file, "-") == 0 ? "/dev/stdin" : c->token_file;
         int r = fs_read(AT_FDCWD, path, 4096, &b, err);
+        if (r == -ENOENT && has_joined(c))
+                return 0;
+        if (r < 0)
+                return config_where(c, "token_file", err_prefix(err, r, "token_file"), err);
         if (r == 0)
                 c->token = str_dupz(str_trim(buf_view(&b)));
         return r;
@@ -316,23 +330,52 @@ static int check_words(const struct config *c, struct err *err)
         return 0;
 }
 
+static int check_servers(const struct config *c, struct err *err)
+{
+        for (size_t i = 0; i < c->servers.n; i++) {
+                struct str address = str_of(c->servers.v[i]);
+                ptrdiff_t colon = str_rfind(address, ':');
+                uint64_t port;
+                if (str_starts(address, STR("unix:/")) ||
+                    (colon > 0 && str_to_u64(str_skip(address, (size_t)colon + 1), &port) == 0))
+                        continue;
+                err_set(err, -EINVAL, "the server '%s' is no address: write unix:/path or host:port",
+                        c->servers.v[i]);
+                return config_where(c, "server", -EINVAL, err);
+        }
+        return 0;
+}
+
+static int make_folder(struct config *c, struct err *err)
+{
+        int r = fs_mkdirs(c->dir, 0700);
+        char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
+        if (r == 0 && !absolute)
+                r = -errno;
+        if (r < 0)
+                return config_where(
+                        c, "dir",
+                        err_set(err, r, "cannot use the folder %s: %s; `dir` is where the agent may write",
+                                c->dir, strerror(-r)),
+                        err);
+        free(c->dir);
+        c->dir = absolute;
+        return 0;
+}
+
 int config_finish(struct config *c, struct err *err)
 {
         if (c->servers.n == 0)
                 return err_set(err, -EINVAL, "which server? give --server unix:/path or host:port");
         if (!c->dir)
                 return err_set(err, -EINVAL, "where may the agent keep its state? give --dir FOLDER");
-        int r = check_words(c, err);
+        int r = check_servers(c, err);
+        if (r == 0)
+                r = check_words(c, err);
+        if (r == 0)
+                r = make_folder(c, err);
         if (r < 0)
                 return r;
-        r = fs_mkdirs(c->dir, 0700);
-        char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
-        if (!absolute) {
-                r = r < 0 ? r : -errno;
-                return err_set(err, r, "cannot use the folder %s: %s", c->dir, strerror(-r));
-        }
-        free(c->dir);
-        c->dir = absolute;
         char host[256] = "localhost";
         gethostname(host, sizeof(host) - 1);
         if (!c->name)

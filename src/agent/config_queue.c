@@ -51,12 +51,20 @@ static const struct setting table[] = {
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};
 
+static const char *runner_with_settings(struct str name)
+{
+        static const char *const names[] = {"slurm", "gridengine", "exec", "pbs", "htcondor", "drover"};
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (str_eqz(name, names[i]))
+                        return names[i];
+        return NULL;
+}
+
 const struct config_list *config_queue_words(const struct config_queue *q)
 {
-        for (size_t i = 0; i < config_queue_settings.n; i++)
-                if (table[i].kind == SETTING_WORDS && !strcmp(table[i].name, q->runner))
-                        return (const void *)((const char *)q + table[i].at);
-        return NULL;
+        const char *name = runner_with_settings(str_of(q->runner));
+        const struct setting *s = name ? settings_find(config_queue_settings, str_of(name)) : NULL;
+        return s ? (const void *)((const char *)q + s->at) : NULL;
 }
 
 void config_queue_init(struct config_queue *q)
@@ -82,6 +90,33 @@ struct config_queue *config_add_queue(struct config *c, const char *name)
         MEM_GROW(c->queues, c->queue_cap, c->queue_count + 1);
         c->queues[c->queue_count++] = q;
         return q;
+}
+
+/* Settings of a runner that is not there are read by nobody, and its jobs would run elsewhere: on this very
+ * machine, when `runner` was forgotten. `only` is the queue whose map this is; NULL: it is the file's top. */
+static int check_runner(const struct config *c, const struct doc *map, const struct config_queue *only,
+                        struct err *err)
+{
+        for (const struct doc *d = map ? map->first : NULL; d; d = d->next) {
+                const char *name = runner_with_settings(d->key);
+                bool used = !name || (only && !strcmp(only->runner, name));
+                for (size_t i = 0; i < c->queue_count && !used && !only; i++)
+                        used = !strcmp(c->queues[i]->runner, name);
+                if (used)
+                        continue;
+                if (only)
+                        err_set(err, -EINVAL,
+                                "queue %s has settings of %s, and its runner is %s: write `runner: %s`, or "
+                                "take them out",
+                                only->name, name, only->runner, name);
+                else
+                        err_set(err, -EINVAL,
+                                "here are settings of %s, and no queue has this runner: write `runner: %s`, "
+                                "or take them out",
+                                name, name);
+                return doc_where(err, -EINVAL, d);
+        }
+        return 0;
 }
 
 static int check_name(const struct config *c, struct str name, struct err *err)
@@ -143,7 +178,7 @@ static int read_queue(struct config *c, const struct doc *d, struct err *err)
         }
         if (r == 0 && (r = check_ad(q, err)) < 0)
                 doc_where(err, r, d);
-        return r;
+        return r == 0 ? check_runner(c, d, q, err) : r;
 }
 
 int config_queues(struct config *c, struct err *err)
@@ -157,7 +192,7 @@ int config_queues(struct config *c, struct err *err)
                 for (size_t i = 0; i < config_queue_settings.n && r < 0; i++)
                         if (str_starts(str_of(err->text), str_of(table[i].name)))
                                 return config_where(c, table[i].name, r, err);
-                return r;
+                return r == 0 ? check_runner(c, c->doc, NULL, err) : r;
         }
         if (list->kind != DOC_LIST || list->count == 0 || list->count > CONFIG_QUEUES_MAX)
                 return doc_where(err,
@@ -168,5 +203,5 @@ int config_queues(struct config *c, struct err *err)
                                  list);
         for (const struct doc *d = list->first; d && r == 0; d = d->next)
                 r = read_queue(c, d, err);
-        return r;
+        return r == 0 ? check_runner(c, c->doc, NULL, err) : r;
 }

@@ -187,7 +187,7 @@ static void remove_folder(struct agent *a, const char *name)
         const struct child_spec spec = {.argv = argv.v, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
         struct err err = {""};
         if (child_spawn(a->loop, &spec, no_matter, NULL, &child, &err) < 0)
-                log_warn("msg=\"cannot remove an environment\" folder=%s error=%s", name,
+                log_warn("msg=\"cannot remove an environment\" folder=%s error=\"%s\"", name,
                          LOG_TEXT(str_of(err.text)));
         else
                 child_forget(child);

@@ -154,7 +154,7 @@ static void not_made(struct environment *e, int status, struct str errors)
         buf_printf(&why, "cannot make the %s of %s: ", environment_words[e->kind], e->file);
         add_words(errors, &why);
         if (!e->unwanted)
-                log_info("msg=\"cannot make an environment\" error=%s", LOG_TEXT(buf_view(&why)));
+                log_info("msg=\"cannot make an environment\" error=\"%s\"", LOG_TEXT(buf_view(&why)));
         environment_drop(a, e);
         tell_waiting(a, &waiting, status == ERRAND_LOST ? NULL : buf_z(&why), status == ERRAND_LEASE_ENDED);
 }
@@ -333,7 +333,7 @@ static void on_probed(void *arg, int status, struct str out, struct str errors)
                 all->python = str_dupz(tag);
                 all->python_version = str_dupz(version);
         } else if (strcmp(a->config.python, "none") != 0) {
-                log_info("msg=\"no Python environments can be made\" error=%s",
+                log_info("msg=\"no Python environments can be made\" error=\"%s\"",
                          LOG_TEXT(str_head(str_trim(errors), WORDS_MAX)));
         }
         for (size_t i = 0; i < a->queue_count; i++)

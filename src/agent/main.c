@@ -248,11 +248,11 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = config_finish(&a.config, &err);
         enum log_level level = LOG_INFO;
-        if (r == 0 && a.config.log_level)
-                r = log_level_parse(a.config.log_level, &level);
+        if (r == 0 && a.config.log_level && (r = log_level_parse(a.config.log_level, &level)) < 0)
+                config_where(&a.config, "log_level",
+                             err_set(&err, r, "log_level is one of error, warn, info and debug"), &err);
         if (r < 0) {
-                fprintf(stderr, "drover-agent: %s\n",
-                        *err.text ? err.text : "log_level is one of error, warn, info and debug");
+                fprintf(stderr, "drover-agent: %s\n", err.text);
                 return EXIT_USAGE;
         }
         log_init("drover-agent", level);

@@ -1,6 +1,7 @@
 #include "agent/queue.h"
 #include "agent/environments.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -160,7 +161,11 @@ static int queue_open(struct agent *a, const struct config_queue *c, struct err 
         struct backend *b = a->backends[0];
         int r = 0;
         if (!kind)
-                return err_set(err, -EINVAL, "there is no runner '%s'", c->runner);
+                return err_set(
+                        err, -EINVAL,
+                        "there is no runner '%s': there are process, slurm, gridengine, pbs, htcondor, "
+                        "exec and drover",
+                        c->runner);
         if (!kind->for_users && a->users_path)
                 return err_set(err, -EINVAL,
                                "jobs of several users (`users`) cannot go through %s; run an agent "
@@ -196,6 +201,42 @@ static void machine_budget(struct agent *a)
         }
 }
 
+/* Where in the text this stands as a word; NULL: nowhere. */
+static const char *word_in(const char *text, struct str word)
+{
+        for (const char *at = text; word.n && (at = strstr(at, word.p)); at++)
+                if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+                    !(isalnum((unsigned char)at[word.n]) || at[word.n] == '_'))
+                        return at;
+        return NULL;
+}
+
+/* The setting in a map that a text speaks of first; `otherwise` when it speaks of none. */
+static const struct doc *spoken_of(const struct doc *map, const char *text, const struct doc *otherwise)
+{
+        const char *first = NULL;
+        for (const struct doc *d = map ? map->first : NULL; d; d = d->next) {
+                const char *at = word_in(text, d->key);
+                if (at && (!first || at < first)) {
+                        first = at;
+                        otherwise = d;
+                }
+        }
+        return otherwise;
+}
+
+/* The setting that is wrong: in the block of the queue's runner or in `container`, of the queue or of the
+ * file; else beside them; else the queue. */
+static const struct doc *culprit(const struct agent *a, const struct config_queue *c, const char *text)
+{
+        const struct doc *maps[] = {c->doc, a->config.doc}, *found = NULL;
+        for (size_t i = 0; i < 2 && !found; i++)
+                found = spoken_of(doc_get(maps[i], c->runner), text, NULL);
+        for (size_t i = 0; i < 2 && !found; i++)
+                found = spoken_of(doc_get(maps[i], "container"), text, NULL);
+        return found ? found : spoken_of(c->doc ? c->doc : a->config.doc, text, c->doc);
+}
+
 int queues_open(struct agent *a, struct err *err)
 {
         struct backend *local;
@@ -209,10 +250,12 @@ int queues_open(struct agent *a, struct err *err)
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 const struct config_queue *c = a->config.queues[i];
                 r = queue_open(a, c, err);
-                if (r < 0)
-                        err_prefix(err, r, "queue %s", c->name);
-                if (r < 0 && c->doc)
-                        doc_where(err, r, c->doc);
+                if (r == 0)
+                        continue;
+                const struct doc *where = culprit(a, c, err->text);
+                err_prefix(err, r, "queue %s", c->name);
+                if (where)
+                        doc_where(err, r, where);
         }
         queue_use_read(a);
         return r;

@@ -8,6 +8,8 @@
 #include "base/quantity.h"
 #include "place/pull_policy.h"
 
+#define SIZE_BARE_MIN (1 << 20) /* a smaller size needs a unit */
+
 static void *place_of(void *object, const struct setting *s)
 {
         return (char *)object + s->at;
@@ -129,6 +131,23 @@ static int set_resource(struct config_list *l, const struct setting *s, struct s
         return put_resource(l, s, name, buf_take(&b), err);
 }
 
+/* A size that was meant in units of its own: "16" of a machine's memory. 0 is none, or no limit. */
+static int set_size(uint64_t *at, struct str value)
+{
+        uint64_t n;
+        if (str_to_u64(value, &n) == 0 && n > 0 && n < SIZE_BARE_MIN)
+                return -EINVAL;
+        return quantity_size(value, at);
+}
+
+static const char *hint(enum setting_kind k)
+{
+        return k == SETTING_SIZE     ? ": write a size with its unit, as in 512M or 16G"
+               : k == SETTING_TIME   ? ": write a time, as in 90s, 5m, 2h or 1d"
+               : k == SETTING_SWITCH ? ": write on or off"
+                                     : ": write a number";
+}
+
 int settings_set(void *object, const struct setting *s, struct str value, struct err *err)
 {
         void *at = place_of(object, s);
@@ -142,16 +161,19 @@ int settings_set(void *object, const struct setting *s, struct str value, struct
         case SETTING_LIST: return list_add(at, s, str_dupz(value), err);
         case SETTING_GPUS: return set_resource(at, s, STR("GPUs"), value, err);
         case SETTING_CPUS: r = quantity_thousandths(value, at); break;
-        case SETTING_SIZE: r = quantity_size(value, at); break;
+        case SETTING_SIZE: r = set_size(at, value); break;
         case SETTING_TIME: r = quantity_duration(value, at); break;
         case SETTING_COUNT: r = quantity_count(value, at); break;
         case SETTING_SWITCH: r = set_switch(at, value); break;
         case SETTING_OWNERS:
         case SETTING_WORDS:
-        case SETTING_RESOURCES: return err_set(err, -EINVAL, "%s is written in the file, as a map", s->name);
+        case SETTING_RESOURCES:
+                return err_set(err, -EINVAL, "%s is a map in the file: each line beneath it is `name: value`",
+                               s->name);
         case SETTING_POLICY: return pull_policy_parse(value, at, err);
         }
-        return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'", s->name, STR_ARG(value)) : 0;
+        return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'%s", s->name, STR_ARG(value), hint(s->kind))
+                     : 0;
 }
 
 /* ---- nodes of a file */
@@ -249,11 +271,17 @@ static int read_list(void *object, const struct setting *s, const struct doc *d,
 int settings_read(void *object, const struct setting *s, const struct doc *d, struct err *err)
 {
         void *at = place_of(object, s);
+        if (d->empty && s->kind == SETTING_RESOURCES)
+                return 0;
+        if (d->empty && (!is_list(s->kind) || s->kind == SETTING_GPUS))
+                return err_set(err, -EINVAL, "%s has no value: write one, or leave the line out", s->name);
         if (s->kind == SETTING_GPUS)
                 return read_resource(at, s, STR("GPUs"), d, err);
         if (s->kind == SETTING_RESOURCES && d->kind == DOC_MAP)
                 return read_resources(at, s, d, err);
         settings_clear(object, s);
+        if (d->empty && is_list(s->kind)) /* its lines are comments, say */
+                return 0;
         if (d->kind == DOC_WORD)
                 return settings_set(object, s, d->text, err);
         if (d->kind == DOC_LIST && s->kind == SETTING_LIST)
@@ -264,5 +292,10 @@ int settings_read(void *object, const struct setting *s, const struct doc *d, st
                 return read_words(at, s, d, err);
         if (d->kind == DOC_MAP && s->kind == SETTING_ATTRIBUTES)
                 return read_attributes(at, s, d, err);
-        return err_set(err, -EINVAL, "%s has a value of the wrong kind", s->name);
+        return err_set(err, -EINVAL, "%s cannot be a %s: write %s", s->name,
+                       d->kind == DOC_LIST ? "list" : "map",
+                       s->kind == SETTING_LIST         ? "a word, or a list of words"
+                       : is_list(s->kind)              ? "a map: lines `name: value` beneath it"
+                       : s->kind == SETTING_ATTRIBUTES ? "a text, or a map"
+                                                       : "one value behind the colon");
 }

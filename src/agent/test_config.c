@@ -159,6 +159,17 @@ static void says_what_is_wrong_with_a_queue(void **state)
                  "\"fast\" is "
                  "not"},
                 {"queues:\n  - name: a\n    attributes: Rack 7\n", ":3: attributes cannot be read"},
+                /* what nobody would read, and whose jobs would run here */
+                {"queues:\n  - name: a\n    slurm: {partition: main}\n",
+                 ":4: queue a has settings of slurm, and its runner is process: write `runner: slurm`"},
+                {"queues:\n  - name: a\n    runner: pbs\n    exec: {program: x}\n",
+                 ":5: queue a has settings of exec, and its runner is pbs"},
+                {"slurm:\n  partition: main\nqueues:\n  - name: a\n  - name: b\n    runner: pbs\n",
+                 ":2: here are settings of slurm, and no queue has this runner: write `runner: slurm`"},
+                {"cpus: 2\ndrover:\n  server: x\n", ":3: here are settings of drover, and no queue has"},
+                {"queues:\n  - name: a\n    runner: slurm\n    slurm:\n    partition: main\n",
+                 ":6: there is no setting 'partition' here; if it belongs to slurm of line 5, indent it "
+                 "more"},
         };
         for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
                 struct config c;
@@ -170,6 +181,45 @@ static void says_what_is_wrong_with_a_queue(void **state)
                         fail_msg("%s: %s", bad[i].text, err.text);
                 config_deinit(&c);
         }
+}
+
+/* Whose lines are comments, as those of an example that is only half wanted. */
+static void nothing_is_an_empty_map(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        assert_int_equal(finish("server: a:1\nresources: {Licence: 3}\ntags: [x]\nqueues:\n  - name: a\n"
+                                "    runner: slurm\n    slurm:\n      # partition: main\n    resources:\n"
+                                "    tags:\n    environment:\n",
+                                &c, &err),
+                         0);
+        assert_string_equal(c.queues[0]->runner, "slurm");
+        assert_int_equal(c.queues[0]->slurm.n, 0);
+        assert_int_equal(c.queues[0]->resources.n, 1);
+        assert_int_equal(c.queues[0]->tags.n, 0);
+        config_deinit(&c);
+        assert_int_equal(finish("server: a:1\nmemory: 1048576\ndisk: 0\ncache: 0\n", &c, &err), 0);
+        assert_int_equal(c.queue.memory_bytes, 1 << 20);
+        config_deinit(&c);
+}
+
+static void a_token_is_for_the_first_time(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        const char *text = "server: a:1\ntoken_file: /no/such/token\n";
+        char cert[128];
+        snprintf(cert, sizeof(cert), "%s/agent.crt", top);
+        assert_true(finish(text, &c, &err) < 0);
+        assert_non_null(strstr(err.text, "agent.yaml:2: token_file: "));
+        config_deinit(&c);
+        assert_int_equal(fs_write(AT_FDCWD, cert, STR("x"), 0600, false, NULL), 0);
+        assert_int_equal(finish(text, &c, &err), 0);
+        assert_null(c.token);
+        config_deinit(&c);
+        unlink(cert);
 }
 
 static void maps_owners_to_users(void **state)
@@ -229,13 +279,25 @@ static void says_what_is_wrong(void **state)
                 const char *text, *says;
         } cases[] = {
                 {"memroy: 3G\n", ":1: there is no setting 'memroy'; did you mean memory?"},
-                {"name: x\nmemory: lots\n", ":2: memory cannot be 'lots'"},
-                {"cgroups: maybe\n", "cgroups cannot be 'maybe'"},
-                {"name: [a, b]\n", "name has a value of the wrong kind"},
+                {"name: x\nmemory: lots\n",
+                 ":2: memory cannot be 'lots': write a size with its unit, as in 512M"},
+                {"name:\n", ":1: name has no value: write one, or leave the line out"},
+                {"gpus:\n", ":1: gpus has no value"},
+                {"pull_policy: load=2\n", "load"},
+                {"memory: 16\n", ":1: memory cannot be '16': write a size with its unit"},
+                {"disk: 1048575\n", "disk cannot be '1048575'"},
+                {"memory: 16GB\n", "memory cannot be '16GB': write a size with its unit, as in 512M or 16G"},
+                {"walltime_max: 1-00:00:00\n",
+                 "walltime_max cannot be '1-00:00:00': write a time, as in 90s"},
+                {"cpus: all\n", "cpus cannot be 'all': write a number"},
+                {"cgroups: maybe\n", "cgroups cannot be 'maybe': write on or off"},
+                {"name: [a, b]\n", "name cannot be a list: write one value behind the colon"},
+                {"tags: {a: b}\n", "tags cannot be a map: write a word, or a list of words"},
+                {"slurm: [a]\n", "slurm cannot be a list: write a map: lines `name: value` beneath it"},
                 {"just text\n", "settings are written"},
                 {"name: [a\n", ":"},
                 {"pull_policy: load\n", "has no '='"},
-                {"users: alice\n", "users is written in the file, as a map"},
+                {"users: alice\n", "users is a map in the file: each line beneath it is `name: value`"},
                 {"users:\n  a@b: [c, d]\n", "users maps owners to users"},
                 {"users:\n  'a b@c': d\n", "users cannot map"},
         };
@@ -256,13 +318,23 @@ static void says_what_is_wrong(void **state)
                 {"images:\n  debian: large\n", "images: debian has no size"},
                 {"movers:\n  irods: ./here\n", "movers: irods: its program is an absolute path"},
                 {"movers:\n  irods: here\n", "movers: irods: no program 'here' comes with Drover"},
+                {"server: head.example\n",
+                 ":2: the server 'head.example' is no address: write unix:/path or"},
+                {"server: [unix:/x, 'head:']\n", ":2: the server 'head:' is no address"},
+                {"server: unix:/x\ndir: /dev/null/x\n",
+                 ":2: cannot use the folder /dev/null/x: Not a directory"},
         };
         for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
                 BUF_CLEANUP struct buf text = {0};
-                buf_printf(&text, "server: unix:/run/x\ndir: %s/agent\n%s", top, late[i][0]);
+                if (!strstr(late[i][0], "server"))
+                        buf_addz(&text, "server: unix:/run/x\n");
+                if (!strstr(late[i][0], "dir:"))
+                        buf_printf(&text, "dir: %s/agent\n", top);
+                buf_addz(&text, late[i][0]);
                 assert_int_equal(read_text(buf_z(&text), &c, &err), 0);
-                assert_int_equal(config_finish(&c, &err), -EINVAL);
-                assert_non_null(strstr(err.text, late[i][1]));
+                assert_true(config_finish(&c, &err) < 0);
+                if (!strstr(err.text, late[i][1]))
+                        fail_msg("'%s' does not say '%s'", err.text, late[i][1]);
                 config_deinit(&c);
         }
         config_init(&c);
@@ -295,6 +367,8 @@ int main(void)
                                            cmocka_unit_test(one_queue_without_a_list),
                                            cmocka_unit_test(queues_change_the_defaults),
                                            cmocka_unit_test(says_what_is_wrong_with_a_queue),
+                                           cmocka_unit_test(nothing_is_an_empty_map),
+                                           cmocka_unit_test(a_token_is_for_the_first_time),
                                            cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
+#define LOAD_BARE_MIN 10 /* a smaller load needs its %: "2" may mean twice */
+
 void pull_policy_default(struct pull_policy *p)
 {
         *p = (struct pull_policy){100, false, PULL_NO_LIMIT, PULL_NO_LIMIT, PULL_NO_LIMIT, PULL_NO_LIMIT};
@@ -45,10 +47,11 @@ static int load(struct str value, struct pull_policy *p)
         bool measured = str_istarts(value, STR("measured:"));
         if (measured)
                 value = str_skip(value, 9);
-        if (str_ends(value, STR("%")))
+        bool has_unit = str_ends(value, STR("%"));
+        if (has_unit)
                 value = str_head(value, value.n - 1);
         uint64_t percent;
-        if (amount(value, NULL, &percent) < 0 || percent == 0)
+        if (amount(value, NULL, &percent) < 0 || percent == 0 || (!has_unit && percent < LOAD_BARE_MIN))
                 return -EINVAL;
         p->load_percent = percent;
         p->measured = measured;

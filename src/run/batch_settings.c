@@ -52,6 +52,15 @@ static bool is_in(const char *const *list, const char *name)
         return *list;
 }
 
+static int unknown(const struct batch_system *s, const char *const *ours, const char *name, struct err *err)
+{
+        BUF_CLEANUP struct buf all = {0};
+        for (size_t i = 0; s->settings[i]; i++)
+                buf_printf(&all, "%s, ", s->settings[i]);
+        return err_set(err, -EINVAL, "%s has no setting '%s': it has %s%s and %s", s->name, name, buf_z(&all),
+                       ours[0], ours[1]);
+}
+
 int batch_settings_check(const struct batch_system *s, const struct runner_config *c, struct err *err)
 {
         static const char *const ours[] = {"poll", "watch", NULL};
@@ -60,7 +69,7 @@ int batch_settings_check(const struct batch_system *s, const struct runner_confi
                 const char *name = c->settings[i].name;
                 if (!is_in(ours, name) && !is_in(s->settings, name) &&
                     !(s->set_free && str_starts(str_of(name), str_of(s->set_free))))
-                        return err_set(err, -EINVAL, "%s has no setting '%s'", s->name, name);
+                        return unknown(s, ours, name, err);
                 uint64_t seconds;
                 if (is_in(ours, name) && (str_to_u64(str_of(c->settings[i].value), &seconds) != 0 ||
                                           seconds < 1 || seconds > 3600))

@@ -80,7 +80,7 @@ def test_mistakes_of_calls_are_named(instance):
     says(["drover", "up", "--cpus", "many"], 2, "cpus cannot be 'many'")
     says(["drover", "queue"], 1, "https://host:port", DROVER_SERVER="somewhere")
     path = instance.write("agent.yaml", f"server: unix:/nowhere\ndir: {nowhere}\nqueues:\n  - name: a\n    runner: ssh\n")
-    says(["drover-agent", "--config", path], 2, "agent.yaml:4: queue a: there is no runner 'ssh'")
+    says(["drover-agent", "--config", path], 2, "agent.yaml:5: queue a: there is no runner 'ssh'")
 
 
 BAD_ATTRIBUTES = [("Rank", "(((1"), ("RequestCpus", "-1"), ("RequestDisk", '"much"'), ("RequestGPUs", "-1"),

@@ -113,6 +113,50 @@ def test_the_tour_of_the_readme(instance):
     assert "emory" in p.stdout  # why it waits
 
 
+def files_in(page):
+    """The pieces of configuration files that a page shows."""
+    shown = re.findall(r"\n\n((?: {4}.*\n|\n(?= {4}))+)", read(f"docs/man/{page}"))
+    shown += re.findall(r"^```yaml\n(.*?)^```", read("docs/guides/add-your-cluster.md"), re.M | re.S) if page == "drover-agent.8.md" else []
+    texts = [re.sub(r"^ {4}", "", text, flags=re.M) if text.startswith("    ") else text for text in shown]
+    return [text for text in texts if re.match(r"[a-z_]+:( |$)", text, re.M)]
+
+
+AGENTS_PAGES = ["drover-agent.8.md", "drover-container.7.md", "drover-environment.7.md"] + [
+    f"drover-runner-{name}.7.md" for name in ("drover", "exec", "gridengine", "htcondor", "pbs", "process", "slurm")]
+SERVERS_PAGES = ["droverd.8.md", "drover-priority.7.md"]
+
+
+@pytest.mark.parametrize("page", AGENTS_PAGES)
+def test_an_agent_takes_the_files_of_its_pages(instance, page):
+    """As they stand, but for folders, and users and servers that are not here."""
+    path = os.path.join(instance.base, "agent.yaml")
+    found = files_in(page)
+    assert found, page
+    for n, text in enumerate(found):
+        text = re.sub(r"^(server|dir): .*\n", "", text, flags=re.M).replace("/etc/drover", instance.base)
+        if text.startswith("users:"):
+            for shown, here in (("alice\n", "games\n"), ("robert", "games"), ("1000", "1"), ("drover", "nobody")):
+                text = text.replace(f": {shown}", f": {here}")
+        with open(os.path.join(instance.base, "east.token"), "w", encoding="utf-8") as f:
+            f.write(f"drover-user-token.v1.{'0' * 64}.a.b\n")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"server: unix:/nowhere\ndir: {instance.base}/agent{n}\n{text}")
+        p = subprocess.run([instance.program("drover-agent"), "--config", path], env=instance.env, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=90, check=False)
+        taken = "root's rights are gone" if text.startswith("users:") else "no certificate yet, and no token"
+        assert p.returncode == 1 and taken in p.stdout, (text, p.stdout)
+
+
+@pytest.mark.parametrize("page", SERVERS_PAGES)
+def test_a_server_takes_the_files_of_its_pages(instance, page):
+    found = files_in(page)
+    assert found, page
+    for text in found:
+        path = instance.write("droverd.yaml", text)
+        instance.server("--config", path)
+        instance.stop()
+
+
 def test_links_in_the_documents_lead_somewhere():
     for name in subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                                check=True).stdout.split():

@@ -170,7 +170,7 @@ def test_programs_that_come_with_drover_are_named(instance):
     wrong = agents.start(instance, config % "ou-a-folder", program=os.path.join(prefix, "bin/drover-agent"))
     wait_until(lambda: not wrong.running())
     assert wrong.process.returncode == 2
-    assert ".yaml:4: queue here: " in wrong.output() and "no program 'ou-a-folder' comes with Drover" in wrong.output()
+    assert ".yaml:6: queue here: " in wrong.output() and "no program 'ou-a-folder' comes with Drover" in wrong.output()
     agents.start(instance, config % "in-a-folder", program=os.path.join(prefix, "bin/drover-agent"))
     agents.offering(instance)
     request = instance.run(sh("echo done", output="out"))
