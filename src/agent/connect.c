@@ -235,6 +235,8 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                         loop_stop(a->loop);
                 } else if (m->error->code == 2) {
                         c->refused = true;
+                } else if (m->error->code == 5) { /* two that took turns would end each other's jobs */
+                        c->retry_ms = RETRY_MAX_MS;
                 }
                 return;
         case DROVER__TO_AGENT__KIND_INVENTORY_REPLY:

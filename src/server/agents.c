@@ -1,5 +1,6 @@
 #include "server/agents.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -34,6 +35,7 @@ static void agent_free(struct agent *a)
         free(a->hostname);
         free(a->filesystem_domain);
         free(a->program);
+        free(a->instance);
         free(a->name);
         free(a);
 }
@@ -98,6 +100,21 @@ static void forget_session(struct agent *a)
         a->allowed = (struct allowed){0};
 }
 
+bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *err)
+{
+        const struct agent *a = agents_find(s, str_of(h->name));
+
+        if (!a || !a->session || !*a->instance || !h->instance || !*h->instance ||
+            strcmp(a->instance, h->instance) == 0)
+                return false;
+        err_set(err, -EBUSY,
+                "another agent is connected as %s, from the host %s: give one of them another name, with a "
+                "token of "
+                "its own",
+                a->name, a->hostname);
+        return true;
+}
+
 struct agent *agents_connected(struct server *s, const struct agent_hello *h)
 {
         struct agent *a = agents_find(s, str_of(h->name));
@@ -111,7 +128,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
                 map_put(s->agents->by_name, str_of(a->name), a);
         }
         if (a->session) {
-                close_session(s, a->session, 4, "another session of this agent has taken over");
+                close_session(s, a->session, 5, "another session of this agent has taken over");
                 core_agent_away(s->core, a->name);
         }
         forget_session(a);
@@ -120,6 +137,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
         set_text(&a->hostname, h->hostname);
         set_text(&a->filesystem_domain, h->filesystem_domain);
         set_text(&a->program, h->program);
+        set_text(&a->instance, h->instance);
         core_agent_connected(s->core, a->name);
         log_info("msg=\"agent connected\" name=\"%s\" host=\"%s\"", LOG_TEXT(str_of(a->name)),
                  LOG_TEXT(str_of(a->hostname)));

@@ -15,7 +15,7 @@ void agents_drop_all(struct agents *a);
 struct agent {
         char *name;
         uint64_t session; /* 0: not connected */
-        char *hostname, *filesystem_domain, *program;
+        char *hostname, *filesystem_domain, *program, *instance;
         int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
         struct map *asked;         /* credentials that it was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
@@ -31,8 +31,12 @@ bool agents_next(struct server *s, size_t *at, struct agent **ret);
 
 struct agent_hello {
         const char *name, *hostname, *filesystem_domain, *program;
+        const char *instance; /* of its folder; NULL: not said */
         uint64_t session;
 };
+/* Whether an agent with another folder is connected under this name; err says so in words for the one that
+ * comes. Each would end the other's session, and the jobs of the other, for ever. */
+bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *err);
 /* A second session of one name takes the place of the first, which is closed. */
 struct agent *agents_connected(struct server *s, const struct agent_hello *h);
 /* Ends its session, if it has one. True: it had. */

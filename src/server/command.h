@@ -65,11 +65,11 @@ struct command {
 };
 
 /* What is in text[] and number[]. */
-enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR };                             /* join, hello (csr) */
-enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM }; /* hello */
-enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON };                            /* offer…refuse; user log */
-enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };                                     /* offer, withdraw, renew */
-enum { COMMAND_ADDED = 1 };                                                    /* user log, with serial */
+enum { COMMAND_TOKEN, COMMAND_NAME, COMMAND_CSR }; /* join, hello (csr) */
+enum { COMMAND_HOSTNAME, COMMAND_DOMAIN, COMMAND_CSR_AGAIN, COMMAND_PROGRAM, COMMAND_INSTANCE }; /* hello */
+enum { COMMAND_QUEUE, COMMAND_AD, COMMAND_REASON }; /* offer…refuse; user log */
+enum { COMMAND_SERIAL, COMMAND_JOBS_MAX };          /* offer, withdraw, renew */
+enum { COMMAND_ADDED = 1 };                         /* user log, with serial */
 enum { COMMAND_REQUEST, COMMAND_OFFSET, COMMAND_FENCE, COMMAND_MEMBER_OR_LENGTH }; /* spool */
 enum { COMMAND_SCRIPT = 0 };                       /* script, with serial and reason */
 enum { COMMAND_PART = 1, COMMAND_CREDENTIAL = 0 }; /* credential, with request; its name */

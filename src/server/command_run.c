@@ -88,6 +88,7 @@ static void on_hello(struct server *s, struct command *c)
                 .hostname = c->text[COMMAND_HOSTNAME].p,
                 .filesystem_domain = c->text[COMMAND_DOMAIN].p,
                 .program = c->text[COMMAND_PROGRAM].p,
+                .instance = c->text[COMMAND_INSTANCE].p,
                 .session = c->session,
         };
         struct message *m;
@@ -98,6 +99,12 @@ static void on_hello(struct server *s, struct command *c)
                 log_warn("msg=\"an agent was refused\" name=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 2, err.text);
+                return;
+        }
+        if (agents_is_taken(s, &hello, &err)) {
+                log_warn("msg=\"an agent was refused\" name=\"%s\" host=\"%s\" why=\"%s\"",
+                         LOG_TEXT(c->agent), LOG_TEXT(c->text[COMMAND_HOSTNAME]), LOG_TEXT(str_of(err.text)));
+                send_error(s, c->session, 5, err.text);
                 return;
         }
         if (!agents_connected(s, &hello)) {

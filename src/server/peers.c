@@ -95,6 +95,7 @@ static void on_hello(struct peer *p, const Drover__Hello *h)
         c->text[COMMAND_DOMAIN] = command_text(c, h->filesystem_domain);
         c->text[COMMAND_PROGRAM] = command_text(c, h->program);
         c->text[COMMAND_CSR_AGAIN] = command_text(c, h->csr_pem);
+        c->text[COMMAND_INSTANCE] = command_text(c, h->instance);
         tell_core(p, c);
 }
 
