@@ -8,7 +8,7 @@
  *     +--- classes: jobs alike in all that matters for matching; those with idle members stand in the index
  *     +--- agents --- queues: the offer that is parked, and the attempts that it has
  *
- * Requests, buckets, jobs, holds and logs change only in apply.c, by an event. Offers, leases' clocks and
+ * Requests, buckets, jobs, holds and logs change only in apply*.c, by an event. Offers, leases' clocks and
  * classes are not events: they are made again after a restart.
  */
 #pragma once
