@@ -172,9 +172,21 @@ static void redirect(struct buf *out, const char *sign, const char *path)
         }
 }
 
+/* Shells that keep these for themselves end at once when they are set, but for `command`. */
+static bool is_a_shells_own(struct str name)
+{
+        static const char *const own[] = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"};
+        for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+                if (str_eqz(name, own[i]))
+                        return true;
+        return false;
+}
+
+/* For the program alone, in a shell of its own: a job's variable may have the name of one of the script's. */
 static void environment(const struct run_spec *s, struct buf *out)
 {
-        buf_addz(out, "unset LC_ALL\n"); /* of the submit command, whose words are read here */
+        buf_addz(out, "environment() {\n"
+                      "unset LC_ALL\n"); /* of the submit command, whose words are read here */
         for (char *const *e = s->envp; e && *e; e++) {
                 const char *eq = strchr(*e, '=');
                 bool name = eq && eq > *e;
@@ -183,10 +195,22 @@ static void environment(const struct run_spec *s, struct buf *out)
                                (p > *e && *p >= '0' && *p <= '9');
                 if (!name)
                         continue; /* no shell can have it */
-                buf_printf(out, "export %.*s=", (int)(eq - *e), *e);
+                bool own = is_a_shells_own(str_make(*e, (size_t)(eq - *e)));
+                buf_printf(out, "%sexport %.*s=", own ? "command " : "", (int)(eq - *e), *e);
                 batch_quote(out, eq + 1);
-                buf_char(out, '\n');
+                buf_addz(out, own ? " 2>/dev/null\n" : "\n");
         }
+        buf_addz(out, "}\n");
+}
+
+static void redirect_streams(const struct run_spec *s, struct buf *out)
+{
+        redirect(out, " <", s->stdin_path);
+        redirect(out, s->flags & RUN_STDOUT_APPEND ? " >>" : " >", s->stdout_path);
+        if (s->flags & RUN_STDERR_IS_STDOUT)
+                buf_addz(out, " 2>&1");
+        else
+                redirect(out, s->flags & RUN_STDERR_APPEND ? " 2>>" : " 2>", s->stderr_path);
 }
 
 static void program(const struct run_spec *s, struct buf *out)
@@ -195,7 +219,8 @@ static void program(const struct run_spec *s, struct buf *out)
         assign(out, "program", s->path);
         buf_addz(out, "case $program in\n"
                       "*/*) [ -x \"$program\" ] && [ ! -d \"$program\" ] || failed program ;;\n"
-                      "*) command -v \"$program\" >/dev/null || failed program ;;\n"
+                      "*) (set -- \"$program\"; environment; command -v \"$1\") >/dev/null || failed program "
+                      ";;\n"
                       "esac\n");
         if (in && *in) {
                 buf_addz(out, "[ -r ");
@@ -207,28 +232,30 @@ static void program(const struct run_spec *s, struct buf *out)
         buf_addz(out,
                  "clean='/usr/bin/env --default-signal=INT,QUIT' known=${lease%/*}/signals.$host\n"
                  "[ -e \"$known\" ] || if $clean true; then echo >\"$known\"; else clean=; fi 2>/dev/null\n"
-                 "$clean setsid \"$program\"");
+                 "setsid=/usr/bin/setsid # whatever PATH the job has\n"
+                 "[ -x $setsid ] || setsid=setsid\n"
+                 "(set -- $clean $setsid \"$program\"");
         for (char *const *a = s->argv + 1; s->argv[0] && *a; a++) {
                 buf_char(out, ' ');
                 batch_quote(out, *a);
         }
-        redirect(out, " <", in);
-        redirect(out, s->flags & RUN_STDOUT_APPEND ? " >>" : " >", s->stdout_path);
-        if (s->flags & RUN_STDERR_IS_STDOUT)
-                buf_addz(out, " 2>&1");
-        else
-                redirect(out, s->flags & RUN_STDERR_APPEND ? " 2>>" : " 2>", s->stderr_path);
+        buf_addz(out, "\nenvironment\nexec \"$@\")");
+        redirect_streams(s, out);
         buf_addz(out, " &\n");
 }
 
 static void after(const struct run_spec *s, struct buf *out)
 {
-        buf_addz(out, "after() { :");
-        for (char *const *a = s->after; a && *a; a++) {
-                buf_addz(out, a == s->after ? "; " : " ");
+        if (!s->after || !*s->after) {
+                buf_addz(out, "after() { :; }\n");
+                return;
+        }
+        buf_addz(out, "after() (environment;");
+        for (char *const *a = s->after; *a; a++) {
+                buf_char(out, ' ');
                 batch_quote(out, *a);
         }
-        buf_addz(out, "; }\n");
+        buf_addz(out, ")\n");
 }
 
 void batch_script(const struct run_spec *s, const char *head, const struct batch_guard *g, struct buf *out)

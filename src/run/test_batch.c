@@ -114,6 +114,53 @@ static void words_arrive_as_they_are(void **state)
         assert_file(box, "out", buf_z(&want));
 }
 
+/* Names that the script has for itself, that shells have, and a PATH on which nothing is. */
+static void variables_may_have_any_name(void **state)
+{
+        (void)state;
+        static const char *const names[] = {
+                "step",        "box",        "lease",  "host",  "serial", "every",  "grace",  "lease_s",
+                "walltime",    "often",      "end",    "age",   "child",  "guards", "status", "now",
+                "born",        "child_born", "script", "list",  "n",      "part",   "same",   "orders",
+                "guard",       "program",    "clean",  "known", "setsid", "why",    "signal", "order",
+                "environment", "IFS",        "CDPATH", "PATH"};
+        size_t count = sizeof(names) / sizeof(*names);
+        char *argv[] = {(char *)"/usr/bin/env", NULL}, *envp[64] = {NULL};
+        BUF_CLEANUP struct buf out = {0}, path = {0};
+        for (size_t i = 0; i < count; i++) {
+                BUF_CLEANUP struct buf one = {0};
+                buf_printf(&one, "%s=5 x", names[i]);
+                envp[i] = buf_take(&one);
+        }
+        struct run_spec s = spec_of(argv, envp);
+        struct run_event e;
+        assert_int_equal(run_script(&s), 0);
+        done(&e);
+        assert_true(e.state == RUN_ENDED && e.why == RUN_ITSELF && e.exit_code == 0);
+        buf_printf(&path, "%s/out", box);
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 65536, &out, NULL), 0);
+        for (size_t i = 0; i < count; i++) {
+                if (!strstr(buf_z(&out), envp[i]))
+                        fail_msg("%s is not in %s", envp[i], buf_z(&out));
+                free(envp[i]);
+        }
+        assert_file(box, "err", "");
+}
+
+/* What is run when the program is over has the job's variables, too, and nothing else of its. */
+static void what_comes_after_has_its_variables(void **state)
+{
+        (void)state;
+        char *argv[] = {(char *)"/bin/true", NULL}, *envp[] = {(char *)"step=7", NULL},
+             *after[] = {(char *)"/bin/sh", (char *)"-c", (char *)"echo $step >after", NULL};
+        struct run_spec s = spec_of(argv, envp);
+        struct run_event e;
+        s.after = after;
+        assert_int_equal(run_script(&s), 0);
+        done(&e);
+        assert_file(box, "after", "7\n");
+}
+
 static void begins_once(void **state)
 {
         (void)state;
@@ -390,6 +437,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(words_arrive_as_they_are, setup, teardown),
+                cmocka_unit_test_setup_teardown(variables_may_have_any_name, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_comes_after_has_its_variables, setup, teardown),
                 cmocka_unit_test_setup_teardown(begins_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(its_end_can_be_read, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
