@@ -166,6 +166,19 @@ static void runner_is_away(struct backend *b, const char *why)
         offers_update(a, true);
 }
 
+/* How a task of an earlier life ended. It is told each time that the runner has been away, and counts once.
+ * What was followed until the runner went away has ended meanwhile: look_through goes on with it. */
+static void known_end(struct attempt *at, const struct run_event *e)
+{
+        bool followed = at->stepping && run_id_eq(e->id, attempt_task(at));
+        if (!followed && step_of(e) < at->result_count)
+                return;
+        if (followed)
+                at->stepping = false;
+        record(at, e);
+        at->adopted_why = e->why;
+}
+
 /* A task that the runner had from an earlier life. */
 static void known(struct attempt *at, const struct run_event *e)
 {
@@ -192,8 +205,7 @@ static void known(struct attempt *at, const struct run_event *e)
                 log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
                          at->member, at->fence, (long long)e->native);
         } else if (e->state == RUN_ENDED) {
-                record(at, e);
-                at->adopted_why = e->why;
+                known_end(at, e);
         } else if (e->state == RUN_FAILED) {
                 start_failed(at, e);
         } else if (e->state == RUN_LOST) {

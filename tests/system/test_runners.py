@@ -288,10 +288,18 @@ def test_a_closed_queue_takes_nothing(batch):
 def test_daemon_killed_and_started_again(batch):
     """Its jobs are kept, and what ended meanwhile is accounted for."""
     flag = os.path.join(batch.work, "flag")
-    request = batch.submit(sh(f"echo >>{batch.work}/up; {until(flag)}; exit $(($DROVER_MEMBER + 3))", queue="queue 2"))
-    wait_until(lambda: batch.exists("up") and len(batch.read("up")) == 2)
-    for n in range(2):
-        batch.wait_state(f"{request}.{n}", "running")
+
+    def running():
+        one = batch.submit(sh(f"echo >>{batch.work}/up; {until(flag)}; exit $(($DROVER_MEMBER + 3))", queue="queue 2"))
+        for n in range(2):
+            batch.wait_state(f"{one}.{n}", "running")
+        return one
+
+    request = running()
+    batch.agent.stop(signal.SIGKILL)
+    batch.agent = agents.start(batch, batch.config)
+    more = running()  # they run before the agent is killed, and after
+    wait_until(lambda: len(batch.read("up")) == 4)
     batch.system.kill_daemon()
     try:
         wait_until(lambda: "does not answer" in batch.logs())
@@ -299,6 +307,7 @@ def test_daemon_killed_and_started_again(batch):
         batch.write("flag", "")
     finally:
         batch.system.start_daemon()
-    batch.wait(request, code=1)
     batch.wait(later)
-    assert sorted((j["exit_code"], j["starts"]) for j in batch.history(request)) == [(3, 1), (4, 1)]
+    for one in (request, more):
+        batch.wait(one, code=1)
+        assert sorted((j["exit_code"], j["starts"]) for j in batch.history(one)) == [(3, 1), (4, 1)]
