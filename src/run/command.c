@@ -1,6 +1,7 @@
 /* What it prints goes to files in memory, which are read when it has ended: no pipe can block it. */
 #include "run/command.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -32,15 +33,17 @@ static void process_free(struct process *c)
         free(c);
 }
 
-static void read_all(int fd, struct buf *b)
+/* False: there is more than may be, or it cannot be read. */
+static bool read_all(int fd, struct buf *b)
 {
         struct stat st;
-        if (fstat(fd, &st) < 0 || st.st_size <= 0)
-                return;
+        if (fstat(fd, &st) < 0)
+                return false;
         size_t size = st.st_size > COMMAND_OUTPUT_MAX ? COMMAND_OUTPUT_MAX : (size_t)st.st_size;
-        ssize_t n = pread(fd, buf_room(b, size), size, 0);
+        ssize_t n = size ? pread(fd, buf_room(b, size), size, 0) : 0;
         if (n > 0)
                 b->n += (size_t)n;
+        return n == st.st_size;
 }
 
 static void exited(void *arg, struct child *child, int status)
@@ -48,11 +51,13 @@ static void exited(void *arg, struct child *child, int status)
         struct process *c = arg;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         (void)child;
-        read_all(c->out, &out);
+        bool whole = read_all(c->out, &out);
         read_all(c->errors, &errors);
         if (c->late)
                 buf_addz(&errors, "it did not answer in time");
-        c->done(c->arg, c->late ? -1 : status, buf_view(&out), buf_view(&errors));
+        else if (!whole)
+                buf_printf(&errors, "it printed more than %u MiB", COMMAND_OUTPUT_MAX >> 20);
+        c->done(c->arg, c->late || !whole ? -1 : status, buf_view(&out), buf_view(&errors));
         process_free(c);
 }
 
@@ -80,7 +85,9 @@ int command_input(struct str input)
 {
         int fd = input.n ? memfd_create("input", MFD_CLOEXEC) : -1;
         if (fd >= 0 && (fs_write_all(fd, input.p, input.n) < 0 || lseek(fd, 0, SEEK_SET) < 0)) {
+                int error = errno;
                 close(fd);
+                errno = error;
                 fd = -1;
         }
         return fd;
@@ -122,16 +129,18 @@ static struct command *start(struct loop *l, const struct args *argv, char *cons
         c->done = done;
         c->arg = arg;
         c->out = memfd_create("out", MFD_CLOEXEC);
-        c->errors = memfd_create("errors", MFD_CLOEXEC);
+        c->errors = c->out < 0 ? -1 : memfd_create("errors", MFD_CLOEXEC);
         c->deadline = timer_new(l, on_deadline, c);
         struct child_spec spec = {.argv = argv->v,
                                   .envp = envp,
-                                  .stdin_fd = command_input(input),
+                                  .stdin_fd = c->errors < 0 ? -1 : command_input(input),
                                   .stdout_fd = c->out,
                                   .stderr_fd = c->errors,
                                   .die_with_parent = true,
                                   .new_session = session};
-        int r = child_spawn(l, &spec, exited, c, &c->child, &c->err);
+        bool lacks = c->errors < 0 || (input.n && spec.stdin_fd < 0);
+        int r = lacks ? err_set(&c->err, -errno, "no files for what it reads and prints: %s", strerror(errno))
+                      : child_spawn(l, &spec, exited, c, &c->child, &c->err);
         if (spec.stdin_fd >= 0)
                 close(spec.stdin_fd);
         timer_start(c->deadline, r < 0 ? 0 : timeout_ms);

@@ -13,8 +13,9 @@ struct command {
         void (*complaints)(const struct command *c,
                            struct buf *out); /* NULL: they are not known before its end */
 };
-/* status as waitpid's; -1: it could not be started, or was ended at its deadline, and `errors` says so. The
- * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
+/* status as waitpid's; -1: it could not be started, was ended at its deadline, or has printed more than
+ * COMMAND_OUTPUT_MAX, so that what there is may not be taken for all; `errors` says so. The texts are
+ * borrowed for the call. Called once, from the loop; then the command is freed. */
 typedef void command_done_fn(void *arg, int status, struct str out, struct str errors);
 
 /* It gets SIGTERM when we die and SIGKILL after timeout_ms. envp NULL: ours. `input` is its standard input.
@@ -30,7 +31,7 @@ void command_cancel(struct command *c); /* ends it; done is not called. NULL is 
 void command_end(struct command *c, int64_t grace_ms);
 /* What it has written to standard error until now, appended; nothing, if that is not known before its end. */
 void command_complaints(const struct command *c, struct buf *out);
-/* A descriptor to read the text from, the caller's; -1: there is none. */
+/* A descriptor to read the text from, the caller's; -1: there is none, or, with a text, errno says why. */
 int command_input(struct str input);
 /* The same at once, and waits for it; what it prints is not looked at. For when we end. */
 void command_now(const struct args *argv, char *const *envp, struct str input);

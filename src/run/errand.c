@@ -124,16 +124,17 @@ static void end(struct command *c, int64_t grace_ms)
 }
 
 /* The folder is the user's: a link of his there is not followed, and nothing but a file is read. */
-static void read_stream(const struct errand *r, const char *which, struct buf *out)
+static int read_stream(const struct errand *r, const char *which, struct buf *out)
 {
         BUF_CLEANUP struct buf name = {0};
         int dir = openat(r->all->jobs, r->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         stream_name(r, which, &name);
         if (dir < 0)
-                return;
-        fs_read_regular(dir, buf_z(&name), COMMAND_OUTPUT_MAX, out, NULL);
+                return -errno;
+        int e = fs_read_regular(dir, buf_z(&name), COMMAND_OUTPUT_MAX, out, NULL);
         unlinkat(dir, buf_z(&name), 0);
         close(dir);
+        return e;
 }
 
 static void errand_end(struct errand *r, int status, struct str out, struct str errors)
@@ -173,13 +174,15 @@ bool errands_event(struct errands *e, const struct run_event *event)
                 event->state == RUN_WAITING || event->state == RUN_RUNNING ? NULL : take(e, event->id);
         if (!r)
                 return false;
-        int status = -1;
+        int status = -1, unread = 0;
         runner_forget(e->local, r->id);
         if (event->state == RUN_ENDED) {
-                read_stream(r, "out", &out);
+                unread = read_stream(r, "out", &out);
                 read_stream(r, "err", &errors);
         }
-        if (event->state == RUN_ENDED && event->why == RUN_ITSELF) {
+        if (event->state == RUN_ENDED && event->why == RUN_ITSELF && unread) {
+                buf_printf(&errors, "what it printed cannot be read: %s", strerror(-unread));
+        } else if (event->state == RUN_ENDED && event->why == RUN_ITSELF) {
                 status = event->signaled ? event->exit_code : event->exit_code << 8;
         } else if (event->state == RUN_ENDED && event->why == RUN_LEASE_ENDED) {
                 status = ERRAND_LEASE_ENDED;
