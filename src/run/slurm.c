@@ -147,11 +147,16 @@ void slurm_native_of(const char *native, unsigned index, struct buf *out)
         buf_printf(out, "%s_%u", native, index);
 }
 
+/* A name may be anybody's, and have line ends in it. So much of it is printed as the longest of ours has;
+ * that is too short for a line about one of ours, which has its name in it. */
+#define NAME_MAX_PRINTED "30"
+
 static void slurm_status(struct batch_call *c, const char *user)
 {
         BUF_CLEANUP struct buf u = {0};
         buf_printf(&u, "--user=%s", user);
-        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%j|%r|%u"));
+        batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%" NAME_MAX_PRINTED
+                               "j|%r|%u"));
         batch_word_add(c, buf_z(&u));
 }
 
@@ -170,19 +175,20 @@ static const struct {
 };
 
 /* Of "PENDING", or of slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD": what a state has besides, and we
- * know, is what counts of it. */
-static bool phase_of(struct str state, enum batch_phase *ret, bool *ret_stopped)
+ * know, is what counts of it. One that only a later Slurm has is of a job that is there: nobody may take it
+ * for gone. */
+static enum batch_phase phase_of(struct str state, bool *ret_stopped)
 {
         struct str one;
-        bool known = false;
+        enum batch_phase phase = BATCH_RUNNING;
+        *ret_stopped = false;
         while (state.n && str_cut(&state, ',', &one))
                 for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
                         if (str_eqz(one, states[i].name)) {
-                                *ret = states[i].phase;
+                                phase = states[i].phase;
                                 *ret_stopped = str_eqz(one, "SUSPENDED") || str_eqz(one, "STOPPED");
-                                known = true;
                         }
-        return known;
+        return phase;
 }
 
 /* Reasons with which a job fails that never began. */
@@ -192,26 +198,25 @@ static bool unfit(struct str reason)
                str_eqz(reason, "JobLaunchFailure");
 }
 
-/* squeue: "17|3|RUNNING|name|None|user", "18|N/A|…"; sacct: "17_3|COMPLETED|name". The native number of an
- * array's member is made in the line itself: its '|' becomes the '_'. */
+static size_t fields(struct str line, struct str *field, size_t max)
+{
+        size_t n = 0;
+        while (n < max && line.p && str_cut(&line, '|', &field[n]))
+                n++;
+        return n;
+}
+
+/* "17|3|RUNNING|name|None|user", "18|N/A|…". The native number of an array's member is made in the line
+ * itself: its '|' becomes the '_'. */
 static bool status_line(struct str line, struct batch_line *ret)
 {
-        struct str field[6], rest = line;
-        size_t n = 0;
-        bool stopped;
-        while (n < 6 && rest.p && str_cut(&rest, '|', &field[n]))
-                n++;
-        if (n != 6 && n != 3)
+        struct str field[6];
+        if (fields(line, field, 6) != 6)
                 return false;
-        *ret = (struct batch_line){.native = field[0], .name = field[n == 3 ? 2 : 3], .reason = STR("")};
-        if (n == 3) {
-                str_cut(&field[1], ' ', &field[0]);
-                ret->reason = field[1]; /* "CANCELLED by 1000" */
-                return phase_of(field[0], &ret->phase, &stopped);
-        }
-        ret->reason = field[4];
-        ret->user = field[5];
-        if (!phase_of(field[2], &ret->phase, &ret->stopped))
+        *ret = (struct batch_line){
+                .native = field[0], .name = str_trim(field[3]), .reason = field[4], .user = field[5]};
+        ret->phase = phase_of(field[2], &ret->stopped);
+        if (!ret->name.n) /* ours have one, by which they are told from others that have their number */
                 return false;
         if (str_eqz(field[1], SLURM_OTHERS)) {
                 ret->others = true;
@@ -231,6 +236,22 @@ void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
         while (out.n && str_cut(&out, '\n', &text))
                 if (status_line(text, &line))
                         take(arg, &line);
+}
+
+/* "17_3|COMPLETED|name", "18|CANCELLED by 1000|name" */
+static void past_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct str line, field[3], state;
+        bool stopped;
+        while (out.n && str_cut(&out, '\n', &line)) {
+                if (fields(line, field, 3) != 3 || !field[2].n)
+                        continue;
+                str_cut(&field[1], ' ', &state);
+                take(arg, &(struct batch_line){.native = field[0],
+                                               .name = field[2],
+                                               .reason = field[1],
+                                               .phase = phase_of(state, &stopped)});
+        }
 }
 
 static void slurm_past(struct batch_call *c, const char *natives)
@@ -488,7 +509,7 @@ const struct batch_system batch_slurm = {
         .status = slurm_status,
         .status_read = slurm_status_read,
         .past = slurm_past,
-        .past_read = slurm_status_read,
+        .past_read = past_read,
         .past_away = slurm_past_away,
         .memory_words = SLURM_MEMORY_WORDS,
         .act = slurm_act,

@@ -34,9 +34,10 @@ static void slurm_lines(void **state)
                     "A|PENDING|drover-1-2|Resources|me\n17|3|RUNNING|a.sh|None|me\n"
                     "5|0|FAILED|a.sh|BadConstraints|me\n"
                     "5|0|FAILED|a.sh|NonZeroExitCode|you\n9|N/A|TIMEOUT|n|TimeLimit|me\n"
-                    "\n17\na|b\n17|N/A|DREAMING|n|None|me\n1|2|3|4\n1|2|3|4|5\n",
+                    "\n17\na|b\n17|N/A|DREAMING|n   |None|me\n1|2|3|4\n1|2|3|4|5\n"
+                    "17|N/A|CANCELLED|  |None|me\n17|N/A|CANCELLED||None|me\n17|CANCELLED|n\n",
                     "17 drover-1-2 0 (Resources) me\n17_3 a.sh 1 (None) me\n5_0 a.sh 7 (BadConstraints) me\n"
-                    "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n");
+                    "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n17 n 1 (None) me\n");
         assert_read(batch_slurm.past_read, "17_3|CANCELLED by 1000|n\n17|OUT_OF_MEMORY|n\n",
                     "17_3 n 3 (by 1000)\n17 n 5 ()\n");
 }

@@ -57,6 +57,19 @@ def test_jobs_alike_travel_as_arrays(one, alpha):
     assert len(after - before) < 40
 
 
+def test_a_jobs_name_says_nothing_of_others(one, alpha):
+    """It may have line ends, and in them what looks like the end of another."""
+    request = one.submit(sh(f"echo >{one.work}/up; sleep 600"))
+    wait_until(lambda: one.exists("up"))
+    one.wait_state(f"{request}.0", "running")
+    native, _, name = alpha.jobs("running")[0]
+    alpha.tool("sbatch", f"--job-name=x\n{native}|N/A|CANCELLED|{name}|None|root", "--output=/dev/null", "--wrap=sleep 600")
+    assert f"\n{native}|N/A|CANCELLED" in alpha.tool("squeue", "-h", "-o", "%j")
+    for _ in range(3):  # the agent has asked since
+        one.run(sh("true"))
+    assert one.job(f"{request}.0")["state"] == "running"
+
+
 def test_many_are_asked_about_at_once(instance, alpha):
     """One query for all, and the next only when the interval is over: whatever the number of jobs."""
     calls = counted(instance, "squeue")
