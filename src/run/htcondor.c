@@ -229,10 +229,13 @@ static bool condor_submitted(struct str out, struct buf *ret_native)
         return true;
 }
 
-/* Limits on how many jobs may be there. Of a cluster that does not fit none is taken. */
+/* Limits on how many jobs may be there: of a cluster that does not fit none is taken. Nor is anything of
+ * somebody whom the schedd does not know, or lets submit nothing; that is not the job's fault. */
 static bool condor_full(struct str errors)
 {
-        static const char *const said[] = {"MAX_JOBS_SUBMITTED", "MAX_JOBS_PER_OWNER", NULL};
+        static const char *const said[] = {"MAX_JOBS_SUBMITTED", "MAX_JOBS_PER_OWNER",
+                                           "SECMAN:2010:Received \"DENIED\"",
+                                           "AUTHENTICATE:1003:Failed to authenticate", NULL};
         return batch_contains(errors, said);
 }
 

@@ -140,24 +140,40 @@ static bool pbs_submitted(struct str out, struct buf *ret_native)
 
 static bool pbs_refused(int exit_code, struct str errors)
 {
-        static const char *const unsure[] = {"annot connect",     "Connection refused", "ommunication",
-                                             "No default server", "timed out",          "timeout",
-                                             "pbs_iff",           "Unauthorized",       "too busy",
-                                             "Unable to contact", "Please try",         "shutting down",
-                                             "No free conn",      "table full",         "ystem error",
-                                             "internal error",    "Failed to save",     NULL};
+        static const char *const unsure[] = {"annot connect",
+                                             "Connection refused",
+                                             "ommunication",
+                                             "No default server",
+                                             "timed out",
+                                             "timeout",
+                                             "pbs_iff",
+                                             "too busy",
+                                             "Unable to contact",
+                                             "Please try",
+                                             "shutting down",
+                                             "No free conn",
+                                             "table full",
+                                             "ystem error",
+                                             "internal error",
+                                             "Failed to save",
+                                             NULL};
         return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
 }
 
-/* A queue that is closed, limits on what is queued, and on an array's size, which is found out. Limits on
- * what a job asks for do not pass: "Job exceeds queue resource limits", "Job violates queue and/or server
- * resource limits". */
+/* A queue that is closed, limits on what is queued, and on an array's size, which is found out; and a user
+ * from whom the server takes nothing, which is not the job's fault. Limits on what a job asks for do not
+ * pass: "Job exceeds queue resource limits", "Job violates queue and/or server resource limits". */
 static bool pbs_full(struct str errors)
 {
-        static const char *const said[] = {"would exceed",         "aximum number of jobs",
-                                           "limit on number",      "exceeds the queue limit",
-                                           "Array job exceeds",    "array size too large",
-                                           "Queue is not enabled", NULL};
+        static const char *const said[] = {"would exceed",
+                                           "aximum number of jobs",
+                                           "limit on number",
+                                           "exceeds the queue limit",
+                                           "Array job exceeds",
+                                           "array size too large",
+                                           "Queue is not enabled",
+                                           "Unauthorized Request",
+                                           NULL};
         return batch_contains(errors, said);
 }
 

@@ -134,7 +134,7 @@ static void refusals(void **state)
                 {"submit-max-per-submission.err", ARRAY_REFUSED},
                 {"submit-max-per-owner.err", FULL},
                 {"submit-max-submitted.err", FULL},
-                {"submit-denied.err", UNSURE}, /* by the schedd's configuration, which may change */
+                {"submit-denied.err", FULL}, /* by the schedd's configuration, which may change */
                 {"submit-schedd-down.err", UNSURE},
                 {"submit-unknown-schedd.err", UNSURE},
                 {"submit-no-pool.err", UNSURE},
@@ -297,6 +297,9 @@ static void other_words(void **state)
                 {"\nERROR: Failed to connect to local queue manager\n"
                  "CEDAR:6001:Failed to connect to <10.0.0.1:9618>\n",
                  UNSURE},
+                {"\nERROR: Failed to connect to local queue manager\n"
+                 "AUTHENTICATE:1003:Failed to authenticate with any method\n",
+                 FULL},
                 {"\nERROR: Failed to commit job submission into the queue.\n", UNSURE},
                 {"\nERROR: Failed to create cluster\n"
                  "Number of submitted jobs would exceed MAX_JOBS_SUBMITTED\n",

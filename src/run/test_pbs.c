@@ -135,6 +135,7 @@ static void submissions(void **state)
                 {"qsub -f job.sh # no server", false, false, false},
         };
         assert_told(OPENPBS, told, sizeof(told) / sizeof(*told));
+        assert_true(batch_pbs.full(STR("qsub: Unauthorized Request  (PBSE_PERM)\n")));
 }
 
 static void nodes(void **state)
