@@ -114,16 +114,24 @@ static void hold(struct batch *b, struct task *t, bool on)
                 batch_submit_later(b);
 }
 
+/* What is told to one that waits is known after a restart, too: else nothing would undo it. */
+static void wait_as(struct batch *b, struct task *t, bool held, bool suspended)
+{
+        bool same = t->held == held && t->suspended == suspended;
+        t->suspended = suspended;
+        hold(b, t, held);
+        if (!same)
+                batch_journal_held(b, t);
+}
+
 void batch_suspend(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find(b, id);
-        if (t && t->begun) {
+        if (t && t->begun)
                 batch_stop(b, t, true);
-        } else if (t) {
-                t->suspended = true; /* it may begin all the same */
-                hold(b, t, true);
-        }
+        else if (t)
+                wait_as(b, t, true, true); /* it may begin all the same */
 }
 
 void batch_resume(struct runner *r, struct run_id id)
@@ -132,10 +140,8 @@ void batch_resume(struct runner *r, struct run_id id)
         struct task *t = find(b, id);
         if (t && t->begun)
                 batch_stop(b, t, false);
-        if (t) {
-                t->suspended = false;
-                hold(b, t, false);
-        }
+        if (t)
+                wait_as(b, t, false, false);
 }
 
 void batch_hold(struct runner *r, struct run_id id)
@@ -143,7 +149,7 @@ void batch_hold(struct runner *r, struct run_id id)
         struct batch *b = self(r);
         struct task *t = find(b, id);
         if (t)
-                hold(b, t, true);
+                wait_as(b, t, true, t->suspended);
 }
 
 void batch_release(struct runner *r, struct run_id id)
@@ -151,7 +157,7 @@ void batch_release(struct runner *r, struct run_id id)
         struct batch *b = self(r);
         struct task *t = find(b, id);
         if (t)
-                hold(b, t, false);
+                wait_as(b, t, false, t->suspended);
 }
 
 void batch_signal(struct runner *r, struct run_id id, int signal)

@@ -1,11 +1,14 @@
 /* The commands that are run, and what the system is told to do with its tasks: all natives of a verb at once.
  */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "run/batch_private.h"
 
 #define WORDS_SHOWN 400
 #define NOW_MS      10000 /* that requests have when we end */
+#define TRIES       5     /* of a command: what is refused as often will be refused again */
 
 /* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
 static size_t same_head(struct str line, struct str other)
@@ -83,26 +86,70 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
         batch_native_key(b, t, out);
 }
 
+#define HOLDS (1u << BATCH_HOLD | 1u << BATCH_RELEASE)
+#define STOPS (1u << BATCH_STOP | 1u << BATCH_CONTINUE)
+
+/* One command is about many, so it is not known which of them it has reached; but these may be told twice. An
+ * end is told again anyway, and what a nudge is about is found without it. */
+static void was_heard(struct batch *b, bool heard)
+{
+        struct str rest = str_of(b->acting), native;
+        unsigned verb = (1u << b->acting_verb) & (HOLDS | STOPS);
+        while (verb && str_word(&rest, &native)) {
+                struct task *t = map_get(b->natives, native);
+                if (!t)
+                        continue;
+                t->tries = heard ? 0 : t->tries + 1;
+                if (!heard && t->tries < TRIES)
+                        t->unheard |= verb;
+                b->unheard |= t->unheard != 0;
+        }
+        free(b->acting);
+        b->acting = NULL;
+}
+
+/* As it shall be now: meanwhile it may have been told something else. */
+static void tell_again(struct batch *b, struct task *t)
+{
+        if (!t->killing && !t->begun && t->unheard & HOLDS)
+                batch_act(b, t, t->held ? BATCH_HOLD : BATCH_RELEASE);
+        if (!t->killing && t->begun && t->unheard & STOPS)
+                batch_act(b, t, t->stopped ? BATCH_STOP : BATCH_CONTINUE);
+        t->unheard = 0;
+}
+
+void batch_acts_again(struct batch *b)
+{
+        bool any = b->unheard;
+        b->unheard = false;
+        for (struct task *t = b->all; any && t; t = t->next)
+                if (t->unheard)
+                        tell_again(b, t);
+}
+
 static void acted(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
         (void)out;
         b->commands[SLOT_ACT] = NULL;
+        was_heard(b, status == 0);
         if (status != 0 && errors.n)
                 log_warn("msg=\"a command of the batch system failed\" queue=%s error=\"%s\"", b->queue,
                          LOG_TEXT(str_head(errors, errors.n > 300 ? 300 : errors.n)));
 }
 
-/* At most 500 of a verb's natives, in one command. */
-static void next_act(struct batch *b, struct party *p, enum batch_verb verb, struct batch_call *call)
+/* At most 500 of a verb's natives, in one command. Which: the caller's to free. */
+static char *next_act(struct batch *b, struct party *p, enum batch_verb verb, struct batch_call *call)
 {
         struct buf *all = &p->acts[verb];
-        struct str rest = buf_view(all), one, natives;
+        struct str rest = buf_view(all), one;
         for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
                 n++;
-        natives = str_head(buf_view(all), all->n - rest.n);
-        b->system->act(call, verb, str_trim(natives));
-        buf_consume(all, natives.n);
+        size_t size = all->n - rest.n;
+        char *natives = str_dupz(str_trim(str_head(buf_view(all), size)));
+        b->system->act(call, verb, str_of(natives));
+        buf_consume(all, size);
+        return natives;
 }
 
 /* True: a command runs. */
@@ -112,9 +159,12 @@ static bool act_for(struct batch *b, struct party *p)
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
                 if (p->acts[verb].n == 0)
                         continue;
-                next_act(b, p, (enum batch_verb)verb, &call);
+                b->acting_verb = (enum batch_verb)verb;
+                b->acting = next_act(b, p, b->acting_verb, &call);
                 if (call.method && !call.paths.n) {
                         batch_call_deinit(&call);
+                        free(b->acting);
+                        b->acting = NULL;
                         continue;
                 }
                 batch_run_as(b, p, SLOT_ACT, &call, acted, b);
@@ -150,7 +200,7 @@ void batch_act_now(struct batch *b, enum batch_verb verb)
         struct party *p = b->errands ? NULL : b->parties;
         while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
-                next_act(b, p, verb, &call);
+                free(next_act(b, p, verb, &call));
                 if (call.method) {
                         struct request_spec spec = request_of(&call, NULL);
                         spec.timeout_ms = NOW_MS;

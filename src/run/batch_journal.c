@@ -5,6 +5,9 @@
  *   task NAME INDEX ID BOX         ID is request.member.fence.step
  *   native NAME NUMBER
  *   kill ID
+ *   hold ID                        while it waits; suspend: it is also stopped if it begins all the same;
+ *   suspend ID                     release: neither
+ *   release ID
  *   gone ID
  *
  * USER and OWNER are there with a map of users: who submits it, and whose it is.
@@ -57,6 +60,12 @@ void batch_journal_kill(struct batch *b, const struct task *t)
         put_task_line(&b->journal_out, "kill", t);
 }
 
+void batch_journal_held(struct batch *b, const struct task *t)
+{
+        if (t->s)
+                put_task_line(&b->journal_out, t->suspended ? "suspend" : t->held ? "hold" : "release", t);
+}
+
 void batch_journal_gone(struct batch *b, const struct task *t)
 {
         put_task_line(&b->journal_gone, "gone", t);
@@ -80,6 +89,8 @@ static void put_all(struct batch *b)
                 batch_journal_task(b, t);
                 if (t->killing)
                         batch_journal_kill(b, t);
+                if (t->held || t->suspended)
+                        batch_journal_held(b, t);
         }
         for (size_t at = 0; map_next(b->submissions, &at, &key, &value);)
                 if (((struct submission *)value)->native)
@@ -167,6 +178,19 @@ static void read_task(struct batch *b, struct str line)
                 s->count = t->index + 1;
 }
 
+static void read_of_task(struct batch *b, struct str word, struct task *t)
+{
+        bool suspended = str_eqz(word, "suspend");
+        if (str_eqz(word, "kill")) {
+                t->killing = true;
+        } else if (str_eqz(word, "gone")) {
+                batch_task_free(b, t);
+        } else if (suspended || str_eqz(word, "hold") || str_eqz(word, "release")) {
+                t->suspended = suspended;
+                t->held = !str_eqz(word, "release");
+        }
+}
+
 static void read_line(struct batch *b, struct str line)
 {
         struct str word;
@@ -194,10 +218,8 @@ static void read_line(struct batch *b, struct str line)
                         batch_native_known(b, s, line);
         } else if (run_id_parse(line, &id)) {
                 struct task *t = map_get(b->tasks, run_key(&id));
-                if (t && str_eqz(word, "kill"))
-                        t->killing = true;
-                else if (t && str_eqz(word, "gone"))
-                        batch_task_free(b, t);
+                if (t)
+                        read_of_task(b, word, t);
         }
 }
 

@@ -162,6 +162,7 @@ void batch_close(struct runner *r, bool kill_all)
         free(b->queue);
         free(b->prefix);
         free(b->explaining);
+        free(b->acting);
         free(b->nothing);
         free(b->user);
         free(b);

@@ -183,6 +183,8 @@ static void is_there(struct batch *b)
                         batch_see_begin(b, t);
                         batch_see_end(b, t, STR(""));
                 }
+                if (t->held && !t->begun) /* we may have been killed before it was told */
+                        batch_act(b, t, BATCH_HOLD);
                 batch_tell(b, t, true);
         }
         batch_tell_runner(b, RUN_READY, NULL);
@@ -306,6 +308,7 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         is_there(b);
         look_for_missing(b);
         send_missing(b);
+        batch_acts_again(b);
 }
 
 static void ask_status(struct batch *b)

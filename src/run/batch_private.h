@@ -59,6 +59,8 @@ struct task {
         bool told_to_end;   /* its script was, and not by us */
         bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
         bool owed;          /* it is missing, and `past` has it as one that is not over: that comes late */
+        unsigned unheard;   /* verbs (1 << verb) of commands about it that failed: it is told again */
+        unsigned tries;     /* such commands in a row */
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* the result's */
@@ -105,6 +107,9 @@ struct batch {
         struct run_capacity capacity;
         uint64_t capacity_wall_ms;
         char *explaining; /* the native that a query is about */
+        char *acting;     /* those that a command is about, parted by spaces; NULL: none is under way */
+        enum batch_verb acting_verb;
+        bool unheard; /* some task is */
         int journal;
         struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
         uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
@@ -157,6 +162,7 @@ int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 /* batch_acts.c */
 void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
 void batch_acts_run(struct batch *b);
+void batch_acts_again(struct batch *b);                    /* what was not heard: the system answers */
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */
 const char *batch_version(const struct batch *b); /* of the service's API; NULL: none, or not known yet */
 /* What depends on the service's version can be asked for: it is known, or there is none. */
@@ -224,6 +230,7 @@ void batch_journal_submission(struct batch *b, const struct submission *s);
 void batch_journal_task(struct batch *b, const struct task *t);
 void batch_journal_native(struct batch *b, const struct submission *s);
 void batch_journal_kill(struct batch *b, const struct task *t);
+void batch_journal_held(struct batch *b, const struct task *t); /* or not: as it is now */
 void batch_journal_gone(struct batch *b, const struct task *t);
 /* The agent has written down what became of those that are gone. */
 void batch_journal_may_go(struct batch *b);

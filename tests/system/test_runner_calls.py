@@ -12,6 +12,7 @@ import time
 import pytest
 
 from drover import LIMIT, wait_until
+from exec_runner import Processes
 
 pytest_plugins = ["batch_systems"]
 
@@ -161,6 +162,58 @@ def test_held_does_not_begin(place):
     with open(d.path(1, "go"), "w", encoding="utf-8"):
         pass
     d.wait("ended 1 code=0")
+
+
+@pytest.fixture
+def narrow(request):
+    """A batch system that runs one job at a time."""
+    folder = tempfile.mkdtemp(prefix="rc-", dir=request.config.drover_tmp)
+    system = Processes(folder, slots=1)
+    one = Place(request.config.getoption("--build"), folder, system.runner, system.settings, system)
+    yield one
+    one.driver.stop("quit all")
+    system.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def held_behind(narrow, word):
+    """Task 2 waits in the system behind task 1, and is held there."""
+    d = narrow.start()
+    d.say("submit 1 " + until(d.path(1, "go")))
+    d.wait("running 1")
+    d.say("submit 2 echo began")
+    wait_until(lambda: len(narrow.system.jobs()) == 2)
+    d.say(f"{word} 2")
+    wait_until(lambda: glob.glob(os.path.join(narrow.system.folder, "*", "held")))
+    return d
+
+
+@pytest.mark.parametrize("word, back", [("hold", "release"), ("suspend", "resume")])
+def test_held_is_known_again(narrow, word, back):
+    """What waits held is released also by a runner that was opened since."""
+    d = held_behind(narrow, word)
+    d.stop()
+    d = narrow.start()
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+    d.wait("ended 1 code=0")
+    d.say("submit 3 echo began")
+    d.wait("ended 3 code=0")
+    assert not d.lines("running 2") and not d.file(2, "out")
+    d.say(f"{back} 2")
+    d.wait("ended 2 code=0")
+    assert d.file(2, "out") == "began\n"
+
+
+def test_what_was_not_heard_is_told_again(narrow):
+    d = held_behind(narrow, "hold")
+    narrow.system.kill_daemon()
+    d.say("release 2")
+    wait_until(lambda: any("a command of the batch system failed" in line for line in d.lines()))
+    narrow.system.start_daemon()
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+    d.wait("ended 2 code=0")
 
 
 def test_quotes(place):
