@@ -254,7 +254,7 @@ static void send_missing(struct batch *b)
         size_t n = 0;
         for (size_t at = 0; n < 64 && map_next(b->submissions, &at, &key, &value);) {
                 struct submission *s = value;
-                if (s->unsure && !s->native && !s->sending)
+                if (s->unsure && !s->native && !s->sending && s->unsure_ms < b->asked_ms)
                         again[n++] = s;
         }
         for (size_t i = 0; i < n; i++) {

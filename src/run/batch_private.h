@@ -32,6 +32,7 @@ struct submission {
         char *name, *native;     /* native: of the whole array; NULL: not known */
         char *head;              /* NULL after a restart: its script is there */
         bool sending, unsure;    /* unsure: nobody knows whether the system has it */
+        int64_t unsure_ms;       /* boot clock, since when: answers to earlier questions do not tell */
         uint64_t others;         /* the status query that meant its other members */
         unsigned count, left;    /* members; of them not forgotten, and one while it is sent */
         uint64_t seen;           /* the status query that named one of them last */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "run/batch_private.h"
@@ -275,6 +276,7 @@ static void sent(void *arg, int status, struct str out, struct str errors)
                          s->name, status,
                          LOG_TEXT(str_head(errors, errors.n > ERRORS_SHOWN ? ERRORS_SHOWN : errors.n)));
                 s->unsure = true; /* the next status query tells */
+                s->unsure_ms = clock_boot_ms();
         }
         batch_submission_unref(b, s);
         batch_submit_later(b);

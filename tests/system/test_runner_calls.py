@@ -12,7 +12,7 @@ import time
 import pytest
 
 from drover import LIMIT, wait_until
-from exec_runner import Processes
+from exec_runner import PROGRAM, Processes
 
 pytest_plugins = ["batch_systems"]
 
@@ -214,6 +214,49 @@ def test_what_was_not_heard_is_told_again(narrow):
     with open(d.path(1, "go"), "w", encoding="utf-8"):
         pass
     d.wait("ended 2 code=0")
+
+
+SLOW = """#!/usr/bin/python3
+# Of the first submission nobody hears, and a question that was asked before it is answered after it.
+import os, subprocess, sys, time
+there = lambda name: os.path.exists(os.path.join({top!r}, name))
+def put(name):
+    with open(os.path.join({top!r}, name), "a") as f:
+        f.write("x")
+def until(name):
+    while not there(name):
+        time.sleep(0.02)
+question, op = sys.stdin.read(), sys.argv[1]
+first = op == "submit" and not there("lost")
+if op == "submit":
+    put("submitted")
+if first:
+    until("asked")
+answer = subprocess.run([{program!r}, op], input=question, capture_output=True, text=True)
+if first:
+    put("lost")
+    sys.exit(75)
+if op == "status" and there("submitted") and not there("lost"):
+    put("asked")
+    until("lost")
+    time.sleep(0.5)
+sys.stdout.write(answer.stdout)
+sys.stderr.write(answer.stderr)
+sys.exit(answer.returncode)
+"""
+
+
+def test_an_old_answer_says_nothing_of_a_later_submission(narrow):
+    """It is in the system, and not in the answer: it is not submitted again."""
+    program = os.path.join(narrow.folder, "slow")
+    with open(os.open(program, os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as f:
+        f.write(SLOW.format(top=narrow.folder, program=PROGRAM))
+    narrow.settings = {**narrow.settings, "program": program}
+    d = narrow.start()
+    d.say("submit 1 sleep 3; exit 3")
+    d.wait("ended 1 code=3")
+    with open(os.path.join(narrow.folder, "submitted"), encoding="utf-8") as f:
+        assert f.read() == "x"
 
 
 def test_quotes(place):
