@@ -58,10 +58,8 @@ static void send_acts(struct far *f)
                         continue;
                 f->acting = (enum far_act)i;
                 take_ids(&f->acts[i], &f->acting_ids);
-                buf_printf(
-                        &body,
-                        "{\"action\":\"%s\",\"reason\":\"by the server that it came from\",%s\"ids\":[%s]}",
-                        names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
+                buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" FAR_REASON "\",%s\"ids\":[%s]}",
+                           names[i], i == FAR_HOLD ? ONLY_IDLE : "", buf_z(&f->acting_ids));
                 buf_addz(&path, "/v1/actions");
                 f->act = far_ask(f, "POST", &path, buf_view(&body), on_acted);
         }

@@ -175,10 +175,22 @@ static void runs(struct far_task *t, const json_t *job)
         far_settled(t);
 }
 
+/* Else a job that was suspended before the agent was restarted could not be resumed. */
+static void learn(struct far_task *t, const json_t *job, const char *state)
+{
+        bool held = !strcmp(state, "held") && far_number_within(job, "hold_code", 0, INT_MAX) == HOLD_USER &&
+                    !strcmp(text(job, "hold_reason"), FAR_REASON);
+        t->restored = false;
+        t->held = held;
+        t->suspended = held || !strcmp(state, "suspended");
+}
+
 static void see(struct far_task *t, json_t *job)
 {
         const char *state = text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
+        if (t->restored)
+                learn(t, job, state);
         if (!strcmp(state, "completed") || !strcmp(state, "removed")) {
                 if (!past) { /* its row is not written yet */
                         t->dirty = true;

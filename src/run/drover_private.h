@@ -39,8 +39,9 @@
 
 #define FAR_UUID        37
 #define FAR_CREDENTIALS "DroverCredentials"
-#define FAR_OWNER       "owner"      /* file: the user's, name@domain */
-#define FAR_NO_DOMAIN   "drover-hop" /* no place sees the files of a sandbox */
+#define FAR_OWNER       "owner"                           /* file: the user's, name@domain */
+#define FAR_NO_DOMAIN   "drover-hop"                      /* no place sees the files of a sandbox */
+#define FAR_REASON      "by the server that it came from" /* of what is done to jobs there */
 
 enum far_state { FAR_FRESH, FAR_READY, FAR_KEPT, FAR_IN, FAR_FETCHING, FAR_OVER };
 enum far_act { FAR_REMOVE, FAR_SUSPEND, FAR_RESUME, FAR_HOLD, FAR_RELEASE, FAR_ACTS };
@@ -113,6 +114,7 @@ struct far_task {
         bool begun, killing, lease_ended, suspended;
         bool held;        /* suspended before it began: held there */
         bool waits;       /* held by the agent: likewise */
+        bool restored;    /* of an earlier life: what it was told then is learned from its state there */
         int64_t ready_ms; /* boot clock */
         uint64_t started_ms;
         int64_t not_before_ms; /* boot clock: nothing is tried before */

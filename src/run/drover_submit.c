@@ -311,6 +311,7 @@ static bool restore_task(struct far_request *r, uint32_t member, const json_t *d
                 return false;
         struct far_task *t = far_task_new(r->far, name);
         t->state = FAR_KEPT;
+        t->restored = true;
         t->in = r;
         t->member = member;
         t->sandbox = text_of(doc, "sandbox");

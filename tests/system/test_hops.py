@@ -72,6 +72,22 @@ def test_control_is_carried_down(two):
     assert two.wait_state(f"{request}.0", "removed")
 
 
+def test_what_was_suspended_is_resumed_by_the_next_agent(two):
+    request = two.submit(beating(two))
+    wait_until(lambda: pids(two))
+    two.wait_state(f"{request}.0", "running")
+    two.cli("suspend", f"{request}.0")
+    wait_until(lambda: far_jobs(two.far, "suspended"))
+    two.agent.kill()
+    two.agent = agents.start(two, two.config)
+    agents.offering(two)
+    assert stopped(two)
+    two.cli("resume", f"{request}.0")
+    wait_until(lambda: not stopped(two))
+    two.cli("rm", f"{request}.0")
+    wait_until(lambda: not far_jobs(two.far))
+
+
 def test_control_in_the_middle(two):
     """Held there the job stays, and goes on when it is released there; removed there it is held here, with the reason."""
     request = two.submit(sh(f"echo $$ >>{two.work}/pids; sleep 600"))
