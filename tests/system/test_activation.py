@@ -71,6 +71,15 @@ def test_modules_are_loaded(place):
     assert place.history(two)[0]["exit_code"] == 7
 
 
+def test_variables_stay_as_the_job_has_them(place):
+    """Whatever their names: what loads and enters has some of its own."""
+    names = "words init modules root env venv shell file module conda prefix".split()
+    request = place.submit(sh("; ".join(f"echo {n}=${n}" for n in names), conda_env="plain", modules="tool/1", output="out",
+                              environment='"' + " ".join(f"{n}=mine" for n in names) + '"'))
+    place.wait(request)
+    assert place.read("out").split() == [f"{n}=mine" for n in names]
+
+
 def test_a_conda_environment_is_entered(place):
     text = sh('echo $CONDA_DEFAULT_ENV $CONDA_PREFIX "$SECRET" $PATH $TOOL_VERSION', conda_env="plain", modules="tool/1",
               output="out")
