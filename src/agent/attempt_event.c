@@ -127,6 +127,8 @@ static void runner_is_ready(struct backend *b)
         if (b->runner == a->runner) {
                 errands_back(a->errands);
                 environments_back(a);
+                if (!a->swept)
+                        sandbox_sweep(a); /* of jobs that are gone: now, though a batch system may be away */
         }
         bool all = true;
         for (size_t i = 0; i < a->backend_count; i++)

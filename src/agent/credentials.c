@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "move/task.h"
@@ -165,6 +166,19 @@ static int write_all(struct attempt *at)
         credentials_each(at, write_one, &w);
         close(w.sandbox);
         return w.result;
+}
+
+void credentials_drop(struct attempt *at)
+{
+        char name[64];
+        sandbox_name(at, name);
+        int sandbox = at->a->users_path
+                              ? -1
+                              : openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (sandbox < 0)
+                return;
+        fs_remove_tree(sandbox, STAGE_CREDENTIALS_FOLDER);
+        close(sandbox);
 }
 
 /* ---- for the next server */

@@ -30,6 +30,8 @@ struct move_task;
 int credentials_want(struct attempt *at, struct err *err);
 /* Writes the files, in the sandbox. 0, -errno; 1: attempt_staged is called again. */
 int credentials_place(struct attempt *at);
+/* No step follows: its files go. With `users` its user's child sees to that. */
+void credentials_drop(struct attempt *at);
 void credentials_env(const struct attempt *at, const char *sandbox, struct args *env);
 /* Calls fn with each one's file name and contents. */
 void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char *file, struct str data),

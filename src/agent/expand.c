@@ -486,7 +486,8 @@ int expand_submit(struct attempt *at, struct err *err)
                 .id = attempt_task(at),
                 .owner = m->owner,
                 .user = at->a->users_path ? at->t->user.name : NULL,
-                .flags = at->a->users_path ? RUN_MAKE_SANDBOX : 0,
+                .flags = (at->a->users_path ? RUN_MAKE_SANDBOX : 0u) |
+                         (at->t->m->n_credentials ? RUN_CREDENTIALS : 0u),
                 .sandbox = sandbox,
                 .cwd = at->t->own_cwd ? NULL : at->iwd,
                 .stdin_path = buf_z(&x.in),

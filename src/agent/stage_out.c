@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/checkpoint.h"
+#include "agent/credentials.h"
 #include "agent/move_files.h"
 #include "agent/stage_private.h"
 
@@ -276,6 +277,9 @@ void stage_out(struct attempt *at)
                 return;
         }
         struct stage *s = stage_new(at, at->t->same_domain ? STAGE_OUT : STAGE_HASH);
+        s->w.over = at->t->m->n_credentials > 0;
+        if (s->w.over)
+                credentials_drop(at); /* of an empty folder nothing else is looked at */
         if (a->users_path) {
                 out_by_child(at, s);
                 return;

@@ -364,6 +364,8 @@ static void look_at_inputs(struct stage_work *w)
 
 void stage_work_run(struct stage_work *w)
 {
+        if (w->over && w->sandbox >= 0)
+                fs_remove_tree(w->sandbox, STAGE_CREDENTIALS_FOLDER);
         if (w->result == 0)
                 w->result = stage_work_find(w);
         for (size_t i = 0; i < w->count && w->result == 0 && !w->cancelled; i++)
@@ -384,7 +386,7 @@ static void pack_work(const struct stage_work *w, struct buf *b)
         pack_u64(b, w->kind);
         pack_u64(b, w->fence);
         pack_u64(b, w->data_end);
-        pack_u64(b, (w->find_new ? 1u : 0u) | (w->new_optional ? 2u : 0u));
+        pack_u64(b, (w->find_new ? 1u : 0u) | (w->new_optional ? 2u : 0u) | (w->over ? 4u : 0u));
         pack_i64(b, w->new_since_ms);
         pack_z(b, w->iwd);
         pack_z(b, w->destination);
@@ -451,6 +453,7 @@ static bool unpack_work(struct str bytes, struct stage_work *w)
         uint64_t flags = unpack_u64(&u);
         w->find_new = flags & 1;
         w->new_optional = flags & 2;
+        w->over = flags & 4;
         w->new_since_ms = unpack_i64(&u);
         w->iwd = str_dupz(unpack_str(&u));
         struct str destination = unpack_str(&u);

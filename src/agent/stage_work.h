@@ -64,6 +64,7 @@ struct stage_work {
         /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
          */
         bool find_new, new_optional;
+        bool over; /* no step follows: its credentials go first */
         struct staged_input *inputs;
         size_t input_count, input_cap;
         int64_t new_since_ms;

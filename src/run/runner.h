@@ -47,6 +47,7 @@ enum run_stream_flags {
         RUN_STDIN_FD = 32,       /* standard input is stdin_fd */
         RUN_SHARE_SANDBOX = 128, /* with RUN_MAKE_SANDBOX: the agent may make and remove files in it, and read
                                     what all may read, but not list it */
+        RUN_CREDENTIALS = 256,   /* the sandbox has credentials of the job, which go if its lease ends it */
         RUN_CONTAINER = 64 /* the program is a container's engine: what runs in it is elsewhere, with the
                               same marker in its environment, and is ended and stopped with it */
 };

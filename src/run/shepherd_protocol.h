@@ -90,6 +90,7 @@ enum {
         SHEPHERD_REMOVE_SANDBOX = 16, /* once the child has ended, if it is empty */
         SHEPHERD_STDIN_FD = 32,       /* the record travels alone, with its standard input beside it */
         SHEPHERD_SHARE_SANDBOX = 128, /* with MAKE: group of STATE/jobs, which may make files in it */
+        SHEPHERD_CREDENTIALS = 256,   /* when it is ended for its lease, the sandbox's credentials go */
         SHEPHERD_CONTAINER = 64,      /* processes elsewhere that have its marker are its own, too */
 };
 

@@ -4,13 +4,14 @@ import glob
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 
 import pytest
 
 import agents
-from drover import sh, wait_until
+from drover import free_port, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
 
@@ -152,3 +153,101 @@ def test_htcondors_words(instance):
     listed = {c["name"]: c for c in instance.json("credential", "list")["credentials"]}
     assert set(listed) == {"x509up_u7", "scitokens"}
     assert abs(listed["x509up_u7"]["expires_ms"] / 1000 - time.time() - 2 * 86400) < 600
+
+
+def told_by_processes(text):
+    """Numbers of the processes that have this text in their command line or environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        for name in ("cmdline", "environ"):
+            try:
+                with open(f"/proc/{pid}/{name}", "rb") as f:
+                    if text.encode() in f.read():
+                        found.append((pid, name))
+            except OSError:
+                pass  # it has gone meanwhile
+    return found
+
+
+def test_no_process_tells_it(place):
+    """Neither a command line nor an environment has it, of the job that it is for, of another, or of what serves them; and what dies
+    with it in its memory leaves no dump of it."""
+    add(place, "grid", SECRET + "one")
+    mine = place.submit(sh(f"cp $BEARER_TOKEN_FILE {place.work}/now; while [ ! -e {place.work}/go ]; do sleep 0.1; done; env >env1",
+                           credentials="grid", transfer_output_files="env1"))
+    wait_until(lambda: place.written("now"))
+    other = place.submit(sh(f"env >env2; ls -a >>env2; touch {place.work}/there; while [ ! -e {place.work}/go ]; do sleep 0.1; done",
+                            transfer_output_files="env2"))
+    wait_until(lambda: place.exists("there"))
+    assert told_by_processes(SECRET) == []
+    box = glob.glob(f"{place.base}/n1/jobs/{mine}.0.*/.drover_credentials")
+    place.agent.stop(signal.SIGABRT)
+    os.kill(place.server_pid(), signal.SIGABRT)
+    wait_until(lambda: not place.pids("droverd"))
+    place.daemons = [d for d in place.daemons if d.running()]
+    assert files_with(place.base, SECRET, [place.work, *box]) == []
+    place.server()
+    place.agent = agents.start(place, place.config)
+    place.write("go", "")
+    place.wait(mine, other)
+    assert SECRET not in place.read("env1") + place.read("env2")
+    assert "BEARER_TOKEN_FILE" in place.read("env1") and "CREDS" not in place.read("env2") and "drover_cred" not in place.read("env2")
+
+
+def has_gone(instance):
+    return lambda: not files_with(instance.base, SECRET, [instance.work])
+
+
+def test_removed_while_the_agent_was_dead(instance):
+    """A job that is removed, and has died with its shepherd: an agent that is started without a server, and with a batch system that
+    does not answer, removes its credentials all the same."""
+    program = os.path.join(instance.base, "lsf")
+    with open(os.open(program, os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nexit 7\n")
+    instance.config = f"queues:\n  - name: here\n    cpus: 4\n  - name: far\n    runner: exec\n    exec: {{program: {program}}}\n"
+    instance.server()
+    instance.agent = agents.start(instance, instance.config)
+    agents.offering(instance, "here")
+    add(instance, "grid", SECRET + "one")
+    request = instance.submit(sh(f"cp $BEARER_TOKEN_FILE {instance.work}/now; sleep 1000", credentials="grid"))
+    wait_until(lambda: instance.written("now"))
+    instance.agent.kill()
+    for pid in instance.pids("drover-shepherd"):
+        os.kill(pid, signal.SIGKILL)
+    instance.cli("rm", str(request))
+    server, = [d for d in instance.daemons if d.name == "droverd"]
+    address = instance.server_json()["agents"][0]
+    server.stop()
+    instance.daemons.remove(server)
+    assert not has_gone(instance)()
+    instance.start("drover-agent", "--config", os.path.join(instance.base, "n1.yaml"), "--server", address)
+    wait_until(has_gone(instance))
+
+
+def test_gone_with_the_lease(instance):
+    """Of an agent that does not come back the shepherd ends the jobs, and removes what they were given."""
+    os.makedirs(instance.dir, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("lease: 3s\n")
+    instance.server()
+    instance.agent = agents.start(instance, "kill_grace: 1s\n")
+    agents.offering(instance)
+    add(instance, "grid", SECRET + "one")
+    instance.submit(sh(f"cp $BEARER_TOKEN_FILE {instance.work}/now; sleep 1000", credentials="grid"))
+    wait_until(lambda: instance.written("now"))
+    instance.agent.kill()
+    wait_until(has_gone(instance))
+
+
+def test_gone_while_outputs_wait(place):
+    """Once no step of a job is left its files of credentials go, however long its outputs take."""
+    port = free_port()
+    with socket.socket() as s:  # one that takes connections and says nothing
+        s.bind(("127.0.0.1", port))
+        s.listen(50)
+        add(place, "grid", SECRET + "one")
+        request = place.submit(sh(f"cp $BEARER_TOKEN_FILE {place.work}/now; echo >made", credentials="grid", transfer_output_files="made",
+                                  transfer_output_remaps=f"made=http://127.0.0.1:{port}/made"))
+        wait_until(lambda: [h for h in place.json("path", f"{request}.0")["hops"] if "sending output 1" in h.get("doing", "")])
+        assert place.exists("now") and has_gone(place)()
+        place.agent.stop()

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -6,6 +7,8 @@
 #include <unistd.h>
 
 #include "agent/shepherd/shepherd.h"
+
+#define CREDENTIALS ".drover_credentials" /* agent/stage_work.h */
 
 static bool is_roots(int fd)
 {
@@ -70,4 +73,29 @@ void sandbox_remove(struct shepherd *s, const char *name)
 {
         if (s->jobs >= 0 && unlinkat(s->jobs, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
                 complain("msg=\"cannot remove a sandbox\" sandbox=%s error=\"%s\"", name, strerror(errno));
+}
+
+/* The agent may be gone for long, or for good. What is in the folder is its user's: no link is followed, and
+ * nothing is touched that he could not remove himself. */
+void sandbox_drop_credentials(const struct shepherd *s, const char *path)
+{
+        char *name = sandbox_name_of(path);
+        const struct dirent *e;
+        int box = s->jobs >= 0
+                          ? openat(s->jobs, name ? name : "", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                          : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = box < 0 ? -1 : openat(box, CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        while (dir && (e = readdir(dir)))
+                if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+                        unlinkat(fd, e->d_name, 0);
+        if (dir)
+                unlinkat(box, CREDENTIALS, AT_REMOVEDIR);
+        if (dir)
+                closedir(dir);
+        else if (fd >= 0)
+                close(fd);
+        if (box >= 0)
+                close(box);
+        free(name);
 }

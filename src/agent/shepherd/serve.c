@@ -61,6 +61,8 @@ void child_done(struct shepherd *s, struct child *c)
         table_give(s, c->entry);
         if (c->remove)
                 sandbox_remove(s, c->remove);
+        if (c->secrets && c->tell.why == SHEPHERD_LEASE_ENDED)
+                sandbox_drop_credentials(s, c->secrets);
         c->entry = TABLE_MAX;
         c->state = CHILD_DONE;
         c->tell.state = c->failed ? SHEPHERD_FAILED : SHEPHERD_EXITED;
@@ -87,6 +89,7 @@ static void child_forget(struct shepherd *s, struct child *c)
         }
         free(c->marker);
         free(c->remove);
+        free(c->secrets);
         free(c);
         s->child_count--;
 }

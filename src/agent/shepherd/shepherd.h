@@ -31,10 +31,11 @@ struct child {
         struct child *dirty_next;           /* to be told to the agent */
         bool dirty, suspended, failed, container;
         enum child_state state;
-        struct shepherd_child tell;                           /* as it is told */
-        unsigned entry;                                       /* in the table */
-        char *remove;                                         /* the sandbox to remove at its end, or NULL */
-        char *marker;                                         /* SHEPHERD_MARKER and value, or NULL */
+        struct shepherd_child tell; /* as it is told */
+        unsigned entry;             /* in the table */
+        char *remove;               /* the sandbox to remove at its end, or NULL */
+        char *secrets;              /* the sandbox, if it has credentials; or NULL */
+        char *marker;               /* SHEPHERD_MARKER and value, or NULL */
         int64_t kill_at, ending_since, again_at, walltime_at; /* CLOCK_BOOTTIME ms; 0: never */
 };
 
@@ -117,6 +118,8 @@ int sandbox_make(struct shepherd *s, const char *path, const struct user *user,
                  bool share);            /* 0 or an errno */
 char *sandbox_name_of(const char *path); /* its last component, the caller's; NULL: it has none */
 void sandbox_remove(struct shepherd *s, const char *name);
+/* With or without such a map: the sandbox's folder of credentials is emptied and removed. */
+void sandbox_drop_credentials(const struct shepherd *s, const char *path);
 /* users.c */
 struct user {
         uid_t uid;

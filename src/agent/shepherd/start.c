@@ -334,6 +334,8 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
                 return error;
         if (r->flags & SHEPHERD_REMOVE_SANDBOX)
                 c->remove = sandbox_name_of(p->sandbox);
+        if (r->flags & SHEPHERD_CREDENTIALS)
+                c->secrets = must(strdup(p->sandbox));
         *ret_where = SHEPHERD_AT_CGROUP;
         if ((error = slot_find(s, r, t->dirs, t->dirs_size, &slot)))
                 return error;
