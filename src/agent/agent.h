@@ -380,6 +380,12 @@ void sends_start(struct attempt *at, struct send_file *files, size_t count, char
 void sends_forget(struct attempt *at);
 void sends_doing(const struct attempt *at, struct buf *out); /* which output is on its way, in words */
 void sends_go_on(struct attempt *at); /* a credential that they waited for may be here */
+/* Does the next one wait for a store that is silent? */
+bool sends_wait_for_store(const struct attempt *at);
+/* Those that wait for the store, or have asked whether it is there, go on. Stores may have other numbers, or
+ * none. */
+void sends_store_known(struct agent *a, size_t store, bool answers);
+void sends_stores_changed(struct agent *a);
 
 /* stores.c */
 void stores_open(struct agent *a);
@@ -408,6 +414,9 @@ void stores_answered(struct agent *a, size_t store);
 enum store_word { STORE_ANSWERS, STORE_SILENT, STORE_ASKED };
 enum store_word stores_doubt(struct agent *a, size_t store);
 bool stores_is_silence(int error);
+/* Is it known not to answer, and what was said then? NULL: it answers, or is none. Borrowed. */
+bool stores_is_down(const struct agent *a, size_t store);
+const char *stores_down_why(const struct agent *a, size_t store);
 /* The name of a store; NULL: there is no such one. */
 const char *stores_name(const struct agent *a, size_t store);
 

@@ -240,6 +240,8 @@ static void control(struct attempt *at, void *arg)
         } else if (command == DROVER__COMMAND__SIGNAL) {
                 if (at->state == ATTEMPT_RUNNING && at->stepping && m->signal <= 64)
                         runner_signal(at->q->backend->runner, id, (int)m->signal);
+        } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
+                return; /* there is nothing left to run elsewhere */
         } else if (command <= DROVER__COMMAND__VACATE &&
                    (command == DROVER__COMMAND__REMOVE || !checkpoint_vacate(at, reasons[command]))) {
                 attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);

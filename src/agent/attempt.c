@@ -457,6 +457,15 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
                   uint32_t hold_code)
 {
+        if (at->state == ATTEMPT_DELIVERING && sends_wait_for_store(at)) { /* nobody knows how long */
+                at->outcome_set = false;
+                free(at->reason);
+                at->reason = NULL;
+                attempt_set_outcome(at, outcome, hold_code, "%s", reason);
+                stage_cancel(at);
+                attempt_finish(at);
+                return;
+        }
         if (at->state >= ATTEMPT_DELIVERING)
                 return; /* it has ended by itself */
         attempt_set_outcome(at, outcome, hold_code, "%s", reason);

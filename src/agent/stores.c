@@ -272,6 +272,7 @@ void stores_message(struct agent *a, const Drover__Stores *m)
         free(old.urls);
         all->tell_all = true;
         fetch_stores_changed(a);
+        sends_stores_changed(a);
 }
 
 /* ---- how far they are */
@@ -289,6 +290,16 @@ void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t
 const char *stores_name(const struct agent *a, size_t store)
 {
         return store < a->stores->count ? a->stores->v[store]->name : NULL;
+}
+
+bool stores_is_down(const struct agent *a, size_t store)
+{
+        return store < a->stores->count && a->stores->v[store]->down_ms;
+}
+
+const char *stores_down_why(const struct agent *a, size_t store)
+{
+        return store < a->stores->count ? a->stores->v[store]->down_why : NULL;
 }
 
 bool stores_is_silence(int error)
@@ -319,6 +330,7 @@ static void known(struct store *s, bool answers, const char *why)
                 i++;
         if (doubted)
                 fetch_store_known(a, i, answers);
+        sends_store_known(a, i, answers);
 }
 
 void stores_answered(struct agent *a, size_t store)

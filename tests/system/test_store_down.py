@@ -3,12 +3,13 @@ was measured of a store outlives its agent. On a real nginx."""
 import hashlib
 import os
 import re
+import signal
 import socket
 import time
 
 import agents
 import pytest
-from drover import free_port, wait_until
+from drover import free_port, sh, wait_until
 from stores import Nginx
 
 QUICK = "transfer_retry: 10ms\ntransfer_tries: 2\nprobe: 1s\ncache_fresh: 0s\n"
@@ -219,3 +220,87 @@ def test_what_was_measured_outlives_the_agent(instance, store):
     after = until_down(instance, "n1")[0]
     assert after["bytes_per_s"] == before["bytes_per_s"]
     assert before["measured_ms"] - 1000 <= after["measured_ms"] <= stopped_ms + 1000  # give or take what clocks differ by
+
+
+def writes(instance, store):
+    """A job that has begun, runs until `go` is there, and then sends what it made to the store."""
+    request = instance.submit(sh(f"echo run >>{instance.work}/runs; while [ ! -e {instance.work}/go ]; do sleep 0.05; done; echo made >made",
+                                 transfer_output_files="made", transfer_output_remaps=f"made={store.url}out/made"))
+    wait_until(lambda: instance.exists("runs"))
+    return request
+
+
+def waits_to_send(instance, request):
+    """the path says that the output waits for its store"""
+    hop = instance.json("path", f"{request}.0")["hops"][0]
+    return "once store lab answers" in hop.get("doing", "") and hop
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_output_waits_for_its_store(instance, store, killed):
+    """A store that goes away while the job runs: it is not held, its room is free, and what it made is sent when the store is back,
+    also by an agent that was killed meanwhile."""
+    serve(instance, {"lab": store.url})
+    config = QUICK + "queues:\n  - name: here\n    cpus: 1\n"
+    agent = agents.start(instance, config)
+    until_up(instance, "n1")
+    request = writes(instance, store)
+    store.stop()
+    instance.write("go", "")
+    hop = wait_until(lambda: waits_to_send(instance, request))
+    assert f"sending output 1 of 1 to {store.url}out/made" in hop["doing"] and "cannot reach" in hop["doing"]
+    assert "once store lab answers" in instance.cli("why", f"{request}.0").out
+    instance.run("executable = /bin/true\nqueue\n")  # on the only processor
+    if killed:
+        agent.stop(signal.SIGKILL)
+        agents.start(instance, config)
+        wait_until(lambda: waits_to_send(instance, request))
+    assert starts(instance, request) == ["matched"]
+    store.start()
+    store.wait()
+    instance.wait(request)
+    assert store.read("out/made") == b"made\n" and instance.read("runs") == "run\n"
+    assert starts(instance, request) == ["matched"]
+
+
+def test_an_output_that_waits_can_be_given_up(instance, store):
+    """Nobody knows how long it would take: the job can be removed, and held, which loses what it made."""
+    serve(instance, {"lab": store.url})
+    agents.start(instance, QUICK)
+    until_up(instance, "n1")
+    request = writes(instance, store)
+    other = writes(instance, store)
+    store.stop()
+    instance.write("go", "")
+    for one in (request, other):
+        wait_until(lambda one=one: waits_to_send(instance, one))
+    instance.cli("rm", str(request))
+    instance.wait_state(f"{request}.0", "removed")
+    instance.cli("hold", str(other))
+    instance.wait_state(f"{other}.0", "held")
+    store.start()
+    store.wait()
+    until_up(instance, "n1")
+    instance.cli("release", str(other))
+    instance.wait(other)
+    assert store.read("out/made") == b"made\n"
+    assert not [n for n in os.listdir(os.path.join(instance.base, "n1", "jobs")) if n[0].isdigit()]
+
+
+def test_a_store_taken_out_of_the_configuration(instance, store):
+    """What waited for it is tried as any other URL, and holds its job."""
+    serve(instance, {"lab": store.url})
+    agents.start(instance, QUICK)
+    until_up(instance, "n1")
+    request = writes(instance, store)
+    store.stop()
+    instance.write("go", "")
+    wait_until(lambda: waits_to_send(instance, request))
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("stores: {}\n")
+    server, = [d for d in instance.daemons if d.name == "droverd"]
+    server.stop()
+    instance.daemons.remove(server)
+    instance.server()
+    job = instance.wait_state(f"{request}.0", "held")
+    assert job["hold_code"] == 12 and "cannot send to" in job["hold_reason"], job
