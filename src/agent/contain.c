@@ -291,6 +291,21 @@ static bool told_memory(const struct attempt *at)
         return faccessat(at->a->jobs, path, F_OK, 0) == 0;
 }
 
+/* An engine that fetches images itself may have met a registry in trouble. */
+static void not_started(struct attempt *at, struct str words)
+{
+        BUF_CLEANUP struct buf why = {0}, image = {0};
+        struct engine *e = at->q->engine;
+        buf_printf(&why, "%s could not start the container: " STR_FMT,
+                   container_engine_name(engine_host(e)->engine), STR_ARG(words));
+        bool passes = !engine_lists(e) && container_passes(words) &&
+                      contain_image(at, at->t->m->steps[at->step], &image, NULL) == 0;
+        if (passes)
+                containers_image_away(e, buf_z(&image), buf_z(&why));
+        attempt_set_outcome(at, passes ? DROVER__OUTCOME__LOST : DROVER__OUTCOME__NOT_STARTED,
+                            passes ? 0 : HOLD_IMAGE, "%s", buf_z(&why));
+}
+
 /* True: it was the engine that failed, and the attempt is finished. */
 static bool failed(struct attempt *at)
 {
@@ -315,9 +330,7 @@ static bool failed(struct attempt *at)
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the image %s has gone from here",
                                     step->container);
         } else {
-                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_IMAGE,
-                                    "%s could not start the container: " STR_FMT,
-                                    container_engine_name(h->engine), STR_ARG(words));
+                not_started(at, words);
         }
         at->stepping = false;
         attempt_finish(at);

@@ -40,7 +40,8 @@ void pulls_close(struct engine *e)
         }
 }
 
-static void pull_end(struct pull *p, const char *why)
+/* `why`: it is not here. `passes`: but may be had later. */
+static void pull_end(struct pull *p, const char *why, bool passes)
 {
         struct engine *e = p->e;
         struct pull **link = &e->pulls;
@@ -55,9 +56,15 @@ static void pull_end(struct pull *p, const char *why)
                 if (!at || at->pull != p)
                         continue;
                 at->pull = NULL;
-                if (at->state == ATTEMPT_STAGING)
+                if (at->state == ATTEMPT_STAGING && passes)
+                        attempt_give_back(at, why);
+                else if (at->state == ATTEMPT_STAGING)
                         attempt_imaged(at, why);
         }
+        if (passes && !p->unwanted)
+                containers_image_away(e, p->image, why);
+        else if (!why)
+                away_forget(e, p->image);
         pull_free(p);
         if (!why)
                 containers_image_gone(e); /* the list is asked for again */
@@ -78,7 +85,7 @@ static void on_pulled(void *arg, int status, struct str out, struct str errors)
                         log_info("msg=\"cannot pull\" image=\"%s\" error=\"%s\"", p->image,
                                  LOG_TEXT(container_words(errors)));
         }
-        pull_end(p, status ? buf_z(&why) : NULL);
+        pull_end(p, status ? buf_z(&why) : NULL, status && container_passes(container_words(errors)));
 }
 
 static void pull_start(struct pull *p)
@@ -101,12 +108,12 @@ static void on_exists(void *arg, int status, struct str out, struct str errors)
         (void)errors;
         p->command = NULL;
         if (status == 0) {
-                pull_end(p, NULL);
+                pull_end(p, NULL, false);
         } else if (p->unwanted) {
-                pull_end(p, "no job wants it any more");
+                pull_end(p, "no job wants it any more", false);
         } else if (p->e->settings.pull == CONTAINER_NEVER) {
                 buf_printf(&why, "the image %s is not here, and this queue fetches none", p->image);
-                pull_end(p, buf_z(&why));
+                pull_end(p, buf_z(&why), false);
         } else {
                 pull_start(p);
         }
@@ -156,6 +163,11 @@ bool containers_want(struct attempt *at)
                      !container_keeps(&e->settings, e->host.engine, buf_z(&image), NULL)) ||
                     (!always && engine_has_image(e, buf_z(&image))))
                         continue;
+                const char *away = away_why(e, buf_z(&image));
+                if (away) {
+                        attempt_give_back(at, away);
+                        return false;
+                }
                 at->imaged = always ? (unsigned)i + 1 : at->imaged;
                 at->pull = pull_of(e, buf_z(&image), always);
                 at->pull->wanted++;

@@ -117,11 +117,13 @@ void engine_attributes(const struct engine *e, struct buf *out)
 
 void engine_requirement(const struct engine *e, struct buf *out)
 {
-        if (e && e->works)
-                container_requirement(&e->settings, e->host.engine, e->unasked ? NULL : &e->images, out);
+        if (!e || !e->works)
+                return;
+        container_requirement(&e->settings, e->host.engine, e->unasked ? NULL : &e->images, out);
+        away_requirement(e, out);
 }
 
-static void changed(struct engine *e)
+void engine_changed(struct engine *e)
 {
         for (size_t i = 0; i < e->a->queue_count; i++)
                 if (e->a->queues[i]->engine == e)
@@ -176,7 +178,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
                 log_info("msg=\"containers run here\" engine=%s version=\"%s\" images=%zu",
                          container_engine_name(e->host.engine), e->host.version, e->images.n);
         e->works = true;
-        changed(e);
+        engine_changed(e);
         containers_sweep(e->a);
         if (e->relist && !e->command)
                 list_images(e);
@@ -241,7 +243,7 @@ static void on_probe(void *arg, int status, struct str out, struct str errors)
                 return;
         }
         e->works = true; /* it keeps no list */
-        changed(e);
+        engine_changed(e);
 }
 
 static void probe(struct engine *e)
@@ -340,6 +342,7 @@ void containers_close(struct agent *a)
                 next = e->next;
                 command_cancel(e->command);
                 pulls_close(e);
+                aways_close(e);
                 for (struct removal *r = e->removals, *after; r; r = after) {
                         after = r->next;
                         command_cancel(r->command);

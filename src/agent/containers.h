@@ -3,8 +3,9 @@
  * An engine is asked once whether it works, which images it has, and which containers of an earlier life are
  * left: those that are no attempt's are removed. What it has is told to the server like the contents of the
  * cache, so that a job goes where its image is. An image that a job needs and that is not here is pulled
- * before the job starts, once for all that wait for it. Images are never removed: that is the admin's.
- * Apptainer has no store of its own that would do; its images are files in the agent's folder
+ * before the job starts, once for all that wait for it. When that fails for a reason that passes they are
+ * given back, and it is tried again after a pause; else they are held. Images are never removed: that is the
+ * admin's. Apptainer has no store of its own that would do; its images are files in the agent's folder
  * (container_keeps).
  *
  * A queue without `container` in its file has the first engine that is found. Queues with the same settings
@@ -37,6 +38,9 @@ bool containers_want(struct attempt *at);
 void containers_forget(struct attempt *at);
 /* What is being fetched for it, in words, appended; *ret_since_ms: since when (Unix). False: nothing. */
 bool containers_pulling(const struct attempt *at, struct buf *out, int64_t *ret_since_ms);
+/* It could not be fetched, for a reason that passes: until a pause is over the queues of the engine take no
+ * jobs with it. `why` is for people. */
+void containers_image_away(struct engine *e, const char *image, const char *why);
 /* It was here, and is not: what there is, is asked again. */
 void containers_image_gone(struct engine *e);
 /* Ends and removes a container; `done`, if not NULL, is called when that was done or has failed. */

@@ -18,10 +18,21 @@ struct engine {
         struct command *command; /* probe, images or list */
         struct args images;      /* that it has */
         struct pull *pulls;
+        struct away *aways; /* container_away.c */
+        struct timer *away_timer;
         struct removal *removals;
 };
 
 /* Whether the image was there when the engine was asked last; borrows both. */
 bool engine_has_image(const struct engine *e, const char *image);
+/* Its queues' ads are made anew. */
+void engine_changed(struct engine *e);
 /* Ends and frees all pulls of the engine and tells nobody: for when no attempt is left that could wait. */
 void pulls_close(struct engine *e);
+
+/* Why the image is not fetched now; NULL: it may be. Borrowed until the next call. */
+const char *away_why(struct engine *e, const char *image);
+void away_forget(struct engine *e, const char *image); /* it was fetched */
+/* Behind another condition: none of these images, for now. */
+void away_requirement(const struct engine *e, struct buf *out);
+void aways_close(struct engine *e);

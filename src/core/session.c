@@ -92,14 +92,14 @@ static struct need need_of_attempt(const struct job *j)
         return need;
 }
 
-static void lose(struct core *c, struct job *j, const char *why)
+static void lose(struct core *c, struct job *j, struct str why)
 {
         struct event e = {.type = EVENT_LOST,
                           .request = j->request->id,
                           .fence = j->fence,
                           .next = after_loss(j),
                           .code = j->state == JOB_VACATING ? j->hold_code : 0,
-                          .reason = str_of(why)};
+                          .reason = why};
         char *reason = j->state == JOB_VACATING ? mem_dupz(j->hold_reason) : NULL;
 
         if (reason)
@@ -467,7 +467,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
         if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
                 return false;
         if (res->outcome == CORE_OUTCOME_LOST) {
-                lose(c, j, "the agent lost the attempt");
+                lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"));
                 return true;
         }
         if (res->checkpoint) {
@@ -512,8 +512,8 @@ static void lose_one(struct core *c, struct job *j, unsigned *left)
 {
         --*left;
         lose(c, j,
-             j->unknown ? "the agent does not know this attempt"
-                        : "the lease ended: nothing was heard of the agent");
+             j->unknown ? STR("the agent does not know this attempt")
+                        : STR("the lease ended: nothing was heard of the agent"));
 }
 
 /* Renewals only put ends off, so none comes before the earliest that was seen when all were looked at last,

@@ -67,6 +67,8 @@ bool container_image_allowed(const struct container_settings *s, enum container_
  * there, for a queue that pulls none. */
 void container_requirement(const struct container_settings *s, enum container_engine e,
                            const struct args *here, struct buf *out);
+/* That a job names this image (as container_image gave it), however it is written: true, or else. */
+void container_is_image(const char *image, struct buf *out);
 /* NULL: allowed. Else why not. */
 const char *container_network_refused(const struct container_settings *s, const char *network);
 
@@ -138,5 +140,9 @@ void container_each_image(enum container_engine e, struct str answer,
 enum container_end { CONTAINER_PROGRAM_ENDED, CONTAINER_NO_PROGRAM, CONTAINER_NO_IMAGE, CONTAINER_FAILED };
 enum container_end container_ended(enum container_engine e, int exit_code, struct str tail,
                                    struct str *ret_words);
+/* Is it (container_words) of a registry or a network in trouble, which passes? Of an image that is not there,
+ * or not for us, it is not; nor is what nobody knows. Phrases of Go's net and os packages, of HTTP (RFC
+ * 9110), and the error codes of the OCI distribution specification. */
+bool container_passes(struct str words);
 /* The last thing that an engine said: of several lines, the one that says what is wrong. */
 struct str container_words(struct str errors);

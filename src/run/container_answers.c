@@ -110,6 +110,38 @@ struct str container_words(struct str errors)
         return str_head(found, 600);
 }
 
+bool container_passes(struct str words)
+{
+        static const char *const phrases[] = {"connection refused",
+                                              "connection reset",
+                                              "connection timed out",
+                                              "broken pipe",
+                                              "i/o timeout",
+                                              "handshake timeout",
+                                              "deadline exceeded",
+                                              "exceeded while awaiting headers",
+                                              "exceeded while reading body",
+                                              "no route to host",
+                                              "network is unreachable",
+                                              "host is down",
+                                              "server misbehaving",
+                                              "name resolution",
+                                              "unexpected EOF",
+                                              ": EOF",
+                                              "no space left on device",
+                                              "toomanyrequests:",
+                                              "Too Many Requests",
+                                              "too many requests",
+                                              "Internal Server Error",
+                                              "Bad Gateway",
+                                              "Service Unavailable",
+                                              "Gateway Time"};
+        for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
+                if (str_search(words, str_of(phrases[i])) >= 0)
+                        return true;
+        return false;
+}
+
 static const char *const engine_heads[][3] = {
         [CONTAINER_PODMAN] = {"Error: ", NULL},
         [CONTAINER_DOCKER] = {"docker: ", NULL},
@@ -139,8 +171,9 @@ static enum container_end apptainer_ended(int exit_code, struct str line)
         if (exit_code != 255)
                 return CONTAINER_PROGRAM_ENDED;
         line = str_trim(str_skip(line, strlen("FATAL:")));
-        if (str_search(line, STR("could not open image")) >= 0 && str_search(line, STR("%2F")) >= 0)
-                return CONTAINER_NO_IMAGE; /* one that was kept, see container_keeps */
+        if (str_search(line, STR("could not open image")) >= 0 && str_search(line, STR("%2F")) >= 0 &&
+            str_ends(line, STR("no such file or directory")))
+                return CONTAINER_NO_IMAGE; /* one that was kept, see container_keeps, and was removed */
         return starts_any(line, of_program) || (str_starts(line, STR("\"")) &&
                                                 str_ends(line, STR("executable file not found in $PATH")))
                        ? CONTAINER_NO_PROGRAM

@@ -244,6 +244,13 @@ static void require_image(const struct container_settings *s, enum container_eng
         }
 }
 
+void container_is_image(const char *image, struct buf *out)
+{
+        buf_addz(out, "regexp(\"^(docker://)?");
+        add_expression(out, image);
+        buf_addz(out, "$\", TARGET.ContainerImage ?: TARGET.DockerImage)");
+}
+
 static void add_word(struct buf *out, const char *word)
 {
         buf_addz(out, out->p[out->n - 1] == '{' ? "\"" : ", \"");

@@ -381,6 +381,11 @@ static void test_ends_of_apptainer(void **state)
                  "retrieve path for /i/r.org%2Fa%3A1.sif: lstat /i/r.org%2Fa%3A1.sif: no such file or "
                  "directory",
                  "\n"},
+                {CONTAINER_FAILED, 255, /* it is here, and is broken: fetching it is not what it wants */
+                 "FATAL:   While checking container encryption: could not open image /i/r.org%2Fa%3A1.sif: "
+                 "image "
+                 "format not recognized",
+                 "\n"},
                 {CONTAINER_FAILED, 1,
                  "ERROR  : Requesting capability set 0x000001ffffffffff while permitted capability set is "
                  "0x000001fffeffffff",
@@ -393,6 +398,45 @@ static void test_ends_of_apptainer(void **state)
                            said[i].around);
                 ends(CONTAINER_APPTAINER, said[i].code, buf_z(&tail), said[i].end, said[i].words);
         }
+}
+
+/* The words are those of podman 4.3, docker 20.10 and apptainer 1.4, with other names. */
+static void test_what_passes(void **state)
+{
+        static const char *const stay[] = {
+                "Error: initializing source docker://127.0.0.1:5/a:1: reading manifest 1 in 127.0.0.1:5/a: "
+                "manifest "
+                "unknown: manifest unknown",
+                "Error: initializing source docker://r.org/a:1: reading manifest 1 in r.org/a: unauthorized: "
+                "authentication required",
+                "Error response from daemon: pull access denied for a, repository does not exist or may "
+                "require "
+                "'docker login': denied: requested access to the resource is denied",
+                "Error: initializing source docker://r.orgg/a:1: pinging container registry r.orgg: Get "
+                "\"https://r.orgg/v2/\": dial tcp: lookup r.orgg on 192.0.2.1:53: no such host",
+                "FATAL:   While making image from oci registry: image is broken",
+                "Error: initializing source docker://r.org/timeout:1: requested access to the resource is "
+                "denied",
+                ""};
+        static const char *const pass[] = {
+                "Error: initializing source docker://r.org/a:1: pinging container registry r.org: Get "
+                "\"https://r.org/v2/\": dial tcp 192.0.2.7:443: connect: connection refused",
+                "Error: initializing source docker://r.org/a:1: pinging container registry r.org: received "
+                "unexpected "
+                "HTTP status: 503 Service Unavailable",
+                "Error response from daemon: Get \"https://r.org/v2/\": net/http: request canceled while "
+                "waiting for "
+                "connection (Client.Timeout exceeded while awaiting headers)",
+                "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
+                "FATAL:   While making image from oci registry: error fetching image: dial tcp: lookup r.org "
+                "on "
+                "192.0.2.1:53: server misbehaving",
+                "Error: writing blob: write /var/tmp/x: no space left on device"};
+        (void)state;
+        for (size_t i = 0; i < sizeof(stay) / sizeof(*stay); i++)
+                assert_false(container_passes(str_of(stay[i])));
+        for (size_t i = 0; i < sizeof(pass) / sizeof(*pass); i++)
+                assert_true(container_passes(str_of(pass[i])));
 }
 
 static void test_ends(void **state)
@@ -426,17 +470,12 @@ static void test_ends(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_podman),
-                cmocka_unit_test(test_docker),
-                cmocka_unit_test(test_apptainer),
-                cmocka_unit_test(test_kept),
-                cmocka_unit_test(test_environment),
-                cmocka_unit_test(test_settings),
-                cmocka_unit_test(test_image),
-                cmocka_unit_test(test_names),
-                cmocka_unit_test(test_answers),
-                cmocka_unit_test(test_ends),
-                cmocka_unit_test(test_ends_of_apptainer),
+                cmocka_unit_test(test_podman),      cmocka_unit_test(test_docker),
+                cmocka_unit_test(test_apptainer),   cmocka_unit_test(test_kept),
+                cmocka_unit_test(test_environment), cmocka_unit_test(test_settings),
+                cmocka_unit_test(test_image),       cmocka_unit_test(test_names),
+                cmocka_unit_test(test_answers),     cmocka_unit_test(test_what_passes),
+                cmocka_unit_test(test_ends),        cmocka_unit_test(test_ends_of_apptainer),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

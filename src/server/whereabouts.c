@@ -8,7 +8,9 @@
 #include "server/agents.h"
 #include "server/words.h"
 
+#define BACK_WORDS 700    /* bytes */
 #define FAILED_MAX 10000u /* of held jobs whose path is kept */
+#define BACK_MAX   10000u /* of idle jobs that were given back with a reason */
 #define EACH_MAX   10000u /* members of one event that are looked at one by one */
 
 struct entry {
@@ -16,6 +18,7 @@ struct entry {
         uint64_t request, version;
         uint32_t member, fence;
         char *runner, *native, *word, *said, *doing;
+        char *back; /* idle: why the attempt with this fence was given back; else NULL */
         int64_t doing_since_ms;
         uint64_t doing_bytes, doing_bytes_all;
         char *hops;      /* without the brackets; NULL: none */
@@ -27,7 +30,7 @@ struct whereabouts {
         struct map *entries;
         struct entry *first, *last;
         uint64_t version;
-        size_t failed; /* entries */
+        size_t failed, backs; /* entries */
 };
 
 struct key {
@@ -64,6 +67,7 @@ static void unlink_entry(struct whereabouts *w, struct entry *e)
 static void clear(struct whereabouts *w, struct entry *e)
 {
         w->failed -= e->failed;
+        w->backs -= e->back != NULL;
         e->failed = false;
         e->errors = 0;
         free(e->runner);
@@ -73,7 +77,8 @@ static void clear(struct whereabouts *w, struct entry *e)
         free(e->doing);
         free(e->hops);
         free(e->last);
-        e->runner = e->native = e->word = e->said = e->doing = e->hops = e->last = NULL;
+        free(e->back);
+        e->runner = e->native = e->word = e->said = e->doing = e->hops = e->last = e->back = NULL;
 }
 
 static void drop(struct whereabouts *w, struct entry *e)
@@ -208,13 +213,31 @@ static bool keep_failed(struct whereabouts *w, struct entry *x, const struct eve
         return true;
 }
 
+/* One that an agent could not do anything for: an idle job shows why. */
+static bool gives_back(const struct event *e)
+{
+        return (e->type == EVENT_REFUSED || e->type == EVENT_LOST) && e->next == JOB_IDLE && e->reason.n;
+}
+
+static void keep_back(struct whereabouts *w, const struct event *e, uint32_t member)
+{
+        struct entry *x = find(w, e->request, member);
+        if (!(x && x->back) && w->backs >= BACK_MAX)
+                return;
+        x = touch(w, e->request, member);
+        clear(w, x);
+        x->fence = e->fence;
+        x->back = str_dupz(str_head(e->reason, BACK_WORDS));
+        w->backs++;
+}
+
 void whereabouts_event(struct server *s, const struct event *e)
 {
         struct whereabouts *w = s->whereabouts;
         struct core_hop hop = {0};
         bool from_elsewhere =
                 core_request_hop(s->core, e->request, &hop) == 0 && hop.origin && e->type != EVENT_FILED;
-        if (!from_elsewhere && !w->first)
+        if (!from_elsewhere && !w->first && !gives_back(e))
                 return;
         if (e->type == EVENT_PURGED || (ends(e) && set_count(&e->members) > EACH_MAX)) {
                 drop_request(w, e->request, e->type == EVENT_PURGED ? NULL : &e->members);
@@ -234,6 +257,8 @@ void whereabouts_event(struct server *s, const struct event *e)
                         if (frees(e) && !keep_failed(w, x, e))
                                 clear(w, x);
                 }
+                if (gives_back(e))
+                        keep_back(w, e, (uint32_t)m);
         }
 }
 
@@ -295,6 +320,8 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         if (job->state == JOB_IDLE) {
                 BUF_CLEANUP struct buf down = {0};
                 words_stores_down(&down, s->core, job->request, job->member);
+                if (!down.n && e && e->back)
+                        buf_printf(&down, "it was given back: %s", e->back);
                 if (down.n)
                         json_kstr(j, "said", buf_view(&down));
         }
@@ -319,6 +346,15 @@ const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member
         return e && *e->said ? e->said : NULL;
 }
 
+const char *whereabouts_back(struct server *s, uint64_t request, uint32_t member)
+{
+        const struct entry *e = find(s->whereabouts, request, member);
+        struct core_job job;
+        bool there = e && e->back && core_job_get(s->core, request, member, &job) == 0 &&
+                     job.state == JOB_IDLE && job.fence == e->fence;
+        return there ? e->back : NULL;
+}
+
 const char *whereabouts_doing(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = told(s, request, member);
@@ -332,7 +368,9 @@ bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint3
         struct core_job job;
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
                 return false;
-        if (e && (e->fence != job.fence || !(e->failed ? job.state == JOB_HELD : job.agent != NULL)))
+        if (e && (e->fence != job.fence || !(e->failed ? job.state == JOB_HELD
+                                             : e->back ? job.state == JOB_IDLE
+                                                       : job.agent != NULL)))
                 e = NULL;
         json_kint(j, "request", (int64_t)request);
         json_kint(j, "member", member);

@@ -34,6 +34,9 @@ void whereabouts_event(struct server *s, const struct event *e); /* from world.c
 bool whereabouts_write(struct server *s, struct json *j, uint64_t request, uint32_t member);
 /* Why it waits where it is, in the system's words; NULL: nobody said. Borrowed. */
 const char *whereabouts_said(struct server *s, uint64_t request, uint32_t member);
+/* Why the agent that had it last gave it back, while it is idle; NULL: none did, or nobody remembers.
+ * Borrowed. */
+const char *whereabouts_back(struct server *s, uint64_t request, uint32_t member);
 /* What its agent does for it while it does not run; NULL: nobody said. Borrowed. */
 const char *whereabouts_doing(struct server *s, uint64_t request, uint32_t member);
 /* Jobs that came from other servers, changed after number `after`, oldest change first: calls fn, which

@@ -2,10 +2,15 @@
 is given `env` and the `settings` of a queue uses it. Nothing is fetched: registries are blocked, or not there. Debian 12 has no
 apptainer; the one that DROVER_TEST_APPTAINER names takes podman's tests too."""
 import contextlib
+import gzip
+import hashlib
+import http.server
+import json
 import os
 import shutil
 import subprocess
 import tempfile
+import threading
 
 from drover import Failed, alive, processes, wait_until
 
@@ -70,6 +75,11 @@ class Podman:
     def make_image(self, name=IMAGE):
         self("import", "--signature-policy", self.policy, busybox_tree(self.folder), name)
 
+    def trust(self, registry):
+        """Asks this one without TLS."""
+        with open(self.env["CONTAINERS_REGISTRIES_CONF"], "a", encoding="utf-8") as f:
+            f.write(f'[[registry]]\nlocation = "127.0.0.1:{registry.server_address[1]}"\ninsecure = true\n')
+
     def names(self):
         """Containers, running or not."""
         return self("ps", "--all", "--format", "{{.Names}}").split()
@@ -84,7 +94,7 @@ class Podman:
 class Apptainer:
     """It keeps nothing of a container but processes. Its image is a folder."""
     name = "apptainer"
-    no_image = "docker://127.0.0.1:1/no/such:1"
+    no_image = "/no/such/tree"
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "app")
@@ -159,3 +169,65 @@ class Docker:
         self.process.terminate()
         self.process.wait(90)
         subprocess.run(["umount", f"{self.folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)
+
+
+UNKNOWN = b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}'
+
+
+@contextlib.contextmanager
+def registry(layer):
+    """An OCI registry on loopback with one image, tiny:1. What it was asked for is in .asked; while .trouble is a status it answers
+    everything with that."""
+    with open(layer, "rb") as f:
+        plain = f.read()
+    blobs, asked = {}, []
+
+    def blob(data, kind):
+        digest = "sha256:" + hashlib.sha256(data).hexdigest()
+        blobs[digest] = (data, kind)
+        return {"mediaType": kind, "digest": digest, "size": len(data)}
+
+    kinds = "application/vnd.oci.image."
+    layers = [blob(gzip.compress(plain), kinds + "layer.v1.tar+gzip")]
+    config = blob(json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {
+        "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(plain).hexdigest()]}}).encode(), kinds + "config.v1+json")
+    tiny = blob(json.dumps({"schemaVersion": 2, "mediaType": kinds + "manifest.v1+json", "config": config,
+                            "layers": layers}).encode(), kinds + "manifest.v1+json")
+    blobs["1"] = blobs[tiny["digest"]]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            name = self.path.rsplit("/", 1)[1]
+            asked.append(self.path)
+            if server.trouble:
+                self.send_response(server.trouble)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            data, kind = blobs.get(name, (UNKNOWN, "application/json"))
+            self.send_response(200 if name in blobs or self.path == "/v2/" else 404)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            if name in blobs:
+                self.send_header("Docker-Content-Digest", "sha256:" + hashlib.sha256(data).hexdigest())
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked, server.trouble = asked, None
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

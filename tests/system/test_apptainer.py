@@ -1,16 +1,10 @@
 """What is particular to apptainer; what it shares with podman is in test_containers.py. Run where DROVER_TEST_APPTAINER names one."""
-import contextlib
-import gzip
-import hashlib
-import http.server
-import json
 import os
-import threading
 
 import pytest
 
 import agents
-from containers import engine_with_image
+from containers import engine_with_image, registry
 from drover import alive, processes, sh, wait_until
 from users import ONE, TWO, Site
 
@@ -77,59 +71,6 @@ def test_a_queue_that_fetches_none_runs_files(instance, apptainer):
     for image in ("docker://localhost/tiny:1", "oras://127.0.0.1:1/a.sif"):
         request = instance.submit(job(image))
         wait_until(lambda n=request: "ContainerImage" in instance.cli("why", f"{n}.0"))
-
-
-@contextlib.contextmanager
-def registry(layer):
-    """An OCI registry on loopback with one image, tiny:1. What it was asked for is in .asked."""
-    with open(layer, "rb") as f:
-        plain = f.read()
-    blobs, asked = {}, []
-
-    def blob(data, kind):
-        digest = "sha256:" + hashlib.sha256(data).hexdigest()
-        blobs[digest] = (data, kind)
-        return {"mediaType": kind, "digest": digest, "size": len(data)}
-
-    kinds = "application/vnd.oci.image."
-    layers = [blob(gzip.compress(plain), kinds + "layer.v1.tar+gzip")]
-    config = blob(json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {
-        "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(plain).hexdigest()]}}).encode(), kinds + "config.v1+json")
-    tiny = blob(json.dumps({"schemaVersion": 2, "mediaType": kinds + "manifest.v1+json", "config": config,
-                            "layers": layers}).encode(), kinds + "manifest.v1+json")
-    blobs["1"] = blobs[tiny["digest"]]
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            name = self.path.rsplit("/", 1)[1]
-            asked.append(self.path)
-            data, kind = blobs.get(name, (b"{}", "application/json"))
-            self.send_response(200 if name in blobs or self.path == "/v2/" else 404)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
-            if name in blobs:
-                self.send_header("Docker-Content-Digest", "sha256:" + hashlib.sha256(data).hexdigest())
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(data)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked = asked
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_an_image_of_a_registry(instance, apptainer):

@@ -1,5 +1,6 @@
 """Jobs in containers, with a real podman and a real docker, and a real apptainer where there is one (containers.py)."""
 import contextlib
+import glob
 import os
 import shutil
 import signal
@@ -10,7 +11,8 @@ import time
 import pytest
 
 import agents
-from containers import ENGINES, IMAGE, Docker, Podman, engine_with_image
+from containers import ENGINES, IMAGE, Docker, Podman, engine_with_image, registry
+from test_credentials import SECRET, add, files_with, told_by_processes
 from drover import Instance, alive, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
@@ -121,6 +123,23 @@ def test_words_streams_and_the_environment(place):
         assert line in out
     assert place.read("err") == "err\n" and place.read("new") == "made\n"
     assert os.stat(os.path.join(place.work, "new")).st_uid == os.getuid()
+
+
+def test_credentials_come_along(place):
+    """In the container, private, renewed while it runs; nowhere else, and gone at the end."""
+    add(place, "grid", SECRET + "one")
+    request = place.submit(engine_job(
+        place, "echo $BEARER_TOKEN_FILE; ls -l $BEARER_TOKEN_FILE; cat $BEARER_TOKEN_FILE >seen; while [ \"$(cat $BEARER_TOKEN_FILE)\" = "
+        "\"$(cat seen)\" ]; do sleep 0.1; done; cat $BEARER_TOKEN_FILE", credentials="grid", output="out", container_target_dir="/box",
+        transfer_output_files="seen"))
+    box = wait_until(lambda: glob.glob(f"{place.base}/n1/jobs/{request}.0.*/seen"))[0][:-len("/seen")]
+    assert files_with(place.base, SECRET, [f"{box}/.drover_credentials/", place.work, f"{box}/seen"]) == []
+    assert told_by_processes(SECRET) == []
+    add(place, "grid", SECRET + "two")
+    place.wait(request)
+    lines = place.read("out").splitlines()
+    assert lines[0] == "/box/.drover_credentials/grid.use" and lines[1].startswith("-rw-------") and lines[2] == SECRET + "two"
+    wait_until(lambda: not files_with(place.base, SECRET, [place.work]))
 
 
 def test_exit_codes_and_signals(place):
@@ -374,21 +393,28 @@ def test_docker(instance, request):
     """The same through a daemon, whose containers are no children of ours."""
     folder = tempfile.mkdtemp(prefix="dk-", dir=request.config.drover_tmp)
     docker = Docker(folder)
+    stack = contextlib.ExitStack()
     try:
         docker.make_image()
         forgets = forgetful_docker(instance, folder)
         start(instance, docker)
         ends = instance.submit(job("id -u; ls /sys/class/net; echo made >new; exit 3", output="out"))
         killed = instance.submit(job("kill -SEGV $$"))
+        image = stack.enter_context(registry(f"{docker.folder}/tree.tar"))
         held = {instance.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1")): "more than its memory of 32 MiB",
                 instance.submit(job("true").replace("/bin/sh", "/no/such/program")): "/no/such/program",
-                instance.submit(job("true", image="localhost/nosuch:1")): "docker cannot fetch the image"}
+                instance.submit(job("true", image=f"127.0.0.1:{image.server_address[1]}/tiny:2")): "manifest unknown"}
         instance.wait(ends, killed, code=None)
         assert instance.history(ends)[0]["exit_code"] == 3 and instance.history(killed)[0]["exit_signal"] == signal.SIGSEGV
         assert instance.read("out").split() == [str(os.getuid()), "lo"] and instance.read("new") == "made\n"
         for number, words in held.items():
             instance.wait_state(f"{number}.0", "held")
             assert words in instance.job(f"{number}.0")["hold_reason"]
+        image.trouble = 503
+        waits = instance.submit(job("true", image=f"127.0.0.1:{image.server_address[1]}/tiny:1"))
+        wait_until(lambda: "503" in instance.cli("why", f"{waits}.0"))
+        image.trouble = None
+        instance.wait(waits)
         open(forgets, "w", encoding="utf-8").close()
         unsaid = instance.submit(job("dd if=/dev/zero of=/dev/null bs=200M count=1"))
         instance.wait_state(f"{unsaid}.0", "held")
@@ -405,5 +431,6 @@ def test_docker(instance, request):
         wait_until(lambda: not inside(instance, sleeps))
         wait_until(lambda: docker.names() == [])
     finally:
+        stack.close()
         docker.stop()
         shutil.rmtree(folder, ignore_errors=True)

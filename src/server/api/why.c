@@ -374,6 +374,8 @@ static void reply(struct server *s, struct call *c, struct why *w, const struct 
         explain(&j, s->core, job, w, turn_full(s->turn));
         if (said)
                 say(&j, "It waits there: %s.", said);
+        if (job->state == JOB_IDLE && whereabouts_back(s, job->request, job->member))
+                say(&j, "It was given back: %s.", whereabouts_back(s, job->request, job->member));
         if (job_state_has_attempt(job->state) && whereabouts_doing(s, job->request, job->member))
                 say(&j, "At its agent: %s.", whereabouts_doing(s, job->request, job->member));
         json_open(&hints.j, '[');
