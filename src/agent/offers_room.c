@@ -305,6 +305,8 @@ void offers_look(struct queue *q, struct offers_room *ret)
         }
         if (has.known) {
                 queue_wait_look(q, &has, o->mean_cpus, o->mean_memory);
+                if (q->wait.unknown)
+                        buf_addz(&o->devices, "QueueWaitUnknown = true; ");
                 if (queue_wait_s(q))
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }

@@ -32,6 +32,7 @@ void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t l
         int64_t now = clock_boot_ms();
         if (!would_wait(has, at, at ? at->cpus_milli : like_cpus_milli)) {
                 w->begins_ms = 0;
+                w->unknown = false;
                 return;
         }
         /* another server tells by itself what it can take */
@@ -65,6 +66,7 @@ void queue_wait_told(struct backend *b, const struct run_event *e)
                 return;
         struct queue_wait *w = &q->wait;
         w->asking = false;
+        w->unknown = !e->error && !e->begins_ms;
         if (e->error || !e->begins_ms) {
                 w->begins_ms = 0;
                 w->next_ms = clock_boot_ms() + UNKNOWN_MS;

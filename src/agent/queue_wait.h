@@ -3,7 +3,8 @@
  * The system itself is asked (runner.h, quote), about a job like the one that waits there longest, and only
  * while a job would not begin at once: at most once a minute, one question at a time, for each costs a
  * process there. What it says is the time at which such a job would begin; answers are smoothed, and between
- * them that time comes nearer. A system that cannot say is asked again after ten minutes.
+ * them that time comes nearer. A system that cannot say is asked again after ten minutes; the ad says so
+ * (QueueWaitUnknown), so that nobody takes it for "at once".
  */
 #pragma once
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct queue_wait {
         int64_t next_ms;    /* boot clock: not asked again before */
         uint64_t begins_ms; /* Unix time at which a job would begin; 0: at once, or nobody knows */
         bool asking;
+        bool unknown; /* it would not begin at once, and the system cannot say when it would */
 };
 
 /* Asks, if it is time. has: what the system has told of itself; like: what a job asks for where none is

@@ -53,6 +53,18 @@ static void add_place(struct cli *cli, struct table *t, struct view place, bool 
         table_paint(t, start_ms ? TABLE_GREEN : TABLE_RED);
 }
 
+static bool some_would_take_it(struct view places)
+{
+        struct view place;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place))
+                if (view_is(view_get(place, "verdict"), "fits") ||
+                    view_is(view_get(place, "verdict"), "busy"))
+                        return true;
+        return false;
+}
+
 static void show(struct cli *cli, struct view quote)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -65,7 +77,8 @@ static void show(struct cli *cli, struct view quote)
         table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
         human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
         if (view_integer(view_get(quote, "end_ms"), 0) == 0) {
-                buf_addz(&out, ": no place would take all of them\n");
+                buf_addz(&out, some_would_take_it(places) ? ": nobody knows when they would start\n"
+                                                          : ": no place would take all of them\n");
         } else {
                 buf_addz(&out, ": the first would start ");
                 cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);

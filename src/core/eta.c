@@ -192,6 +192,8 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         if (!r || member >= r->count)
                 return CORE_UNKNOWN;
         j = request_job(r, member);
+        if (j && j->queue && j->queue->wait_unknown && !job_state_runs(j->state))
+                return 0;
         if (j && j->queue) {
                 ret->start_ms =
                         job_state_runs(j->state) ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);

@@ -141,7 +141,7 @@ static void on_place(void *arg, const struct core_why *w)
         const struct queue *q = find_queue(x->core, w);
         struct core_cost *cost = &place.why.cost;
 
-        if (q && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
+        if (q && !q->wait_unknown && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
                 if (w->verdict == CORE_BUSY)
                         cost_later(cost);
                 quote_place(x, q, cost, &place.quote);

@@ -282,6 +282,10 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         if (!(q->wait_s > 0 && q->wait_s < QUEUE_WAIT_MAX_S))
                 q->wait_s = 0;
         q->begins_ms = q->wait_s > 0 ? c->now_ms + (int64_t)(q->wait_s * 1000) : 0;
+        q->wait_unknown = false;
+        eval_boolean(&c->eval, ad, NULL, at->QueueWaitUnknown, &q->wait_unknown);
+        if (q->wait_unknown && !q->begins_ms) /* for who chooses: as long as a job takes */
+                q->wait_s = (double)c->everybody.run_ms / 1000;
         eval_real(&c->eval, ad, NULL, at->Price, &q->price);
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
         free(q->unreachable);

@@ -269,6 +269,7 @@ struct queue {
         double price, speed;     /* as its ad says; 0: it does not */
         double wait_s;           /* of a job at its batch system, as its ad says; 0: none, or unknown */
         int64_t begins_ms;       /* when such a job would begin; 0: at once */
+        bool wait_unknown;       /* one would wait there, and nobody knows how long; its ad says so */
         int64_t *ends;           /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;

@@ -339,6 +339,40 @@ static void test_quote_of_a_batch_system(void **state)
         assert_true(q.start_ms - c->now_ms < 60000);
 }
 
+/* One that cannot say when it would begin a job it takes for its queue: nobody knows, also of what waits
+ * there, until it has room. Another place is quoted, and chosen, first. */
+static void test_quote_of_a_full_batch_system(void **state)
+{
+        struct core *c = *state;
+        struct core_quote q;
+        struct core_eta eta;
+
+        offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; QueueWaitUnknown=true]");
+        quote(c, NULL, 1, minute, &q);
+        assert_true(q.start_ms == 0 && q.end_ms == 0);
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 1, minute);
+        expect_assigned(c, "n1/default 1 0\n");
+        eta_renew(c);
+        assert_int_equal(core_eta(c, 1, 0, &eta), 0);
+        assert_true(eta.start_ms == 0 && eta.end_ms == 0);
+        started(c, "n1", 1, 0);
+        eta_renew(c);
+        assert_int_equal(core_eta(c, 1, 0, &eta), 0);
+        assert_true(eta.start_ms > 0 && eta.end_ms - c->now_ms <= 60000);
+        offer(c, "n2", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100]");
+        quote(c, NULL, 1, minute, &q);
+        assert_true(q.start_ms > 0 && q.start_ms - c->now_ms < 1000);
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 1, minute);
+        expect_assigned(c, "n2/default 2 0\n");
+        offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100]");
+        pass_time(c, 6000);
+        core_withdraw(c, "n2", "default");
+        quote(c, NULL, 1, minute, &q);
+        assert_true(q.start_ms > 0);
+}
+
 /* Jobs that start together: when there is room for the last of them, and never where there is not. */
 static void test_sets(void **state)
 {
@@ -380,6 +414,7 @@ int main(void)
                 TEST(test_quote),
                 TEST(test_quote_waits_its_turn),
                 TEST(test_quote_of_a_batch_system),
+                TEST(test_quote_of_a_full_batch_system),
                 TEST(test_slices),
                 TEST(test_quote_in_slices),
                 TEST(test_sets),

@@ -166,6 +166,7 @@ struct batch_system {
         /* When would the script begin? NULL: it cannot say. True: *ret_ms is Unix time. */
         void (*when)(struct batch_call *c, const struct batch_sending *s);
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
+        bool when_is_now; /* `when` asks whether it would begin now: a refusal of that is none for good */
 };
 
 extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,

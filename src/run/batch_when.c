@@ -59,7 +59,7 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
                 answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
                 bool full = b->system->full && b->system->full(errors);
-                if (status > 0 && !full &&
+                if (status > 0 && !full && !b->system->when_is_now &&
                     b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
                 batch_clean(&text, str_trim(errors));

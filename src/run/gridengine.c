@@ -532,6 +532,7 @@ const struct batch_system batch_gridengine = {
         .capacity_read = grid_capacity_read,
         .when = grid_when,
         .when_said = grid_when_said,
+        .when_is_now = true,
 };
 
 static int grid_open(const struct runner_config *c, struct runner **ret, struct err *err)

@@ -49,6 +49,7 @@ class GridEngine:
     to slots and as they are given to jobs."""
 
     gpus = 2
+    quotes_never = False  # what cannot begin now may begin later, or never: it does not tell which
 
     def __init__(self, folder, name="grid", slots=8):
         self.name, self.slots, self.runner = name, slots, "gridengine"

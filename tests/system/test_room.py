@@ -144,3 +144,22 @@ def test_gpus_of_grid_engines_jobs(instance, grid):
     assert "job_gpu=1" in grid.tool("qstat", "-j", grid.jobs()[0][0])
     one.write("flag", "")
     one.wait(request)
+
+
+@pytest.mark.parametrize("place", ["rest", "grid", "pbs", "processes"], indirect=True)
+def test_a_full_system_that_gives_no_time_is_not_expected_now(place):
+    """Others have all of it, and it cannot say for how long."""
+    system = place.system
+    for _ in range(room(place)[0]):
+        system.others(until(f"{place.work}/others"))
+    wait_until(lambda: room(place)[0] == 0)
+    place.write("job.sub", sh("true"))
+    wait_until(lambda: place.json("quote", "job.sub")["start_ms"] is None)
+    said = place.cli("quote", "job.sub")
+    assert "nobody knows when" in said.splitlines()[0] and "nobody knows when" in said.splitlines()[-1], said
+    request = place.submit(sh("true"))
+    place.wait_state(f"{request}.0", "staging")
+    assert "eta_start_ms" not in place.json("why", f"{request}.0")
+    place.write("others", "")
+    place.wait(request)
+    wait_until(lambda: place.json("quote", "job.sub")["start_ms"] is not None)
