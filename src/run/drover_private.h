@@ -21,10 +21,12 @@
  *   drover_send.c    files up
  *   drover_group.c   those that are alike become one request: its document
  *   drover_users.c   with a map of users: each is there in his own name, with a struct far of his own
- *   drover_party.c   and what is done by him: reading his token, opening up his files, putting outputs in
- * place drover_submit.c  the submission: its file, the call drover_carry.c   credentials, which follow the
- * submission drover_link.c    is the far server there; its events, room and paths; leases drover_acts.c what
- * it is told: actions, signals, results that are here drover_job.c     what became of a job; files down
+ *   drover_party.c   and what is done by him: his token, his files, his outputs
+ *   drover_submit.c  the submission: its file, the call
+ *   drover_carry.c   credentials, which follow the submission
+ *   drover_link.c    is the far server there; its events, room and paths; leases
+ *   drover_acts.c    what it is told: actions, signals, results that are here
+ *   drover_job.c     what became of a job; files down
  *   drover_kept.c    checkpoints that are kept there, brought here while it goes on
  *   drover_quote.c   when would it begin there
  */

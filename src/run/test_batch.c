@@ -319,7 +319,6 @@ static void orders_are_obeyed_once(void **state)
         assert_true(exists(BATCH_STEP ".1.order.0000000000000003"));
 }
 
-/* Its turn came when the lease was over. The times are the file system's, which may be of another machine. */
 /* A number is used again: what has it now began at another time. Of one that is free a group may be left. */
 static void numbers_are_not_taken_for_their_owners(void **state)
 {
@@ -346,6 +345,7 @@ static void numbers_are_not_taken_for_their_owners(void **state)
         assert_int_equal(system(buf_z(&test)), 0);
 }
 
+/* Its turn came when the lease was over. The times are the file system's, which may be of another machine. */
 static void does_not_begin_when_the_lease_is_over(void **state)
 {
         (void)state;
