@@ -294,7 +294,21 @@ int derive_column(struct reader *r, const struct entry *e, const char *variable,
 struct hints {
         struct reader *reader;
         const struct entry *entry;
+        const char *attribute;
+        struct str text;
+        bool said;
 };
+
+/* Texts for a batch system: +SlurmAccount = "physics". */
+static bool is_batch_word(struct str attribute)
+{
+        static const char *const firsts[] = {"Batch", "Slurm", "GridEngine", "Pbs", "Htcondor"};
+
+        for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++)
+                if (str_istarts(attribute, str_of(firsts[i])))
+                        return true;
+        return false;
+}
 
 static void hint_at_name(void *arg, symbol name, bool target)
 {
@@ -305,9 +319,19 @@ static void hint_at_name(void *arg, symbol name, bool target)
 
         (void)target;
         buf_printf(&own, "MY." STR_FMT, STR_ARG(n));
-        if (near && !form_get(h->reader->part, n) && !settings_get(h->reader, buf_view(&own)))
+        if (form_get(h->reader->part, n) || settings_get(h->reader, buf_view(&own)))
+                return;
+        if (is_batch_word(str_of(h->attribute)) && !names_known(n)) {
+                if (!h->said)
+                        reader_warn(h->reader, h->entry->at,
+                                    "%s: no attribute is called " STR_FMT
+                                    "; a text stands in quotes: \"" STR_FMT "\"",
+                                    h->entry->keyword, STR_ARG(n), STR_ARG(str_head(h->text, 120)));
+                h->said = true;
+        } else if (near) {
                 reader_warn(h->reader, h->entry->at, "%s: no attribute is called " STR_FMT "; is %s meant?",
                             h->entry->keyword, STR_ARG(n), near);
+        }
 }
 
 /* Parses one expression of the attribute. where: "" or which job's it is. */
@@ -320,7 +344,7 @@ static int parse_one(struct reader *r, const char *attribute, const struct entry
         int rc = expr_parse(r->symbols, text, &x, &err);
 
         if (rc == 0 && hints)
-                expr_references(x, NULL, hint_at_name, &(struct hints){r, e}, &uses);
+                expr_references(x, NULL, hint_at_name, &(struct hints){r, e, attribute, text, false}, &uses);
         if (rc == 0 && sense_check(str_of(attribute), x, &err) != 0)
                 rc = entry_fail(r, e, "%s%s", err.text, where);
         expr_free(x);

@@ -126,6 +126,14 @@ static const char *const known[] = {
         "BytesSent",
 };
 
+bool names_known(struct str name)
+{
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (str_ieqz(name, known[i]))
+                        return true;
+        return false;
+}
+
 const char *names_near(struct str name)
 {
         const char *near = NULL;
