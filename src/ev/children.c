@@ -150,7 +150,8 @@ int child_spawn(struct loop *l, const struct child_spec *spec,
                 }
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                         continue;
-                return err_set(err, -error, "cannot start %s: %s", spec->argv[0], strerror(error));
+                return err_set(err, -error, "cannot start %s: %s%s", spec->argv[0], strerror(error),
+                               error == ENOENT && !strchr(spec->argv[0], '/') ? " in PATH" : "");
         }
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         c = mem_new(struct child);

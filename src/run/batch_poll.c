@@ -351,6 +351,14 @@ static void remember_gpus(const struct batch *b, struct run_capacity *c)
                 c->node_gpus = b->capacity.node_gpus;
 }
 
+/* Grid Engine's qstat has no words for a queue that is not there. */
+static const char *no_answer(const struct batch *b, struct str errors)
+{
+        if (!str_trim(errors).n && batch_setting(&b->settings, "queue"))
+                return "it says nothing of that queue: is there none of that name?";
+        return "it does not say what it has";
+}
+
 static void on_capacity(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
@@ -362,7 +370,7 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
                 b->capacity = c;
         }
         if (status != 0 || c.cpus_milli == 0) {
-                nothing_there(b, status != 0 ? "it does not say what it has" : c.nothing, errors);
+                nothing_there(b, status == 0 ? c.nothing : no_answer(b, errors), errors);
         } else {
                 free(b->nothing);
                 b->nothing = NULL;

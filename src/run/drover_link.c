@@ -22,6 +22,7 @@
 #define PATHS_MS       2000
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS   10000
+#define RETRY_TELL_MS  1000
 #define LEASE_MS       600000 /* when the agent has none */
 
 static void ask_feed(struct far *f);
@@ -60,6 +61,17 @@ static struct http_call *get(struct far *f, const char *path, http_call_fn *fn)
 
 /* ---- there, or not */
 
+/* For who looks at the queue. */
+static void tell_away(struct far *f, const char *what, const char *why)
+{
+        BUF_CLEANUP struct buf text = {.max = 512};
+        if (f->away_told)
+                return;
+        f->away_told = true;
+        buf_printf(&text, "the other server, %.100s, %s: %.300s", f->address, what, why);
+        far_tell_runner(f, RUN_AWAY, buf_z(&text));
+}
+
 void far_away(struct far *f, const char *why)
 {
         if (!f->up)
@@ -72,8 +84,7 @@ void far_away(struct far *f, const char *why)
         http_call_cancel(f->paths);
         f->feed = f->room = f->paths = NULL;
         f->capacity.known = false;
-        if (f->listed)
-                far_tell_runner(f, RUN_AWAY);
+        tell_away(f, "does not answer", why);
         f->listed = false;
         f->retry_ms = RETRY_FIRST_MS;
         timer_start(f->hello, f->retry_ms);
@@ -86,7 +97,7 @@ static void list_all(struct far *f)
         f->listed = true;
         for (struct far_task *t = f->all; t; t = t->next)
                 far_tell(f, t, true);
-        far_tell_runner(f, RUN_READY);
+        far_tell_runner(f, RUN_READY, NULL);
 }
 
 void far_settled(struct far_task *t)
@@ -100,6 +111,8 @@ void far_settled(struct far_task *t)
 
 static void again(struct far *f, const char *why)
 {
+        if (f->retry_ms >= RETRY_TELL_MS)
+                tell_away(f, "cannot be used", why);
         if (f->retry_ms >= RETRY_MAX_MS / 2 && f->retry_ms < RETRY_MAX_MS)
                 log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=\"%s\"", f->queue,
                          f->address, LOG_TEXT(str_of(why)));
@@ -112,6 +125,7 @@ static void there(struct far *f, const json_t *doc)
         log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->server,
                  f->you);
         f->up = true;
+        f->away_told = false;
         f->retry_ms = RETRY_FIRST_MS;
         f->cursor = (uint64_t)json_integer_value(json_object_get(doc, "seq"));
         f->paths_at = 0;
@@ -164,7 +178,7 @@ void far_refused(struct far *f, const char *why)
                 if (t->state == FAR_FRESH || t->state == FAR_READY)
                         far_fail(t, "credential", EACCES, why);
         }
-        far_tell_runner(f, RUN_AWAY);
+        tell_away(f, "refuses", why);
         again(f, why);
 }
 

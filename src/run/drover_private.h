@@ -160,9 +160,10 @@ struct far {
         struct timer *later, *tick, *hello, *gather;
         struct run_event *told;
         size_t told_count, told_cap;
-        bool up;      /* we are in touch */
-        bool listed;  /* READY was told */
-        bool refused; /* it does not take this user for anybody */
+        bool up;        /* we are in touch */
+        bool listed;    /* READY was told */
+        bool away_told; /* AWAY was, since we were in touch last */
+        bool refused;   /* it does not take this user for anybody */
         int64_t retry_ms;
         size_t unsettled, keeping;
         char server[FAR_UUID], you[256];
@@ -206,8 +207,8 @@ struct far_task *far_task_new(struct far *f, struct run_id id);
 void far_task_free(struct far_task *t);             /* its request does not know */
 void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
 void far_tell(struct far *f, const struct far_task *t, bool known);
-void far_tell_runner(struct far *f, enum run_state state);
-void far_told(struct far *f); /* tells what is gathered, now */
+void far_tell_runner(struct far *f, enum run_state state, const char *text); /* text: why it is away */
+void far_told(struct far *f);                                                /* tells what is gathered, now */
 /* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
  * copied. */
 void far_over(struct far_task *t, const struct run_event *result, const char *text);

@@ -56,9 +56,9 @@ void far_tell(struct far *f, const struct far_task *t, bool known)
         far_gather(f, e);
 }
 
-void far_tell_runner(struct far *f, enum run_state state)
+void far_tell_runner(struct far *f, enum run_state state, const char *text)
 {
-        far_gather(f, (struct run_event){.state = state});
+        far_gather(f, (struct run_event){.state = state, .text = text});
 }
 
 void far_over(struct far_task *t, const struct run_event *result, const char *text)

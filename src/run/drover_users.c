@@ -58,7 +58,7 @@ static void on_own(void *arg, const struct run_event *events, size_t count)
 {
         struct hub *h = arg;
         for (size_t i = 0; i < count; i++) {
-                if (events[i].state == RUN_READY || (events[i].state == RUN_AWAY && !h->listed))
+                if (events[i].state == RUN_READY)
                         continue;
                 h->listed = h->listed && events[i].state != RUN_AWAY;
                 h->events(h->arg, &events[i], 1);

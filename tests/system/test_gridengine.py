@@ -38,6 +38,15 @@ def test_what_is_asked_for(one, grid):
     one.wait(request)
 
 
+@pytest.mark.parametrize("queue, why", [("nope.q", "is there none of that name?"), ("shut.q", "or it is closed")])
+def test_a_queue_that_takes_nothing_is_said(instance, grid, queue, why):
+    instance.server()
+    grid_here = agents.batch_queues(grid).replace("'all.q'", f"'{queue}'")
+    agents.start(instance, grid_here)
+    closed = wait_until(lambda: [q["closed"] for a in instance.agents("connected") for q in a["queues"] if q["closed"]])[0]
+    assert closed.startswith(f"gridengine, queue {queue}: ") and why in closed, closed
+
+
 def test_what_can_never_run_is_refused(one, grid):
     """Not kept waiting for ever in the system's queue."""
     request = one.submit(sh("true", **{"+GridEngineResources": '"mem_total=90000G"'}))

@@ -105,6 +105,26 @@ def test_control_in_the_middle(two):
     assert gone(second)
 
 
+def test_a_far_server_that_is_not_there_is_told(request, build, instance):
+    """Of one that was never there, and of one that has gone: by name, with the error, to everybody who looks."""
+    second = far(request, build)
+    second.server()
+    instance.server()
+    agents.start(instance, "queues:\n" + hop_queue("east", second)
+                 + "  - name: west\n    runner: drover\n    drover: {server: 'unix:/no/such/socket'}\n")
+
+    def words(name):
+        return agents.queues(instance, 2)[name]["unreachable"] or ""
+
+    wait_until(lambda: "the other server, unix:/no/such/socket, cannot be used: cannot connect" in words("west"))
+    assert not words("east")
+    second.daemons[0].kill()
+    wait_until(lambda: f"the other server, unix:{second.dir}/api.sock, does not answer: " in words("east"))
+    assert instance.cli("agents").count("unreachable") == 2
+    second.server()
+    wait_until(lambda: not words("east"))
+
+
 def test_far_server_killed_and_back(two):
     request = two.submit(sh(f"echo $$ >>{two.work}/pids; while [ ! -e {two.work}/flag ]; do sleep 0.05; done; exit 5"))
     wait_until(lambda: pids(two))

@@ -157,6 +157,18 @@ def test_a_mistake_in_a_queue_is_named_with_its_line(instance):
     assert "n1.yaml:5:" in agent.output() and "requirements" in agent.output()
 
 
+def test_a_machine_without_the_batch_system_is_told(instance):
+    """Which command is missing, and that PATH would have it."""
+    instance.server()
+    empty = os.path.join(instance.base, "empty")
+    os.mkdir(empty)
+    os.symlink("/usr/bin/python3", os.path.join(empty, "python3"))
+    instance.env["PATH"] = empty
+    agents.start(instance, "queues:\n  - {name: pool, runner: htcondor}\n  - {name: lsf, runner: exec, exec: {program: lsf, poll: 1}}\n")
+    wait_until(lambda: "cannot start condor_q: No such file or directory in PATH" in instance.cli("agents"))
+    wait_until(lambda: "cannot start bjobs of LSF: No such file or directory; the agent's PATH" in instance.cli("agents"))
+
+
 def test_programs_that_come_with_drover_are_named(instance):
     """By name, wherever it is installed; what is not there is a mistake in the file."""
     prefix = os.path.join(instance.base, "prefix")
