@@ -123,6 +123,9 @@ def test_one_submit_over_all_places(instance, unlike, grid):
     wait_until(lambda: settled() == count, 1200 if LONG else 240, every=0.3)
 
     ran = collections.Counter(instance.read("ran").split())
+    for queue, slots in SLOTS.items() if LONG else ():  # whatever a place takes to start and to end one
+        fair = sum(ran.values()) * slots / sum(SLOTS.values())
+        assert fair / 2.5 < ran[queue] < fair * 2.5, ran
     rows = instance.history(request)
     held = instance.jobs(request, "&state=held")
     assert sorted(j["member"] for j in rows + held) == list(range(count))
