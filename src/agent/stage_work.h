@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "run/shepherd_protocol.h"
 
 #define STAGE_FILES_MAX 100000
 
@@ -95,7 +96,7 @@ bool stage_work_lists(const struct stage_work *w, struct str name, size_t count)
 int stage_work_find(struct stage_work *w);
 /* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);
-#define STAGE_CREDENTIALS_FOLDER ".drover_credentials"
+#define STAGE_CREDENTIALS_FOLDER SHEPHERD_CREDENTIALS_FOLDER
 /* A private file in that folder of the sandbox, made or replaced in one step. 0 or -errno. */
 int stage_work_credential(int sandbox, const char *name, struct str text);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "run/batch.h"
+#include "run/shepherd_protocol.h"
 
 #define LEASE_S      600 /* for a script that has never seen a lease */
 #define KILL_AFTER_S 5   /* from SIGTERM to SIGKILL */
@@ -29,6 +30,8 @@ static void assign(struct buf *out, const char *name, const char *value)
  * system says, which gave all times: clocks of other machines do not matter. The file .end is of the time at
  * which the lease ends; where it does not say that there is time left, the script reckons itself. */
 static const char begin[] =
+        "forget() { [ -z \"$secrets\" ] || rm -rf \"$box/" SHEPHERD_CREDENTIALS_FOLDER
+        "\"; } # its agent may be gone\n"
         "say() { # the agent may be another user; the program is over. The last line makes it whole\n"
         "        umask 022\n"
         "        { times; printf '%s\\n' \"$*\"; } >\"$step.done\"\n"
@@ -55,6 +58,7 @@ static const char begin[] =
         "        age=$(($(stat -c %Y \"$step.began\") - $(stat -c %Y \"$lease\")))\n"
         "        [ $age -lt 0 ] && age=0\n"
         "        if [ $age -ge $lease_s ]; then # its turn came late: it may run elsewhere by now\n"
+        "                forget\n"
         "                say 'lost lease'\n"
         "                exit 0\n"
         "        fi\n"
@@ -155,6 +159,7 @@ static const char end[] =
         "after >/dev/null 2>&1\n"
         "why=itself\n"
         "[ -e \"$step.why\" ] && read -r why <\"$step.why\"\n"
+        "[ \"$why\" = lease ] && forget\n"
         "say \"ended $status $why\"\n"
         "[ $status -gt 128 ] && status=1 # else the system takes the script for one that a signal ended\n"
         "exit $status\n";
@@ -264,7 +269,8 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
                    s->id.fence, s->id.step);
         assign(out, "box", s->sandbox);
         assign(out, "lease", g->lease);
-        buf_printf(out, "step=$box/" BATCH_STEP ".%u\n", s->id.step);
+        buf_printf(out, "step=$box/" BATCH_STEP ".%u secrets=%s\n", s->id.step,
+                   s->flags & RUN_CREDENTIALS ? "1" : "");
         buf_printf(out, "walltime=%llu grace=%d every=%u lease_s=%d\n",
                    (unsigned long long)((s->walltime_ms + 999) / 1000), KILL_AFTER_S, g->every_s, LEASE_S);
         buf_addz(out, begin);

@@ -224,13 +224,15 @@ def test_removed_while_the_agent_was_dead(instance):
     wait_until(has_gone(instance))
 
 
-def test_gone_with_the_lease(instance):
-    """Of an agent that does not come back the shepherd ends the jobs, and removes what they were given."""
+@pytest.mark.parametrize("system", [None, "alpha"])
+def test_gone_with_the_lease(request, instance, system):
+    """Of an agent that does not come back the shepherd, or its own script, ends a job, and removes what it was given."""
+    config = agents.batch_queues(request.getfixturevalue(system)) if system else "kill_grace: 1s\n"
     os.makedirs(instance.dir, exist_ok=True)
     with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-        f.write("lease: 3s\n")
+        f.write(f"lease: {10 if system else 3}s\n")
     instance.server()
-    instance.agent = agents.start(instance, "kill_grace: 1s\n")
+    instance.agent = agents.start(instance, config)
     agents.offering(instance)
     add(instance, "grid", SECRET + "one")
     instance.submit(sh(f"cp $BEARER_TOKEN_FILE {instance.work}/now; sleep 1000", credentials="grid"))

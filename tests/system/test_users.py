@@ -1,6 +1,7 @@
 """An agent that root starts with `users` in its file: each owner's jobs run as the local user that the file names."""
 import os
 import pwd
+import socket
 import subprocess
 import uuid
 
@@ -272,6 +273,23 @@ def test_credentials_are_their_owners_alone(site):
     site.instance.wait(request)
     assert site.text(ONE, "out") == f"{ONE.pw_name} 600\nhush-two"
     wait_until(lambda: not os.path.exists(folder))
+
+
+def test_credentials_do_not_outlive_the_last_step_or_the_lease(instance):
+    """They go before outputs are sent, however long that takes; and the shepherd removes those of an agent that does not come back."""
+    site = Site(instance, "lease: 3s\n")
+    agent = site.agent()
+    as_user(ONE, lambda: instance.api("PUT", "/v1/credentials/grid", {"type": "token", "data": "hush-one"}))
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        request = site.submit(ONE, "grep -q hush $BEARER_TOKEN_FILE && echo new >made", DroverCredentials="grid", TransferOutput="made",
+                              ShouldTransferFiles="IF_NEEDED", TransferOutputRemaps=f"made=http://127.0.0.1:{mute.getsockname()[1]}/made")
+        wait_until(lambda: [h for h in instance.json("path", f"{request}.0")["hops"] if "sending output 1" in h.get("doing", "")])
+        assert files_with(site.state, "hush-one") == []
+        instance.cli("rm", str(request))
+    site.submit(ONE, "sleep 1000", DroverCredentials="grid")
+    wait_until(lambda: files_with(site.state, "hush-one"))
+    agent.kill()
+    wait_until(lambda: not files_with(site.state, "hush-one"))
 
 
 def test_what_came_with_a_credential_is_its_owners_alone(site):

@@ -8,8 +8,6 @@
 
 #include "agent/shepherd/shepherd.h"
 
-#define CREDENTIALS ".drover_credentials" /* agent/stage_work.h */
-
 static bool is_roots(int fd)
 {
         struct stat st;
@@ -84,13 +82,15 @@ void sandbox_drop_credentials(const struct shepherd *s, const char *path)
         int box = s->jobs >= 0
                           ? openat(s->jobs, name ? name : "", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                           : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int fd = box < 0 ? -1 : openat(box, CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = box < 0 ? -1
+                         : openat(box, SHEPHERD_CREDENTIALS_FOLDER,
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         while (dir && (e = readdir(dir)))
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
                         unlinkat(fd, e->d_name, 0);
         if (dir)
-                unlinkat(box, CREDENTIALS, AT_REMOVEDIR);
+                unlinkat(box, SHEPHERD_CREDENTIALS_FOLDER, AT_REMOVEDIR);
         if (dir)
                 closedir(dir);
         else if (fd >= 0)
