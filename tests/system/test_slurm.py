@@ -406,8 +406,8 @@ def test_containers_on_the_nodes(instance, alpha, request):
         out = instance.read("out").splitlines()
         assert "usr" not in out and out[-2:] == ["lo", "it's me"]
         missing = instance.submit(sh("true", universe="container", container_image="docker://localhost:1/nosuch:1"))
-        instance.wait_state(f"{missing}.0", "held")
-        assert "localhost:1/nosuch:1" in instance.job(f"{missing}.0")["hold_reason"]
+        wait_until(lambda: "localhost:1/nosuch:1" in (said := instance.cli("why", f"{missing}.0").out) and "connection refused" in said)
+        instance.cli("rm", str(missing))
         lasting = instance.submit(sh("trap '' TERM; sleep 604; sleep 604", **image))
         wait_until(podman.names)
         instance.cli("rm", str(lasting))
