@@ -24,11 +24,6 @@ static struct task *find(struct batch *b, struct run_id id)
         return map_get(b->tasks, run_key(&id));
 }
 
-static void fail(struct batch *b, struct task *t, const char *what, int error, const char *text)
-{
-        batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
-}
-
 /* Nobody reads it before it has a submission: so not by a rename, of which a queue full would be many. What
  * an earlier step has left there may be anything. */
 static int write_script(const char *path, struct str text, mode_t mode)
@@ -55,7 +50,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         t->state = TASK_FRESH;
         b->fresh++;
         if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
-                fail(b, t, "request", EINVAL, err.text);
+                batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "request", .error = EINVAL},
+                           err.text);
                 return;
         }
         batch_path(b, &lease, "lease", "");
@@ -65,7 +61,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         int result = write_script(buf_z(&path), buf_view(&script), b->errands ? 0755 : 0700);
         if (result < 0) {
                 err_set(&err, result, "cannot write %s: %s", buf_z(&path), strerror(-result));
-                fail(b, t, "sandbox", -result, err.text);
+                batch_unwritten(b, t, -result, err.text);
                 return;
         }
         t->head = buf_take(&head);

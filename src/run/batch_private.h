@@ -138,6 +138,9 @@ void batch_tell(struct batch *b, const struct task *t, bool known); /* an event,
 void batch_tell_runner(struct batch *b, enum run_state state, const char *text); /* copied; may be NULL */
 /* It is over: the result is told and kept until it is forgotten. text is copied, may be NULL. */
 void batch_over(struct batch *b, struct task *t, const struct run_event *result, const char *text);
+/* It is over, for a file of it cannot be written, with this errno: if the disk is full, it is lost, for that
+ * is no fault of its own. */
+void batch_unwritten(struct batch *b, struct task *t, int error, const char *text);
 void batch_gather(struct batch *b, struct run_event e); /* to be told on the loop's next turn; copies text */
 void batch_tell_gathered(void *batch);
 

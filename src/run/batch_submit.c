@@ -124,9 +124,7 @@ static void make(struct batch *b, struct group *g)
         if (r < 0) {
                 batch_jam_close(s);
                 for (size_t i = 0; i < g->n; i++)
-                        batch_over(b, g->v[i],
-                                   &(struct run_event){.state = RUN_FAILED, .what = "sandbox", .error = -r},
-                                   err.text);
+                        batch_unwritten(b, g->v[i], -r, err.text);
         } else {
                 to_send(b, s);
         }

@@ -1,4 +1,5 @@
 /* The table of tasks and submissions, and what is told of them: it goes out on the next turn of the loop. */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -67,6 +68,15 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
         t->text = text ? mem_dupz(text) : NULL;
         if (b->listed)
                 batch_tell(b, t, false);
+}
+
+void batch_unwritten(struct batch *b, struct task *t, int error, const char *text)
+{
+        bool full = error == ENOSPC || error == EDQUOT;
+        batch_over(
+                b, t,
+                &(struct run_event){.state = full ? RUN_LOST : RUN_FAILED, .what = "sandbox", .error = error},
+                text);
 }
 
 /* ---- the table */

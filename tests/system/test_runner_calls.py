@@ -13,6 +13,7 @@ import pytest
 
 from drover import LIMIT, wait_until
 from exec_runner import PROGRAM, Processes
+from test_full_disk import fill
 
 pytest_plugins = ["batch_systems"]
 
@@ -214,6 +215,22 @@ def test_what_was_not_heard_is_told_again(narrow):
     with open(d.path(1, "go"), "w", encoding="utf-8"):
         pass
     d.wait("ended 2 code=0")
+
+
+def test_a_full_disk_is_no_fault_of_the_task(narrow):
+    """It is lost, and runs elsewhere or later."""
+    folder = os.path.join(narrow.folder, "dir")
+    os.mkdir(folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", folder], check=True)
+    try:
+        d = narrow.start()
+        fill(folder)
+        d.say("submit 1 true")
+        assert "No space left on device" in d.wait("lost 1")[0]
+        assert not d.lines("failed")
+        d.stop()
+    finally:
+        subprocess.run(["umount", "-l", folder], check=False)
 
 
 SLOW = """#!/usr/bin/python3
