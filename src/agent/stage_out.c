@@ -137,8 +137,11 @@ static int add_outputs(struct stage *s)
         if ((failed && !m->outputs_on_failure) || (m->n_output_files == 0 && !m->all_outputs))
                 return 0;
         int r = add_remaps(s);
+        size_t first = s->w.count;
         if (r == 0) /* after a restart it may have been delivered already */
                 r = add_names(s, m->output_files, m->n_output_files, at->adopted, 0);
+        if (s->w.kind == STAGE_HASH && m->origin && *m->origin->job)
+                keep_names(s, first); /* where they belong is known where it came from */
         if (m->n_output_files || r < 0)
                 return r;
         find_new(s);

@@ -368,6 +368,8 @@ void stage_work_run(struct stage_work *w)
                 fs_remove_tree(w->sandbox, STAGE_CREDENTIALS_FOLDER);
         if (w->result == 0)
                 w->result = stage_work_find(w);
+        if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))
+                w->result = stage_work_folders(w);
         for (size_t i = 0; i < w->count && w->result == 0 && !w->cancelled; i++)
                 w->result = stage_work_do(w, &w->files[i]);
         if (w->kind == STAGE_IN && w->result == 0)

@@ -94,6 +94,9 @@ char *stage_work_join(const char *dir,
 bool stage_work_lists(const struct stage_work *w, struct str name, size_t count);
 /* Adds what find_new asks for, and is not listed yet. 0, or -errno with w->err. */
 int stage_work_find(struct stage_work *w);
+/* HASH, and what goes to URLs: folders among the files become the files in them. 0, or -errno with w->err.
+ * Done by stage_work_run; stage_folders.c. */
+int stage_work_folders(struct stage_work *w);
 /* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);
 #define STAGE_CREDENTIALS_FOLDER SHEPHERD_CREDENTIALS_FOLDER

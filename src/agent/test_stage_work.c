@@ -147,6 +147,56 @@ static void a_child_takes_outputs_away(void **state)
         stage_work_deinit(&w);
 }
 
+static void to_of(const struct stage_work *w, const char *from, const char *want)
+{
+        for (size_t i = 0; i < w->count; i++)
+                if (!strcmp(w->files[i].from, from)) {
+                        assert_string_equal(w->files[i].to, want);
+                        return;
+                }
+        fail_msg("%s is not there", from);
+}
+
+static void folders_become_their_files(void **state)
+{
+        (void)state;
+        struct stage_work w;
+        const char *const folders[] = {"box/dir", "box/dir/deep", "box/dir/empty", "box/web"};
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(mkdir(in_top(folders[i]), 0755), 0);
+        put("box/dir/one", "1");
+        put("box/dir/deep/two", "22");
+        put("box/web/page", "333");
+        put("box/alone", "");
+        assert_int_equal(symlink("one", in_top("box/dir/link")), 0);
+        for (int all = 0; all < 2; all++) {
+                begin(&w, STAGE_HASH);
+                MEM_GROW(w.remaps, w.remap_cap, 1);
+                w.remaps[w.remap_count++] = (struct stage_remap){mem_dupz("web"), mem_dupz("https://far/w")};
+                assert_int_equal(stage_work_output(&w, all ? STR("dir/") : STR("dir"), false), 0);
+                assert_int_equal(stage_work_output(&w, STR("alone"), false), 0);
+                assert_int_equal(stage_work_output(&w, STR("web"), false), 0);
+                assert_int_equal(stage_work_output(&w, STR("dir/deep"), false), 0);
+                assert_int_equal(stage_work_write(&w), 0);
+                assert_int_equal(run_child(&w), 0);
+                assert_int_equal(stage_work_answer(&w), 0);
+                assert_int_equal(w.result, 0);
+                assert_int_equal(w.count, 5);
+                assert_string_equal(w.files[0].from, "alone");
+                to_of(&w, "dir/one", all ? "one" : "dir/one");
+                to_of(&w, "web/page", "https://far/w/page");
+                assert_int_equal(w.bytes, 1 + 2 + 2);
+                stage_work_deinit(&w);
+        }
+        begin(&w, STAGE_HASH);
+        assert_int_equal(stage_work_output(&w, STR("dir/empty"), false), 0);
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        assert_true(w.result == 0 && w.count == 0);
+        stage_work_deinit(&w);
+}
+
 /* What a child of another user leaves is not believed further than it goes. */
 static void answers_are_checked(void **state)
 {
@@ -197,6 +247,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_brings_inputs),
                                            cmocka_unit_test(a_child_takes_outputs_away),
+                                           cmocka_unit_test(folders_become_their_files),
                                            cmocka_unit_test(answers_are_checked)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -79,7 +79,7 @@ struct run_hop {
         const char *label;       /* of its data: "a,b" */
         const char *path;        /* what its author has fixed of the way behind this queue */
         uint32_t hops_left;      /* it may be handed on so many times, this one included */
-        const char *outputs;     /* names that it leaves, with commas; NULL: every new file */
+        const char *outputs;     /* names that it leaves, with commas; "": none; NULL: every new file */
         bool on_success_only;    /* and only when it has succeeded */
         const char *credentials; /* names of those that it needs, with commas: see `credential` */
         struct run_checkpoints
