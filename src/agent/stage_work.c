@@ -414,7 +414,7 @@ static void pack_work(const struct stage_work *w, struct buf *b)
                 pack_u64(b, (f->contents ? 1u : 0u) | (f->executable ? 2u : 0u) | (f->carried ? 4u : 0u) |
                                     (f->optional ? 8u : 0u) | (f->missing ? 16u : 0u) |
                                     (f->maybe_there ? 32u : 0u) | (f->again ? 64u : 0u) |
-                                    (f->added ? 128u : 0u));
+                                    (f->added ? 128u : 0u) | (f->stands_in ? 256u : 0u));
                 pack_str(b, str_make((const char *)f->sha256, 32));
                 pack_u64(b, f->size);
                 pack_u64(b, f->at);
@@ -436,6 +436,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
         f->maybe_there = flags & 32;
         f->again = flags & 64;
         f->added = flags & 128;
+        f->stands_in = flags & 256;
         struct str sum = unpack_str(u);
         if (sum.n == 32)
                 memcpy(f->sha256, sum.p, 32);

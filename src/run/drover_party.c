@@ -25,6 +25,7 @@
 #define FILES_MAX 20000
 #define SAID_MAX  300
 #define PREFIX    ".drover_hop."
+#define JOIN_MS   3600000
 
 /* ---- in whose name */
 
@@ -347,4 +348,31 @@ void far_place(struct far_task *t)
                 return;
         const struct errand_spec s = {.input = buf_view(&lines), .timeout_ms = FILES_MS};
         t->errand = run(t->far->user, script, words, &s, on_placed, t);
+}
+
+/* ---- a checkpoint's streams */
+
+static void on_joined(void *arg, int status, struct str out, struct str errors)
+{
+        struct far_task *t = arg;
+        BUF_CLEANUP struct buf why = {0};
+        (void)out;
+        t->errand = NULL;
+        if (status != 0)
+                said(&why, errors);
+        far_joined(t, status == 0 ? NULL : why.n ? buf_z(&why) : "its streams cannot be joined");
+        t->dirty = true; /* what has happened meanwhile? */
+        timer_start(t->far->later, 0);
+}
+
+void far_join(struct far_task *t, struct str lines)
+{
+        static const char script[] = "cd -- \"$1\" || exit 1\n"
+                                     "while read -r came && read -r stream; do\n"
+                                     "        [ -e \"./$stream\" ] || : >\"./$stream\"\n"
+                                     "        cat -- \"./$stream\" \"$came\" >\"$came.all\" || exit 1\n"
+                                     "done\n";
+        const char *words[] = {t->sandbox, NULL};
+        const struct errand_spec s = {.input = lines, .timeout_ms = JOIN_MS};
+        t->errand = run(t->far->user, script, words, &s, on_joined, t);
 }

@@ -126,6 +126,7 @@ struct far_task {
         struct far_kept *kept; /* a checkpoint on its way here; or NULL */
         char *kept_id;         /* the last that is here; or NULL */
         unsigned kept_turn;
+        size_t kept_most[2]; /* files of it, by turn */
         json_t *failed; /* the job there, held by what happened to it, while its path is asked for; or NULL */
 };
 
@@ -225,6 +226,8 @@ void far_expose(struct far_task *t); /* FRESH: lets us read its files; they are 
 int far_input(struct far_task *t, const struct far_file *file); /* a descriptor or -errno */
 int far_user_output(const struct far_task *t, size_t index); /* a new file for what is fetched; or -errno */
 void far_place(struct far_task *t); /* FETCHING: all is here; puts it where it belongs, then it is OVER */
+/* Lines in pairs: what came of a stream, the stream; both are joined in "CAME.all". Then far_joined. */
+void far_join(struct far_task *t, struct str lines);
 
 /* drover_users.c */
 int far_users_open(const struct runner_config *c, struct runner **ret, struct err *err);
@@ -261,8 +264,10 @@ void far_credentials_free(struct far_credential **list);
 void far_carry(struct far_request *r); /* IN: sends what the far server does not have yet */
 
 /* drover_kept.c */
-void far_keep_here(struct far_task *t, const json_t *job); /* IN, as the job was seen just now */
-void far_kept_drop(struct far_task *t);                    /* what is on its way */
+/* IN, as the job was seen just now. True: a checkpoint is on its way here, or looked for. */
+bool far_keep_here(struct far_task *t, const json_t *job);
+void far_joined(struct far_task *t, const char *why); /* why: they cannot be; NULL: they are */
+void far_kept_drop(struct far_task *t);               /* what is on its way */
 
 /* drover_quote.c */
 void far_quote(struct far *f, const struct run_spec *spec);

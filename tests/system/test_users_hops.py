@@ -6,6 +6,7 @@ import pytest
 import agents
 from drover import free_port, wait_until
 from hops import far, far_jobs
+from test_checkpoint import COUNTER
 from test_credentials import files_with
 from users import AGENT, ONE, TWO, Site, as_user, mode_of
 
@@ -173,3 +174,63 @@ def test_a_token_that_is_gone(hop):
     wait_until(lambda: not far_jobs(there))
     pid = near.text(ONE, "pid").strip()
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def starts(near):
+    return [int(line.split()[1]) for line in near.text(ONE, "log").splitlines()] if os.path.exists(os.path.join(near.home(ONE), "log")) else []
+
+
+def counts(near, **more):
+    """A job that counts, and makes a checkpoint every five steps and when it is asked to."""
+    home = near.home(ONE)
+    near.write(ONE, "tool", "#!/bin/sh\n" + COUNTER.format(work=home, most=9, often="yes", pause=7, code=85, last="echo done",
+                                                          and_then="mkdir -p sub; echo sub $n >sub/more;"))
+    os.chmod(os.path.join(home, "tool"), 0o700)
+    return near.submit(ONE, "", Cmd=os.path.join(home, "tool"), ShouldTransferFiles="YES", WhenToTransferOutput="ON_EXIT", CheckpointExitCode=85,
+                       KillSig=10, TransferOutput="", **more)
+
+
+def kept_of(near, job):
+    ad = near.instance.job(job)["ad"]
+    return {f["Name"]: near.instance.call("GET", f"/v1/jobs/{job}/files/{f['Name']}")[1].decode() for f in ad.get("DroverCheckpoint", [])}
+
+
+@pytest.mark.parametrize("files", ["named", "all"])
+def test_a_checkpoint_kept_there_comes_here(hop, files):
+    """And when all behind is lost, the job goes on from it, its output behind what was here."""
+    near, there = hop.near, hop.there.instance
+    hop.start()
+    hop.give(ONE)
+    request = counts(near, **({"TransferCheckpoint": "state, sub/more"} if files == "named" else {}))
+    wait_until(lambda: os.path.exists(os.path.join(near.home(ONE), "at")) and near.text(ONE, "at") == "7\n")
+    job = f"{request}.0"
+    near.instance.wait_state(job, "running")
+    assert starts(near) == [0, 5] and kept_of(near, job)["state"] == "5\n"
+    far_job = f"{far_jobs(there, 'running')[0]}.0"
+    there.cli("hold", far_job)
+    there.wait_state(far_job, "held")
+    wait_until(lambda: kept_of(near, job)["state"] == "7\n")
+    kept = {"state": "7\n", ".drover_out.0": "from 0\nfrom 5\n", **({"sub/more": "sub 7\n"} if files == "named" else {})}
+    assert {name: text for name, text in kept_of(near, job).items() if name != ".drover_out.1"} == kept
+    near.write(ONE, "go")
+    there.cli("release", far_job)
+    near.instance.wait(request)
+    assert near.text(ONE, "out") == "from 0\nfrom 5\nfrom 7\ndone\n"
+    wait_until(lambda: not [n for n in os.listdir(os.path.join(near.state, "jobs")) if n[0].isdigit()])
+
+
+def test_all_behind_is_lost(hop):
+    near, there = hop.near, hop.there.instance
+    hop.start()
+    hop.give(ONE)
+    request = counts(near)
+    wait_until(lambda: os.path.exists(os.path.join(near.home(ONE), "at")) and near.text(ONE, "at") == "7\n")
+    job = f"{request}.0"
+    near.instance.wait_state(job, "running")
+    there.cli("hold", f"{far_jobs(there, 'running')[0]}.0")
+    wait_until(lambda: kept_of(near, job).get("state") == "7\n")
+    near.instance.cli("vacate", job)  # it waits there: it is back at once
+    wait_until(lambda: [e["event"] for e in near.instance.events(job)].count("matched") == 2)
+    near.write(ONE, "go")
+    near.instance.wait(request)
+    assert starts(near) == [0, 5, 7] and near.text(ONE, "out") == "from 0\nfrom 5\nfrom 7\ndone\n"
