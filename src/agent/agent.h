@@ -90,7 +90,9 @@ struct attempt {
         int64_t entered_ms;       /* Unix: its state */
         uint64_t lease_ms;
         unsigned step;
-        bool stepping; /* the runner has a task of this step */
+        bool stepping;    /* the runner has a task of this step */
+        bool task_runs;   /* and its program, as far as the runner has told */
+        uint64_t signals; /* for when it does: 1 << (number - 1) */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
         size_t credential_count; /* that it holds, see credentials.h */
@@ -100,6 +102,7 @@ struct attempt {
         bool checkpointing, vacating, checkpoint_result, checkpoint_unacked; /* …ing: being saved */
         bool carrying;            /* checkpointing, of one from another server: its step goes on */
         int64_t kill_at_ms;       /* boot clock; 0: not under way */
+        bool nobody_hears;        /* vacating, and its program does not run where it was handed on to */
         const char *vacate_later; /* why, once its runner has told of it; NULL: nobody wants it */
         Drover__SpoolRef *restore;
         size_t restore_count;
@@ -244,6 +247,7 @@ struct template *template_ref(struct template *t);
 void template_unref(struct template *t);
 
 /* attempt_event.c */
+void attempt_signal(struct attempt *at, unsigned number); /* to its program, once that runs */
 void attempt_event(struct backend *b, const struct run_event *e);
 
 /* expand.c */

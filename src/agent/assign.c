@@ -238,8 +238,8 @@ static void control(struct attempt *at, void *arg)
         } else if (command == DROVER__COMMAND__CHECKPOINT) {
                 checkpoint_ask(at);
         } else if (command == DROVER__COMMAND__SIGNAL) {
-                if (at->state == ATTEMPT_RUNNING && at->stepping && m->signal <= 64)
-                        runner_signal(at->q->backend->runner, id, (int)m->signal);
+                if (m->signal >= 1 && m->signal <= 64)
+                        attempt_signal(at, m->signal);
         } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
                 return; /* there is nothing left to run elsewhere */
         } else if (command <= DROVER__COMMAND__VACATE &&

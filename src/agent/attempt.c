@@ -302,7 +302,7 @@ void attempt_schedule(struct agent *a)
 static void submit_step(struct attempt *at)
 {
         struct err err = {""};
-        at->over = at->out_of_memory = false;
+        at->over = at->out_of_memory = at->task_runs = false;
         if (expand_submit(at, &err) == 0) {
                 at->stepping = true;
                 return;

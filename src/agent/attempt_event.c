@@ -157,7 +157,8 @@ static void runner_is_away(struct backend *b, const char *why)
                          why ? "the shepherd cannot be started" : "the shepherd is gone",
                          LOG_TEXT(str_of(why ? why : "")));
         else
-                log_warn("msg=\"the batch system is gone\" queue=%s", b->queue);
+                log_warn("msg=\"the batch system is gone\" queue=%s error=\"%s\"", b->queue,
+                         LOG_TEXT(str_of(why ? why : "")));
         if (b->runner == a->runner)
                 errands_away(a->errands);
         if (b->runner == a->runner && a->users_path && !a->stopping) {
@@ -181,13 +182,36 @@ static void known_end(struct attempt *at, const struct run_event *e)
         at->adopted_why = e->why;
 }
 
+void attempt_signal(struct attempt *at, unsigned number)
+{
+        if (at->state == ATTEMPT_RUNNING && at->stepping && at->task_runs)
+                runner_signal(at->q->backend->runner, attempt_task(at), (int)number);
+        else if (at->state <= ATTEMPT_RUNNING)
+                at->signals |= UINT64_C(1) << (number - 1);
+}
+
+/* Its program runs, or waits to: what was said for it meanwhile is done. */
+static void runs(struct attempt *at, bool now)
+{
+        uint64_t signals = now ? at->signals : 0;
+        at->task_runs = now;
+        for (unsigned n = 1; signals; n++, signals >>= 1)
+                if (signals & 1)
+                        attempt_signal(at, n);
+        if (now)
+                at->signals = 0;
+}
+
 /* A task that the runner had from an earlier life. */
 static void known(struct attempt *at, const struct run_event *e)
 {
         struct agent *a = at->a;
         at->seen = at->q->backend->generation;
-        if (!at->adopted)
+        if (!at->adopted) {
+                if (run_id_eq(e->id, attempt_task(at)))
+                        runs(at, e->state == RUN_RUNNING);
                 return;
+        }
         if (at->state == ATTEMPT_WAITING) {
                 at->has_sandbox = at->staged = true;
                 attempt_move(at, ATTEMPT_RUNNING);
@@ -200,8 +224,10 @@ static void known(struct attempt *at, const struct run_event *e)
                 cgroup_adopt(a->cgroups, e->slot, &at->cgroup, NULL);
         if (e->state == RUN_WAITING) {
                 at->stepping = true;
+                runs(at, false);
         } else if (e->state == RUN_RUNNING) {
                 at->stepping = true;
+                runs(at, true);
                 at->pid = e->native;
                 at->started_ms = e->started_ms;
                 log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
@@ -263,6 +289,9 @@ void attempt_event(struct backend *b, const struct run_event *e)
                         at->started_ms = e->started_ms;
                 if (at->suspended)
                         b->runner->kind->suspend(b->runner, e->id);
+                runs(at, true);
+        } else if (e->state == RUN_WAITING && e->what) {
+                checkpoint_nobody(at);
         } else if (e->state == RUN_ENDED) {
                 record(at, e);
                 if (e->why == RUN_WALLTIME || e->why == RUN_MEMORY)

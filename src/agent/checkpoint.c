@@ -153,7 +153,13 @@ static void send_signal(struct attempt *at, int number)
 void checkpoint_ask(struct attempt *at)
 {
         const Drover__Template *m = at->t->m;
-        if (m->checkpointing && at->state == ATTEMPT_RUNNING && at->stepping && !at->killing)
+        if (!m->checkpointing || at->state != ATTEMPT_RUNNING || at->killing)
+                return;
+        if (!at->stepping || !at->task_runs)
+                log_info("msg=\"no checkpoint is asked for: it has made one, and does not run again yet\" "
+                         "job=%llu.%u",
+                         (unsigned long long)at->request, at->member);
+        else
                 send_signal(at, m->checkpointing->signal ? m->checkpointing->signal : m->kill_signal);
 }
 
@@ -189,12 +195,25 @@ void checkpoint_known(struct attempt *at)
         at->killing = at->vacating = true;
 }
 
+void checkpoint_nobody(struct attempt *at)
+{
+        at->nobody_hears = at->vacating;
+}
+
+/* What waits elsewhere has no use for its time; but what it has made before may be on its way to the server.
+ */
+static bool is_time(const struct attempt *at, int64_t now)
+{
+        return at->kill_at_ms && at->stepping &&
+               (now >= at->kill_at_ms || (at->nobody_hears && !at->carrying));
+}
+
 void checkpoint_tick(struct agent *a)
 {
         int64_t now = clock_boot_ms();
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
-                        if (at->kill_at_ms && at->stepping && now >= at->kill_at_ms) {
+                        if (is_time(at, now)) {
                                 at->kill_at_ms = 0;
                                 runner_kill(at->q->backend->runner, attempt_task(at),
                                             a->config.kill_grace_ms);

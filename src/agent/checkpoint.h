@@ -29,6 +29,8 @@ void checkpoint_carry_stop(struct attempt *at); /* the step is over */
 void checkpoint_ask(struct attempt *at);        /* by its signal, if it makes any */
 /* True: it was asked to end, and has its time. False: it keeps nothing, end it. `reason` is static. */
 bool checkpoint_vacate(struct attempt *at, const char *reason);
+/* The signal that asks it to end waits with it: it does not run where it was handed on to. */
+void checkpoint_nobody(struct attempt *at);
 void checkpoint_known(struct attempt *at); /* its runner is back: what was said meanwhile is done */
 void checkpoint_tick(struct agent *a);     /* ends those whose time to end by themselves is over */
 void checkpoint_acked(struct attempt *at);

@@ -418,7 +418,7 @@ static struct run_hop hop_of(const struct attempt *at, const char *job, struct e
                                 .hops_left = o->hops_left,
                                 .credentials = x->credentials.n ? buf_z(&x->credentials) : NULL,
                                 .outputs = m->all_outputs || at->step + 1 < m->n_steps ? NULL
-                                                                                      : buf_z(&x->outputs),
+                                                                                       : buf_z(&x->outputs),
                                 .checkpoints = x->checkpoints,
                                 .on_success_only = !m->outputs_on_failure && at->step + 1 == m->n_steps};
 }

@@ -69,9 +69,10 @@ int stage_work_folders(struct stage_work *w)
         for (size_t i = 0; i < listed; i++) {
                 struct stage_file f = w->files[i];
                 bool alone = w->kind == STAGE_HASH || stage_work_is_url(f.to); /* else it is moved as it is */
-                int fd = r < 0 || !alone || f.stands_in
-                                 ? -1
-                                 : fs_open_beneath(w->sandbox, f.from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+                int fd =
+                        r < 0 || !alone || f.stands_in
+                                ? -1
+                                : fs_open_beneath(w->sandbox, f.from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
                 if (fd < 0) {
                         w->files[kept++] = f;
                         continue;

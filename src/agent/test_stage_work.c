@@ -245,9 +245,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_brings_inputs),
-                                           cmocka_unit_test(a_child_takes_outputs_away),
-                                           cmocka_unit_test(folders_become_their_files),
-                                           cmocka_unit_test(answers_are_checked)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_child_brings_inputs), cmocka_unit_test(a_child_takes_outputs_away),
+                cmocka_unit_test(folders_become_their_files), cmocka_unit_test(answers_are_checked)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }

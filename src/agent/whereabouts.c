@@ -95,6 +95,10 @@ static void where_is(const struct attempt *at, struct run_where *ret)
                 r->kind->where(r, attempt_task(at), ret);
         else if (at->pid && at->state == ATTEMPT_RUNNING)
                 snprintf(ret->native, sizeof(ret->native), "%lld", (long long)at->pid);
+        if (at->q->backend->unreachable && at->state == ATTEMPT_RUNNING) {
+                ret->word = "unreachable"; /* what was known before may be so no more */
+                ret->said = at->q->backend->unreachable;
+        }
         if (!ret->word)
                 ret->word = "";
         if (!ret->said)

@@ -37,6 +37,7 @@ struct http_call {
         int64_t timeout_ms;
         int fd;
         bool to_fd, again; /* again: it may not be made once more */
+        bool once;
         http_part_fn *part;
         http_call_fn *fn;
         void *arg;
@@ -133,7 +134,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         call->arg = arg;
         call->fd = spec->fd;
         call->to_fd = spec->to_fd;
-        call->again = spec->once;
+        call->again = call->once = spec->once;
         call->part = spec->part;
         call->timeout_ms = spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS;
         buf_printf(&call->text, "%s %s HTTP/1.1\r\nHost: localhost\r\n", spec->method, spec->path);
@@ -192,6 +193,7 @@ static void fail(struct connection *k, const struct err *why)
                 c->first = call->next;
                 if (!c->first)
                         c->last = &c->first;
+                status = call->once ? HTTP_NOT_SENT : 0;
         }
         connection_free(k);
         timer_start(c->kick, 0);

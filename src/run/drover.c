@@ -96,8 +96,15 @@ static void drover_release(struct runner *r, struct run_id id)
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
         struct far_task *t = find(self(r), id);
-        if (t && t->state == FAR_IN && t->begun)
+        if (!t || t->state > FAR_IN || t->killing || signal < 1 || signal > 64)
+                return;
+        if (t->state == FAR_IN) { /* there it is known whether it runs */
                 far_signal(t, signal);
+                return;
+        }
+        t->signals |= UINT64_C(1) << (signal - 1);
+        if (t->state < FAR_KEPT)
+                far_tell_waits(t);
 }
 
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
@@ -178,6 +185,7 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
         if (!t)
                 return -ENOENT;
         *ret = (struct run_where){.word = words[t->state], .hops = str_of(t->hops)};
+        ret->said = t->said ? t->said : t->in ? t->in->said : NULL;
         if (far_number(t))
                 snprintf(ret->native, sizeof(ret->native), "%llu.%u", (unsigned long long)far_number(t),
                          t->member);

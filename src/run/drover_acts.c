@@ -1,8 +1,12 @@
 /* What the far server is told of jobs there: actions, signals, and that their results are here. Of each kind
  * one call is under way; what comes meanwhile waits for its answer and goes together. */
+#include <stdlib.h>
+
+#include "base/log.h"
 #include "run/drover_private.h"
 
-#define ACT_MAX 500
+#define ACT_MAX    500
+#define SIGNAL_MAX 64
 /* One that has begun, or is about to, is not held: it would be stopped. */
 #define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
@@ -25,7 +29,7 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
         struct far *f = arg;
         (void)body;
         f->act = NULL;
-        if (!status || status == 503) { /* once more, with what has come since */
+        if (status <= 0 || far_later(status)) { /* once more, with what has come since */
                 struct buf *b = &f->acts[f->acting];
                 if (b->n)
                         buf_char(&f->acting_ids, ',');
@@ -34,9 +38,9 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
                 buf_str(b, buf_view(&f->acting_ids));
         }
         buf_reset(&f->acting_ids);
-        if (!status)
+        if (status <= 0)
                 far_away(f, err->text);
-        else
+        else if (!far_later(status)) /* else with the next tick */
                 far_flush(f);
 }
 
@@ -65,7 +69,9 @@ static void send_acts(struct far *f)
         }
 }
 
-/* ---- signals: in order, and once: an answer that does not come is not asked for again */
+/* ---- signals: in order, and once. Those for a job that does not run there at this moment wait in its task
+ * until it is seen to run. Of a call without an answer nobody knows whether it was heard: it is not made
+ * again, and the log says so. */
 
 void far_signal(struct far_task *t, int signal)
 {
@@ -74,17 +80,73 @@ void far_signal(struct far_task *t, int signal)
         timer_start(t->far->later, 0);
 }
 
+void far_signals_due(struct far_task *t)
+{
+        for (int n = 1; t->signals && n <= SIGNAL_MAX; n++)
+                if (t->signals & (UINT64_C(1) << (n - 1)))
+                        far_signal(t, n);
+        t->signals = 0;
+}
+
+/* "7.0-3": those there that did not run. */
+static void keep_signal(struct far *f, struct str id, unsigned number)
+{
+        struct str request;
+        struct set members = {0};
+        uint64_t n = 0;
+        if (!str_cut(&id, '.', &request) || str_to_u64(request, &n) != 0)
+                return;
+        const struct far_request *r = idmap_get(f->requests, n);
+        if (r && set_parse(&members, id, r->count) == 0) {
+                SET_FOREACH (&members, m) {
+                        struct far_task *t = r->tasks[m];
+                        if (!t || t->state != FAR_IN)
+                                continue;
+                        t->signals |= UINT64_C(1) << (number - 1);
+                        t->dirty = true; /* it may have begun since */
+                }
+        }
+        set_deinit(&members);
+}
+
+static unsigned number_of(struct str line)
+{
+        struct str number = line;
+        uint64_t n = 0;
+        str_cut(&line, ' ', &number);
+        return str_to_u64(number, &n) == 0 && n >= 1 && n <= SIGNAL_MAX ? (unsigned)n : 1;
+}
+
 static void on_signalled(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
-        (void)body;
+        struct buf sent = f->signalled;
+        json_t *doc = status == 200 ? far_json(body) : NULL, *one;
+        size_t i;
+        f->signalled = (struct buf){0};
         f->signalling = NULL;
-        if (!status)
+        if (status == HTTP_NOT_SENT || far_later(status)) {
+                buf_str(&sent, buf_view(&f->signals));
+                buf_deinit(&f->signals);
+                f->signals = sent;
+                sent = (struct buf){0};
+        } else if (!status) {
+                log_warn("msg=\"the other server may not have heard a signal\" queue=%s jobs=\"%s\"",
+                         f->queue, LOG_TEXT(str_trim(buf_view(&sent))));
+        }
+        json_array_foreach (json_object_get(doc, "not_running"), i, one)
+                if (json_is_string(one))
+                        keep_signal(f, str_of(json_string_value(one)), number_of(buf_view(&sent)));
+        json_decref(doc);
+        buf_deinit(&sent);
+        if (status <= 0)
                 far_away(f, err->text);
-        else
+        else if (!far_later(status))
                 far_flush(f);
+        timer_start(f->later, 0);
 }
 
+/* The first ones that have one number. */
 static void send_signals(struct far *f)
 {
         struct str rest = buf_view(&f->signals), line, first = STR_NONE;
@@ -104,9 +166,12 @@ static void send_signals(struct far *f)
         }
         buf_printf(&body, "{\"action\":\"signal\",\"value\":" STR_FMT ",\"ids\":[%s]}", STR_ARG(first),
                    buf_z(&ids));
+        buf_str(&f->signalled, str_head(buf_view(&f->signals), f->signals.n - rest.n));
         buf_consume(&f->signals, f->signals.n - rest.n);
         buf_addz(&path, "/v1/actions");
-        f->signalling = far_ask(f, "POST", &path, buf_view(&body), on_signalled);
+        const struct http_call_spec spec = {
+                .method = "POST", .path = buf_z(&path), .body = buf_view(&body), .once = true};
+        f->signalling = http_client_call(f->client, &spec, on_signalled, f);
 }
 
 /* ---- results that are here */
@@ -124,13 +189,13 @@ static void on_taken(void *arg, int status, struct str body, const struct err *e
         (void)body;
         f->take = NULL;
         f->taking_members = (struct set){0};
-        if (!status) {
+        if (status <= 0 || far_later(status))
                 SET_FOREACH (&members, m)
                         far_taken(f, f->taking, (uint32_t)m);
+        if (status <= 0)
                 far_away(f, err->text);
-        } else {
+        else if (!far_later(status))
                 far_flush(f);
-        }
         set_deinit(&members);
 }
 
@@ -182,6 +247,7 @@ void far_acts_deinit(struct far *f)
                 buf_deinit(&f->acts[i]);
         buf_deinit(&f->acting_ids);
         buf_deinit(&f->signals);
+        buf_deinit(&f->signalled);
         buf_deinit(&f->taken);
         set_deinit(&f->taking_members);
 }

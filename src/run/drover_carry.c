@@ -77,7 +77,7 @@ static void on_carried(void *arg, int status, struct str body, const struct err 
         struct far_request *r = arg;
         struct far *f = r->far;
         r->call = NULL;
-        if (status <= 0 || status == 503 || status == 401) { /* later */
+        if (status <= 0 || far_later(status)) {
                 r->carrying->fresh = true;
                 r->not_before_ms = clock_boot_ms() + 1000;
                 if (status <= 0)

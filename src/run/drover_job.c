@@ -21,7 +21,7 @@
 #define HOLD_MEMORY       34
 #define HOLD_JOB_DURATION 46
 #define HOLD_WALLTIME     47
-#define OUTPUTS_MAX       20000
+#define OUTPUTS_MAX       100000 /* as many as an agent delivers */
 #define MEMORY_MAX_MIB    (INT64_C(1) << 40)
 
 static const char *text(const json_t *o, const char *name)
@@ -64,9 +64,11 @@ static void completed(struct far_task *t, const json_t *job)
                         far_tell(t->far, t, false);
         }
         far_files_deinit(&t->files);
+        if (json_array_size(outputs) > OUTPUTS_MAX) {
+                far_fail(t, "output", E2BIG, "it has more outputs than are brought here");
+                return;
+        }
         json_array_foreach (outputs, i, file) {
-                if (i == OUTPUTS_MAX)
-                        break;
                 MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
                 t->files.v[t->files.n++] =
                         (struct far_file){.name = mem_dupz(text(file, "Name")),
@@ -142,20 +144,22 @@ static void on_failed_path(void *arg, int status, struct str body, const struct 
         json_decref(job);
 }
 
-/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. */
-static void held(struct far_task *t, json_t *job)
+/* Held by what happened to it, not by somebody there: it is not released there, but where it came from. True:
+ * it waits to be released there. */
+static bool held(struct far_task *t, json_t *job)
 {
         BUF_CLEANUP struct buf path = {0};
         int64_t code = far_number_within(job, "hold_code", 0, INT_MAX);
         if (code == HOLD_USER || code == HOLD_SUBMIT) {
                 far_settled(t);
-                return;
+                return true;
         }
         json_decref(t->failed);
         t->failed = json_incref(job);
         buf_printf(&path, "/v1/jobs/%llu.%u/path", (unsigned long long)far_number(t), t->member);
         const struct http_call_spec spec = {.method = "GET", .path = buf_z(&path)};
         t->call = http_client_call(t->far->client, &spec, on_failed_path, t);
+        return false;
 }
 
 static void runs(struct far_task *t, const json_t *job)
@@ -172,6 +176,8 @@ static void runs(struct far_task *t, const json_t *job)
                 t->held = false;
                 far_act(t, FAR_SUSPEND);
         }
+        if (str_eqz(str_of(text(job, "state")), "running"))
+                far_signals_due(t);
         far_settled(t);
 }
 
@@ -185,7 +191,8 @@ static void learn(struct far_task *t, const json_t *job, const char *state)
         t->suspended = held || !strcmp(state, "suspended");
 }
 
-static void see(struct far_task *t, json_t *job)
+/* True: it waits there. */
+static bool see(struct far_task *t, json_t *job)
 {
         const char *state = text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
@@ -195,19 +202,30 @@ static void see(struct far_task *t, json_t *job)
                 if (!past) { /* its row is not written yet */
                         t->dirty = true;
                         t->not_before_ms = clock_boot_ms() + 200;
-                        return;
+                        return false;
                 }
                 if (*state == 'c')
                         completed(t, job);
                 else
                         removed(t, job);
         } else if (!strcmp(state, "held")) {
-                held(t, job);
+                return held(t, job);
         } else if (!strcmp(state, "running") || !strcmp(state, "suspended")) {
                 runs(t, job);
         } else {
                 far_settled(t);
+                return strcmp(state, "vacating") != 0 && strcmp(state, "finishing") != 0;
         }
+        return false;
+}
+
+/* Another one under its number: the far server was made anew, or set back. */
+static bool is_another(struct far_task *t, const json_t *job)
+{
+        const char *global = text(json_object_get(job, "ad"), "GlobalJobId");
+        if (!t->global && *global)
+                t->global = mem_dupz(global);
+        return t->global && *global && strcmp(t->global, global) != 0;
 }
 
 static void on_job(void *arg, int status, struct str body, const struct err *err)
@@ -215,10 +233,11 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
         struct far_task *t = arg;
         json_t *doc = status == 200 ? far_json(body) : NULL;
         t->call = NULL;
-        if (doc) {
-                see(t, doc);
-                far_keep_here(t, doc);
-        } else if (status == 404) {
+        if (doc && !is_another(t, doc)) {
+                bool waits = see(t, doc);
+                if (!far_keep_here(t, doc) && waits && t->signals)
+                        far_tell_waits(t);
+        } else if (doc || status == 404) {
                 far_over(t, &(struct run_event){.state = RUN_LOST},
                          "the other server does not know it any more");
         } else {
@@ -350,7 +369,11 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 return;
         }
         if (status < 0) {
-                cannot_keep(t, file->name, EIO);
+                far_cannot_keep(t, file->name, err->text, EIO);
+                return;
+        }
+        if (far_later(status)) {
+                t->not_before_ms = clock_boot_ms() + 1000;
                 return;
         }
         if (status != 200) {

@@ -125,7 +125,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                 arrived(t);
         } else if (status < 0) {
                 give_up(t, err->text);
-        } else if (status == 0 || status == 503 || status == 401) {
+        } else if (status == 0 || far_later(status)) {
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + 1000;
                 if (!status)

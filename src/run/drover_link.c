@@ -61,15 +61,16 @@ static struct http_call *get(struct far *f, const char *path, http_call_fn *fn)
 
 /* ---- there, or not */
 
-/* For who looks at the queue. */
+/* People see it at the queue and at its jobs; not told twice. */
 static void tell_away(struct far *f, const char *what, const char *why)
 {
         BUF_CLEANUP struct buf text = {.max = 512};
-        if (f->away_told)
-                return;
-        f->away_told = true;
         buf_printf(&text, "the other server, %.100s, %s: %.300s", f->address, what, why);
-        far_tell_runner(f, RUN_AWAY, buf_z(&text));
+        if (f->why && !strcmp(f->why, buf_z(&text)))
+                return;
+        free(f->why);
+        f->why = mem_dupz(buf_z(&text));
+        far_tell_runner(f, RUN_AWAY, f->why);
 }
 
 void far_away(struct far *f, const char *why)
@@ -97,6 +98,8 @@ static void list_all(struct far *f)
         f->listed = true;
         for (struct far_task *t = f->all; t; t = t->next)
                 far_tell(f, t, true);
+        free(f->why);
+        f->why = NULL;
         far_tell_runner(f, RUN_READY, NULL);
 }
 
@@ -109,10 +112,10 @@ void far_settled(struct far_task *t)
         list_all(t->far);
 }
 
-static void again(struct far *f, const char *why)
+static void again(struct far *f, bool answered, const char *why)
 {
         if (f->retry_ms >= RETRY_TELL_MS)
-                tell_away(f, "cannot be used", why);
+                tell_away(f, !answered && *f->server ? "does not answer" : "cannot be used", why);
         if (f->retry_ms >= RETRY_MAX_MS / 2 && f->retry_ms < RETRY_MAX_MS)
                 log_warn("msg=\"the other server cannot be used\" queue=%s server=%s why=\"%s\"", f->queue,
                          f->address, LOG_TEXT(str_of(why)));
@@ -125,7 +128,6 @@ static void there(struct far *f, const json_t *doc)
         log_info("msg=\"in touch with the other server\" queue=%s server=%s as=%s", f->queue, f->server,
                  f->you);
         f->up = true;
-        f->away_told = false;
         f->retry_ms = RETRY_FIRST_MS;
         f->cursor = (uint64_t)json_integer_value(json_object_get(doc, "seq"));
         f->paths_at = 0;
@@ -135,6 +137,8 @@ static void there(struct far *f, const json_t *doc)
                 t->unsettled = t->state == FAR_KEPT || t->state == FAR_IN;
                 t->dirty = t->state == FAR_IN;
                 f->unsettled += t->unsettled;
+                if (t->dirty && t->killing) /* whatever became of it when it was said */
+                        far_act(t, FAR_REMOVE);
         }
         ask_feed(f);
         tick(f);
@@ -160,7 +164,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
         } else if (f->user && status / 100 == 4) {
                 far_refused(f, buf_z(&why));
         } else {
-                again(f, buf_z(&why));
+                again(f, status, buf_z(&why));
         }
         json_decref(doc);
 }
@@ -179,7 +183,7 @@ void far_refused(struct far *f, const char *why)
                         far_fail(t, "credential", EACCES, why);
         }
         tell_away(f, "refuses", why);
-        again(f, why);
+        again(f, true, why);
 }
 
 static void hello(void *arg)

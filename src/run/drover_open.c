@@ -166,6 +166,7 @@ void far_close(struct far *f)
         free(f->address);
         free(f->token_file);
         free(f->domain);
+        free(f->why);
         free(f);
 }
 

@@ -80,6 +80,7 @@ struct far_request {
         char *submission; /* until it is in */
         uint64_t number;  /* at the far server; 0: not known */
         struct http_call *call;
+        char *said;                        /* why it is not taken yet, in the far server's words; or NULL */
         int64_t renewed_ms, not_before_ms; /* boot clock; the last: nothing is tried before */
         uint64_t cursor;                   /* of the feed when it was submitted */
         uint64_t lease_serial;             /* of the agent's lease, when it was renewed there */
@@ -117,12 +118,15 @@ struct far_task {
         bool held;        /* suspended before it began: held there */
         bool waits;       /* held by the agent: likewise */
         bool restored;    /* of an earlier life: what it was told then is learned from its state there */
+        uint64_t signals; /* for when it runs: 1 << (number - 1) */
         int64_t ready_ms; /* boot clock */
         uint64_t started_ms;
         int64_t not_before_ms; /* boot clock: nothing is tried before */
         struct run_event result;
         char *text;
+        char *said;            /* why its files are not taken yet, in the far server's words; or NULL */
         char *hops;            /* JSON, or NULL */
+        char *global;          /* the far job's GlobalJobId, once it was seen: no other has it */
         struct far_kept *kept; /* a checkpoint on its way here; or NULL */
         char *kept_id;         /* the last that is here; or NULL */
         unsigned kept_turn;
@@ -161,10 +165,10 @@ struct far {
         struct timer *later, *tick, *hello, *gather;
         struct run_event *told;
         size_t told_count, told_cap;
-        bool up;        /* we are in touch */
-        bool listed;    /* READY was told */
-        bool away_told; /* AWAY was, since we were in touch last */
-        bool refused;   /* it does not take this user for anybody */
+        bool up;      /* we are in touch */
+        bool listed;  /* READY was told */
+        bool refused; /* it does not take this user for anybody */
+        char *why;    /* that was told of its being away; NULL: it is not, or nothing was told */
         int64_t retry_ms;
         size_t unsettled, keeping;
         char server[FAR_UUID], you[256];
@@ -173,7 +177,8 @@ struct far {
         struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
         enum far_act acting;
         struct buf acting_ids;
-        struct buf signals; /* "number id", a line each, in order */
+        struct buf signals;   /* "number id", a line each, in order */
+        struct buf signalled; /* those of them that are on their way */
         struct http_call *signalling;
         struct buf taken; /* "request member", a line each: results that we have */
         uint64_t taking;
@@ -208,8 +213,9 @@ struct far_task *far_task_new(struct far *f, struct run_id id);
 void far_task_free(struct far_task *t);             /* its request does not know */
 void far_gather(struct far *f, struct run_event e); /* told in the next turn; its text is copied */
 void far_tell(struct far *f, const struct far_task *t, bool known);
-void far_tell_runner(struct far *f, enum run_state state, const char *text); /* text: why it is away */
-void far_told(struct far *f);                                                /* tells what is gathered, now */
+void far_tell_waits(struct far_task *t); /* with the signals that are for it */
+void far_tell_runner(struct far *f, enum run_state state, const char *why); /* why: or NULL; copied */
+void far_told(struct far *f);                                               /* tells what is gathered, now */
 /* The result is final: its files are here, or never come. Once: later ones are dropped. Text: or NULL;
  * copied. */
 void far_over(struct far_task *t, const struct run_event *result, const char *text);
@@ -287,12 +293,19 @@ struct http_call *far_ask(struct far *f, const char *method, struct buf *path, s
                           http_call_fn *fn);
 /* A body as JSON; NULL: it is none. */
 json_t *far_json(struct str body);
+/* A refusal that is none for good: its disk is full, it is stopping or restarted, our token is a new one by
+ * then. */
+static inline bool far_later(int status)
+{
+        return status == 401 || (status >= 502 && status <= 504);
+}
 /* The sentence of an answer that is a refusal. */
 void far_error(struct buf *out, int status, struct str body);
 
 /* drover_acts.c: they go out with far_flush() */
 void far_act(struct far_task *t, enum far_act what);
-void far_signal(struct far_task *t, int signal);
+void far_signal(struct far_task *t, int signal); /* IN; kept for when it runs, if it does not now */
+void far_signals_due(struct far_task *t);        /* it runs: those that were kept */
 void far_act_on(struct far *f, uint64_t request, uint32_t member, enum far_act what);
 void far_taken(struct far *f, uint64_t request, uint32_t member);
 void far_acts_send(struct far *f);

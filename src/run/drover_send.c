@@ -29,13 +29,17 @@ static void far_call_failed(struct far_task *t, int status, struct str body, con
         if (t->fd >= 0)
                 close(t->fd);
         t->fd = -1;
-        if (status <= 0 || status == 503 || status == 401) { /* later */
-                t->not_before_ms = clock_boot_ms() + 1000;
-                if (status <= 0)
-                        far_away(t->far, err->text);
+        t->not_before_ms = clock_boot_ms() + 1000; /* if it is not over */
+        if (status <= 0) {
+                far_away(t->far, err->text);
                 return;
         }
         far_error(&b, status, body);
+        if (far_later(status)) {
+                free(t->said);
+                t->said = mem_dupz(buf_z(&b));
+                return;
+        }
         far_fail(t, what, EREMOTEIO, buf_z(&b));
 }
 
@@ -78,6 +82,8 @@ static void on_finished(void *arg, int status, struct str body, const struct err
         close(t->fd);
         t->fd = -1;
         t->files.at++;
+        free(t->said);
+        t->said = NULL;
         send_next(t);
 }
 

@@ -41,6 +41,7 @@ void far_request_free(struct far_request *r)
         if (f->sent_last == &r->next)
                 f->sent_last = r->link;
         far_credentials_free(&r->credentials);
+        free(r->said);
         free(r->tasks);
         free(r->submission);
         free(r);
@@ -215,7 +216,8 @@ static void submitted(struct far_request *r, const json_t *doc)
         r->lease_serial = f->lease_serial;
         idmap_put(f->requests, r->number, r);
         free(r->submission);
-        r->submission = NULL;
+        free(r->said);
+        r->submission = r->said = NULL;
         for (size_t i = 0; i < r->count; i++) {
                 struct far_task *t = r->tasks[i];
                 if (t && t->unsettled)
@@ -234,13 +236,18 @@ static void submitted(struct far_request *r, const json_t *doc)
 static void refused(struct far_request *r, int status, struct str body, const struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
-        if (status <= 0 || status == 503 || status == 401) { /* later */
+        if (status <= 0) {
                 r->not_before_ms = clock_boot_ms() + 1000;
-                if (status <= 0)
-                        far_away(r->far, err->text);
+                far_away(r->far, err->text);
                 return;
         }
         far_error(&b, status, body);
+        if (far_later(status)) {
+                r->not_before_ms = clock_boot_ms() + 1000;
+                free(r->said);
+                r->said = mem_dupz(buf_z(&b));
+                return;
+        }
         for (size_t i = 0; i < r->count; i++)
                 if (r->tasks[i])
                         far_fail(r->tasks[i], "request", EREMOTEIO, buf_z(&b));

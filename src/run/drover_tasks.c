@@ -56,9 +56,18 @@ void far_tell(struct far *f, const struct far_task *t, bool known)
         far_gather(f, e);
 }
 
-void far_tell_runner(struct far *f, enum run_state state, const char *text)
+void far_tell_waits(struct far_task *t)
 {
-        far_gather(f, (struct run_event){.state = state, .text = text});
+        far_gather(t->far, (struct run_event){.id = t->id,
+                                              .state = RUN_WAITING,
+                                              .what = "signal",
+                                              .slot = UINT32_MAX,
+                                              .native = (int64_t)far_number(t)});
+}
+
+void far_tell_runner(struct far *f, enum run_state state, const char *why)
+{
+        far_gather(f, (struct run_event){.state = state, .text = why});
 }
 
 void far_over(struct far_task *t, const struct run_event *result, const char *text)
@@ -122,7 +131,9 @@ void far_task_free(struct far_task *t)
         free(t->err);
         free(t->upload);
         free(t->text);
+        free(t->said);
         free(t->hops);
+        free(t->global);
         json_decref(t->failed);
         far_kept_drop(t);
         free(t->kept_id);

@@ -146,7 +146,9 @@ struct run_event {
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
         /* RUN_FAILED */
         int error;        /* errno */
-        const char *what; /* what failed: "program", "stdin", "folder", …; static */
+        const char *what; /* what failed: "program", "stdin", "folder", …; static. RUN_WAITING: "signal", when
+                             one has reached nobody, since the task waits at another server, and waits with
+                             it; also when it was told to run before */
         const char *text; /* FAILED, LOST, AWAY, QUOTED: the system's own words, or NULL; for the time of the
                              call */
         /* RUN_CHECKPOINTED: `text` has two lines for each of its files: where it is beneath the sandbox, and
@@ -221,8 +223,9 @@ struct runner_kind {
         /* To the program of a running task: to the process group that it leads, whatever stands between (a
          * script, a batch system, another machine). At most once, and in the order of the calls; within a
          * few seconds. Nothing follows but what the program does; an end by it is RUN_ITSELF. Without effect
-         * on what does not run. `signal` is one of this machine's numbers (signal(7)). SIGSTOP and SIGCONT
-         * are suspend and resume. */
+         * on what does not run, but for a runner that hands tasks on: what it cannot deliver at once, it
+         * delivers when the task runs. `signal` is one of this machine's numbers (signal(7)). SIGSTOP and
+         * SIGCONT are suspend and resume. */
         void (*signal)(struct runner *r, struct run_id id, int signal);
         /* When would this begin if it was submitted now? Nothing is submitted, and nothing is in the way of a
          * later submit of the same id. One RUN_QUOTED with the spec's id follows, unless the runner is closed

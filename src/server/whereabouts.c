@@ -8,10 +8,11 @@
 #include "server/agents.h"
 #include "server/words.h"
 
-#define BACK_WORDS 700    /* bytes */
-#define FAILED_MAX 10000u /* of held jobs whose path is kept */
-#define BACK_MAX   10000u /* of idle jobs that were given back with a reason */
-#define EACH_MAX   10000u /* members of one event that are looked at one by one */
+#define UNREACHABLE "unreachable" /* a state, and an agent's word */
+#define BACK_WORDS  700           /* bytes */
+#define FAILED_MAX  10000u        /* of held jobs whose path is kept */
+#define BACK_MAX    10000u        /* of idle jobs that were given back with a reason */
+#define EACH_MAX    10000u        /* members of one event that are looked at one by one */
 
 struct entry {
         struct entry *next, *prev; /* by version, oldest first */
@@ -132,6 +133,11 @@ static struct entry *touch(struct whereabouts *w, uint64_t request, uint32_t mem
 
 /* ---- from agents */
 
+static bool is_unreachable(const char *word)
+{
+        return word && !strcmp(word, UNREACHABLE);
+}
+
 /* A list of hops is kept as this server writes it, not as it came. */
 static void take_hops(struct entry *e, struct str text)
 {
@@ -143,11 +149,15 @@ static void take_hops(struct entry *e, struct str text)
                 size_t n = strlen(dump);
                 dump[n - 1] = 0;
                 e->hops = mem_dupz(dump + 1);
-                e->last = mem_dupz(state);
                 free(dump);
-                for (size_t i = 0; i < json_array_size(list); i++)
-                        if (json_is_string(json_object_get(json_array_get(list, i), "error")))
+                for (size_t i = 0; i < json_array_size(list); i++) {
+                        const json_t *hop = json_array_get(list, i);
+                        if (json_is_string(json_object_get(hop, "error")))
                                 e->errors = (unsigned)i + 1;
+                        if (is_unreachable(json_string_value(json_object_get(hop, "word"))))
+                                state = UNREACHABLE;
+                }
+                e->last = mem_dupz(state);
         }
         json_decref(list);
 }
@@ -275,8 +285,8 @@ static const char *summary(struct server *s, const struct core_job *job, const s
 {
         if (job->state == JOB_VACATING || !job->agent)
                 return job_state_name(job->state);
-        if (is_away(s, job))
-                return "unreachable";
+        if (is_away(s, job) || (e && is_unreachable(e->word)))
+                return UNREACHABLE;
         return e && e->last && job->state != JOB_SUSPENDED ? e->last : job_state_name(job->state);
 }
 
@@ -300,7 +310,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         json_kstrz(j, "domain", s->config.domain);
         json_kstrz(j, "job", id);
         json_kstr(j, "owner", owner);
-        json_kstrz(j, "state", is_away(s, job) ? "unreachable" : job_state_name(job->state));
+        json_kstrz(j, "state", is_away(s, job) ? UNREACHABLE : job_state_name(job->state));
         json_kint(j, "since_ms", job->entered_ms ? job->entered_ms : job->submitted_ms);
         if (job->agent) {
                 json_kstrz(j, "agent", job->agent);

@@ -7,8 +7,10 @@
 #include "server/api/route.h"
 #include "server/ids.h"
 
-#define REASON_MAX 4096
-#define SLICE_NS   4000000
+#define REASON_MAX      4096
+#define SLICE_NS        4000000
+
+#define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
 
 static const struct {
         const char *name;
@@ -31,6 +33,7 @@ struct act {
         uint64_t affected;
         struct failure *failures;
         size_t failure_count;
+        struct buf not_running; /* of a signal or a checkpoint: ids, quoted, with commas */
         size_t found;
         /* where the next slice goes on */
         size_t at;        /* of ids */
@@ -40,11 +43,17 @@ struct act {
         int64_t end_ns;
 };
 
+static bool to_running(const struct act *x)
+{
+        return x->action == CORE_ACT_SIGNAL || x->action == CORE_ACT_CHECKPOINT;
+}
+
 static void state_free(void *arg)
 {
         struct act *x = arg;
 
         ids_deinit(&x->ids);
+        buf_deinit(&x->not_running);
         free(x->failures);
         json_decref(x->doc);
         free(x);
@@ -67,8 +76,36 @@ static void write_reply(struct server *s, struct call *c)
                 json_close(&j, '}');
         }
         json_close(&j, ']');
+        if (to_running(x)) {
+                BUF_CLEANUP struct buf list = {0};
+
+                buf_printf(&list, "[%s]", buf_z(&x->not_running));
+                json_key(&j, "not_running");
+                json_raw(&j, buf_view(&list));
+        }
         json_close(&j, '}');
         call_reply(c);
+}
+
+/* Those of the named jobs whose programs it did not reach: nothing has changed since it was done. */
+static void note_not_running(struct server *s, struct act *x, uint64_t request, const struct set *named)
+{
+        BUF_CLEANUP struct buf ranges = {0};
+        struct str rest, range;
+        struct set left = {0};
+
+        SET_FOREACH (named, m) {
+                struct core_job job;
+
+                if (core_job_get(s->core, request, (uint32_t)m, &job) != 0 || job.state != JOB_RUNNING)
+                        set_add(&left, (uint32_t)m);
+        }
+        set_print(&ranges, &left);
+        for (rest = buf_view(&ranges); rest.n && str_cut(&rest, ',', &range);)
+                if (x->not_running.n < NOT_RUNNING_MAX)
+                        buf_printf(&x->not_running, "%s\"%" PRIu64 "." STR_FMT "\"",
+                                   x->not_running.n ? "," : "", request, STR_ARG(range));
+        set_deinit(&left);
 }
 
 static void fail_one(struct call *c, const struct id *id, const char *message)
@@ -164,6 +201,8 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 if (core_act(s->core, &cmd, &affected, &err) != 0)
                         fail_one(c, id, err.text);
                 x->affected += affected;
+                if (to_running(x) && cmd.members && affected < set_count(cmd.members))
+                        note_not_running(s, x, id->request, cmd.members);
         }
         set_deinit(&chosen);
         return all;
