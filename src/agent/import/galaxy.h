@@ -55,7 +55,8 @@ struct galaxy_conf {
         size_t limit_count, limit_cap;
         struct galaxy_tool *tools;
         size_t tool_count, tool_cap;
-        char *default_place;       /* NULL: none is named */
+        char *default_place; /* NULL: none is named */
+        unsigned default_line;
         struct galaxy_words notes; /* of lines */
 };
 

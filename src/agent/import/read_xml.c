@@ -103,6 +103,7 @@ static void read_destination(struct galaxy_conf *c, const struct xml *x)
 static void read_destinations(struct galaxy_conf *c, const struct xml *destinations)
 {
         c->default_place = mem_dupz(xml_get(destinations, "default"));
+        c->default_line = destinations->line;
         for (const struct xml *x = destinations->first; x; x = x->next) {
                 if (xml_is(x, "destination"))
                         read_destination(c, x);

@@ -128,6 +128,7 @@ static void read_execution(struct galaxy_conf *c, const struct doc *d)
         const struct doc *places = doc_get(d, "environments");
 
         c->default_place = copy_of(d, "default");
+        c->default_line = c->default_place ? doc_get(d, "default")->line : d->line;
         for (const struct doc *i = places ? places->first : NULL; i; i = i->next)
                 read_place(c, i);
 }

@@ -105,10 +105,11 @@ static void read_limits(struct galaxy_conf *c, struct galaxy_queue *queues, size
 
                 if (is_type(l, "environment_total_concurrent_jobs", "destination_total_concurrent_jobs"))
                         jobs_limit(c, l, queues, n);
-                else if (is_type(l, "walltime", "job_walltime") && l->value &&
-                         galaxy_time(str_of(l->value), false, ret_walltime_s))
-                        continue;
-                else if (is_type(l, "total_walltime", "total_walltime"))
+                else if (is_type(l, "walltime", "job_walltime")) {
+                        if (!galaxy_time(str_of(l->value), false, ret_walltime_s))
+                                galaxy_note(c, l->line, "limit walltime: '%s' is read as no time",
+                                            l->value ? l->value : "");
+                } else if (is_type(l, "total_walltime", "total_walltime"))
                         galaxy_note(c, l->line,
                                     "limit total_walltime: there is no sum for each user; shares make "
                                     "way for those who used less (drover-priority(7))");
@@ -217,6 +218,23 @@ static void name_queues(struct galaxy_conf *c, struct galaxy_queue *queues)
                                             *id ? id : "a destination without a name", q->name);
                 }
         map_free(names);
+}
+
+/* The default one goes first; who counts on that shall know when there is none. */
+static void note_default(struct galaxy_conf *c, const struct galaxy_queue *queues)
+{
+        size_t i = 0;
+
+        while (c->default_place && i < c->place_count && strcmp(c->places[i].id, c->default_place) != 0)
+                i++;
+        if (c->default_place && i == c->place_count)
+                galaxy_note(c, c->default_line,
+                            "the default destination %s is not in the file: no queue goes before the others",
+                            c->default_place);
+        else if (c->default_place && !queues[i].runner)
+                galaxy_note(c, c->default_line,
+                            "the default destination %s is no queue: none goes before the others",
+                            c->default_place);
 }
 
 static void write_map(struct galaxy_conf *c, const struct galaxy_queue *q, const char *setting,
@@ -366,6 +384,7 @@ int galaxy_write(struct galaxy_conf *c, struct buf *out, struct err *err)
                                     queues[i].why_not);
         }
         name_queues(c, queues);
+        note_default(c, queues);
         note_runners(c);
         note_tools(c, queues);
         read_limits(c, queues, c->place_count, &walltime_s);
