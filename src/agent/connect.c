@@ -22,6 +22,7 @@
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   30000
+#define SLOW_MS        2000
 #define PROTOCOL       1
 
 struct connection {
@@ -30,7 +31,7 @@ struct connection {
         struct timer *retry, *renew, *refresh;
         struct buf key, cert, ca, csr;
         char *server_uuid, *name;
-        int64_t retry_ms, hello_ms, renew_ms, cert_from_ms, cert_until_ms;
+        int64_t retry_ms, dialled_ms, hello_ms, renew_ms, cert_from_ms, cert_until_ms;
         size_t server;
         bool joining, refused, dropping;
 };
@@ -151,7 +152,8 @@ static void on_closed(void *arg, struct session *s, const struct err *why)
 {
         struct connection *c = arg;
         (void)s;
-        if (c->a->greeted || c->retry_ms > 1000)
+        /* what ends at once is tried again before it is told: a server may be starting */
+        if (c->a->greeted || c->retry_ms > 1000 || clock_boot_ms() - c->dialled_ms > SLOW_MS)
                 log_warn("msg=\"no session with the server\" address=%s why=\"%s\"",
                          LOG_TEXT(str_of(c->a->config.servers.v[c->server])), LOG_TEXT(str_of(why->text)));
         drop(c);
@@ -341,6 +343,7 @@ static void dial(void *arg)
                 again(c);
                 return;
         }
+        c->dialled_ms = clock_boot_ms();
         c->session = session_connect(a->loop, a->config.servers.v[c->server], tls, 30000, &ops, c);
         tls_unref(tls);
 }

@@ -1,5 +1,8 @@
-"""Two agents that have one name: the one that is there keeps it, with its jobs."""
+"""Two agents that have one name: the one that is there keeps it, with its jobs. And a server's address that is not one."""
 import os
+import socket
+
+import pytest
 
 import agents
 from drover import sh, wait_until
@@ -39,3 +42,24 @@ def test_an_agents_copy_does_not_take_turns_with_it(instance):
     wait_until(lambda: "another session of this agent has taken over" in first.output())
     instance.run(sh("sleep 1"))
     assert first.output().count("msg=connected") + second.output().count("msg=connected") < 10
+
+
+@pytest.mark.long
+def test_a_server_that_is_silent_is_told(instance):
+    """As behind a firewall: after the first try, not the sixth, for each takes ten seconds."""
+    instance.server()
+    token = instance.json("token", "agent", "--name", "n1")["token"]
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.setblocking(False)
+        agent = instance.start("drover-agent", "--server", f"127.0.0.1:{silent.getsockname()[1]}", "--dir", f"{instance.base}/n1",
+                               "--token", token)
+        wait_until(lambda: 'msg="no session with the server"' in agent.output())
+        tries = []
+        with pytest.raises(BlockingIOError):
+            while True:
+                tries.append(silent.accept()[0])
+        for one in tries:
+            one.close()
+        assert len(tries) <= 2
