@@ -84,7 +84,8 @@ int stage_work_folders(struct stage_work *w)
                 free(f.from);
                 free(f.to);
         }
-        memmove(&w->files[kept], &w->files[listed], (w->count - listed) * sizeof(*w->files));
+        if (kept < listed)
+                memmove(&w->files[kept], &w->files[listed], (w->count - listed) * sizeof(*w->files));
         w->count -= listed - kept;
         return r;
 }
