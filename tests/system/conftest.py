@@ -1,5 +1,4 @@
 """Fixtures of the system tests; drover.py has what they give."""
-import contextlib
 import os
 import random
 import shutil
@@ -13,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if "DROVER_TEST_SLURM" in os.environ:  # ../README.md
     os.environ["PATH"] = os.environ["DROVER_TEST_SLURM"] + ":" + os.environ["PATH"]
 
-from drover import Instance  # noqa: E402  (the path must be there first)
+from drover import Instance, made  # noqa: E402  (the path must be there first)
 
 collect_ignore = [] if "DROVER_TEST_APPTAINER" in os.environ else ["test_apptainer.py"]  # Debian 12 has none
 LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
@@ -64,18 +63,6 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture
 def build(request):
     return os.path.abspath(request.config.getoption("--build"))
-
-
-@contextlib.contextmanager
-def made(request, prefix):
-    one = Instance(request.config.getoption("--build"), tempfile.mkdtemp(prefix=prefix, dir=request.config.drover_tmp))
-    try:
-        yield one
-    finally:
-        try:
-            one.stop()
-        finally:
-            one.destroy()
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 """An instance of Drover in a temporary folder: start it, talk to it, hurt it, stop it."""
+import contextlib
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 
@@ -366,6 +368,19 @@ class Instance:
 
     def destroy(self):
         shutil.rmtree(self.base, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def made(request, prefix):
+    """An instance in a folder of its own, for a fixture. All it started is stopped afterwards, and nothing may be left."""
+    one = Instance(request.config.getoption("--build"), tempfile.mkdtemp(prefix=prefix, dir=request.config.drover_tmp))
+    try:
+        yield one
+    finally:
+        try:
+            one.stop()
+        finally:
+            one.destroy()
 
 
 class Output(str):

@@ -7,8 +7,7 @@ import types
 import pytest
 
 import agents
-from conftest import made
-from drover import sh
+from drover import made, sh
 from hops import hop_queue
 
 PROCESSES = "  - {name: here, cpus: 8}\n"
