@@ -12,7 +12,8 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#define CHUNK (512u << 10)
+#define CHUNK    (512u << 10)
+#define AGAIN_MS 1000
 
 struct upload {
         struct upload *next;
@@ -26,11 +27,21 @@ struct upload {
 struct spool {
         struct upload *uploads, **last;
         bool asked; /* a chunk of the first upload is under way */
+        bool full;  /* the server had no room for the last one */
+        struct timer *again;
 };
+
+static void upload_next(struct agent *a);
+
+static void on_again(void *agent)
+{
+        upload_next(agent);
+}
 
 void spool_open(struct agent *a)
 {
         a->spool = mem_new(struct spool);
+        a->spool->again = timer_new(a->loop, on_again, a);
         a->spool->last = &a->spool->uploads;
 }
 
@@ -56,6 +67,7 @@ void spool_close(struct agent *a)
                 p->uploads = u->next;
                 upload_free(u);
         }
+        timer_free(p->again);
         free(p);
         a->spool = NULL;
 }
@@ -133,8 +145,6 @@ void spool_forget(struct attempt *at)
 }
 
 /* ---- sending */
-
-static void upload_next(struct agent *a);
 
 static void upload_done(struct agent *a, const char *error)
 {
@@ -241,11 +251,20 @@ void spool_stored(struct agent *a, const Drover__SpoolStored *m)
         }
         if (m->sha256.len != 32 || memcmp(m->sha256.data, u->at->outputs[u->index].sha256, 32) != 0)
                 return;
-        if (*m->error) {
+        if (*m->error && !m->full) {
                 upload_done(a, m->error);
                 return;
         }
         u->offset = m->stored;
+        if (m->full != f->full)
+                log_warn("msg=\"%s\"",
+                         m->full ? "the server's disk is full: what jobs made waits here for room"
+                                 : "the server has room again for what jobs made");
+        f->full = m->full;
+        if (m->full) {
+                timer_start(f->again, AGAIN_MS);
+                return;
+        }
         if (m->complete) {
                 u->index++;
                 u->offset = 0;

@@ -176,6 +176,7 @@ static void write_run(struct server *s, struct task *task)
                 r = spool_finish_one(sp, t->upload, t->hash, hash, &size, &err);
                 t->stored->complete = r == 0;
         }
+        t->stored->full = r == SPOOL_FULL;
         if (r != 0 && r != SPOOL_WRONG_OFFSET)
                 t->stored->error =
                         message_text(t->reply, str_of(err.text[0] && r < 0 ? err.text : spool_text(r)));
@@ -217,6 +218,7 @@ void objects_write(struct server *s, struct command *c, struct agent *a)
             strcmp(j.agent, a->name) != 0) {
                 t->stored->error = message_text(t->reply, STR("this attempt is not the job's any more"));
         } else if (turn_full(s->turn)) {
+                t->stored->full = true;
                 t->stored->error = message_text(t->reply, STR("the server's disk is full"));
         } else if (c->text[0].n > WRITE_MAX) {
                 t->stored->error = message_text(t->reply, STR("a piece of more than 4 MiB"));

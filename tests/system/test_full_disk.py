@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from drover import sh, wait_until
+from drover import free_port, sh, wait_until
 from test_kill import apart, final_events, kill9, one
+from test_remote import start_remote, token
 
 
 @contextlib.contextmanager
@@ -83,6 +84,28 @@ def test_full_disk(small):
     for request, jobs in {**accepted, new: 1}.items():
         assert len(small.history(request)) == jobs
     assert small.history(running)[0]["exit_code"] == 3
+
+
+def test_outputs_wait_for_room_at_the_server(small):
+    """What a job elsewhere has made stays with its agent, and comes when there is room."""
+    small.port = free_port()
+    small.server("--listen", f"127.0.0.1:{small.port}")
+    agent = start_remote(small, "far", token(small, "far"))
+    go = os.path.join(small.work, "go")
+    request = small.submit(sh(f"echo s >>{small.work}/starts; while [ ! -e {go} ]; do sleep 0.05; done; "
+                              "head -c 3000000 /dev/zero >made; echo said", output="out", transfer_output_files="made"))
+    wait_until(lambda: small.written("starts"))
+    fill(small.dir)
+    small.write("go", "")
+    wait_until(lambda: "the server's disk is full" in agent.output())
+    assert small.job(f"{request}.0")["state"] not in ("held", "completed")
+    os.unlink(os.path.join(small.dir, "ballast"))
+    small.wait(request)
+    assert "the server has room again" in agent.output()
+    small.cli("get", str(request), "-o", "got")
+    assert small.read("got/out") == "said\n" and small.read("got/made") == "\0" * 3000000
+    assert small.read("starts") == "s\n"
+    agent.stop()
 
 
 def offered(instance):

@@ -7,6 +7,7 @@ import pytest
 import agents
 from drover import free_port, sh, wait_until
 from hops import far, far_jobs, link, runs
+from test_full_disk import fill, small_disk
 
 
 @pytest.fixture
@@ -133,3 +134,60 @@ def test_made_anew(two):
     two.write("go", "")
     two.wait(request)
     assert two.history(request)[0]["exit_code"] == 0 and two.read("out.0") == "done\n"
+
+
+def once(one, request, count):
+    """Every job has run once, and its files are here."""
+    one.wait(request, code=None)
+    assert {r["member"]: (r["state"], r["exit_code"], r["starts"]) for r in one.history(request)} == {n: ("completed", n % 3, 1) for n in range(count)}
+    assert sorted(map(int, one.read("ran").split())) == list(range(count))
+    assert [one.read(f"ümläut ☃ {n}") for n in range(count)] == [f"file {n}\n" for n in range(count)]
+    assert [one.read(f"out.{n}") for n in range(count)] == [f"made {n}\n" for n in range(count)]
+    wait_until(lambda: not os.listdir(f"{one.base}/n1/hop.east"))
+    wait_until(lambda: not far_jobs(one.far))
+
+
+def many(one, count):
+    for n in range(count):
+        one.write(f"in {n} ☃", f"file {n}\n")
+    return one.submit(sh(f"echo $DROVER_MEMBER >>{one.work}/ran; cp in* 'ümläut ☃ '$DROVER_MEMBER; echo made $DROVER_MEMBER; exit $(($DROVER_MEMBER % 3))",
+                         output="out.$(Process)", transfer_input_files="in $(Process) ☃", request_cpus=0, queue=f"queue {count}"))
+
+
+def test_killed_again_and_again(two):
+    """The far server, wherever it is in taking jobs, running them, and giving their files back."""
+    request = many(two, 200)
+    for n in range(8):
+        before = len(os.listdir(two.work))
+        wait_until(lambda b=before: len(os.listdir(two.work)) > b + 5 or not two.jobs(request))
+        kill_far(two)
+        two.far.server()
+    once(two, request, 200)
+
+
+def test_its_disk_is_full(request, build, instance):
+    """What it takes nothing for is sent again, and meanwhile it is told why; what runs there comes home when there is room."""
+    one, two = instance, far(request, build)
+    one.far = two
+    one.server()
+    with small_disk(two, two.dir):
+        runs(two)
+        link(one, two)
+        running = one.submit(waits(one))
+        one.wait_state(f"{running}.0", "running")
+        fill(two.dir)
+        with open(os.path.join(one.work, "large"), "wb") as f:
+            f.write(os.urandom(3 << 20))
+        later = one.submit(sh(f"echo later >>{one.work}/ran; wc -c <large; cp large back", output="size", transfer_input_files="large"))
+        wait_until(lambda: "disk is full" in one.cli("path", f"{later}.0"))
+        assert "disk is full" in one.json("path", f"{later}.0")["hops"][0]["said"]
+        one.write("go", "")
+        wait_until(lambda: not two.pids("sh"))
+        os.unlink(os.path.join(two.dir, "ballast"))
+        one.wait(running, later)
+        assert one.read("ran") == "0\nlater\n" and one.read("out.0") == "done\n"
+        assert one.read("size").strip() == str(3 << 20) and os.path.getsize(os.path.join(one.work, "back")) == 3 << 20
+        assert {r["starts"] for r in one.history()} == {1} and len(two.history()) == 2
+        wait_until(lambda: not os.listdir(f"{one.base}/n1/hop.east"))
+        wait_until(lambda: not far_jobs(two))
+        one.agent.stop()
