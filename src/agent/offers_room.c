@@ -3,6 +3,7 @@
 #include "agent/offers.h"
 #include "agent/walltime.h"
 #include "base/clock.h"
+#include "base/u64.h"
 
 #define NO_END_CPUS  1000u /* what load=inf offers at once */
 #define NOT_AHEAD_MS 30000 /* a job waited here in vain: no more is asked for than there is room for */
@@ -134,16 +135,6 @@ static void running_use(const struct queue *q, struct pull_now *now)
         }
 }
 
-static uint64_t left_of(uint64_t total, uint64_t taken)
-{
-        return total > taken ? total - taken : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
 /* What all process queues may still take of the machine. */
 static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory)
 {
@@ -152,8 +143,8 @@ static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]))
                         waiting_needs(a->queues[i], &taken_cpus, &taken_memory);
-        *cpus = least(*cpus, left_of(machine_cpus_limit(q), taken_cpus));
-        *memory = least(*memory, left_of(a->machine_memory_bytes, taken_memory));
+        *cpus = u64_min(*cpus, u64_left(machine_cpus_limit(q), taken_cpus));
+        *memory = u64_min(*memory, u64_left(a->machine_memory_bytes, taken_memory));
 }
 
 static void look_at_resources(const struct queue *q, const struct pull_allowance *may, uint64_t taken_cpus,
@@ -161,21 +152,21 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
 {
         const struct offers *o = q->offers;
         uint64_t limit = cpus_limit(q);
-        r->ad.cpus_milli = may->cpus_milli == PULL_NO_LIMIT ? left_of(limit, taken_cpus) : may->cpus_milli;
-        r->ad.memory_bytes = left_of(o->place.memory_bytes, taken_memory);
+        r->ad.cpus_milli = may->cpus_milli == PULL_NO_LIMIT ? u64_left(limit, taken_cpus) : may->cpus_milli;
+        r->ad.memory_bytes = u64_left(o->place.memory_bytes, taken_memory);
         if (queue_is_local(q))
                 machine_left(q, &r->ad.cpus_milli, &r->ad.memory_bytes);
         r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
         r->ad.job_memory_bytes = o->mean_memory;
-        r->ad.ahead = left_of(offer_ahead(o->mean_us, limit), q->counts[ATTEMPT_WAITING]);
+        r->ad.ahead = u64_left(offer_ahead(o->mean_us, limit), q->counts[ATTEMPT_WAITING]);
         if (o->gave_back_ms && clock_boot_ms() - o->gave_back_ms < NOT_AHEAD_MS)
                 r->ad.ahead = 0;
-        r->jobs = least((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        r->jobs = u64_min((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
         uint64_t max = q->config->jobs_max;
         if (max)
-                r->jobs = least(r->jobs, left_of(max + r->ad.ahead, q->counts[ATTEMPT_WAITING] +
-                                                                            q->counts[ATTEMPT_STAGING] +
-                                                                            q->counts[ATTEMPT_RUNNING]));
+                r->jobs = u64_min(r->jobs, u64_left(max + r->ad.ahead, q->counts[ATTEMPT_WAITING] +
+                                                                               q->counts[ATTEMPT_STAGING] +
+                                                                               q->counts[ATTEMPT_RUNNING]));
         else if (r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli > 0 && r->jobs == 0 && may->jobs > 0)
                 r->jobs = 1; /* a part of a processor */
 }
@@ -215,15 +206,15 @@ static void look_at_batch(struct queue *q, const struct pull_allowance *may, con
         waiting_needs(q, &pending_cpus, &pending_memory);
         taken = u.cpus_milli + pending_cpus;
         waiting = u.waiting + q->counts[ATTEMPT_WAITING];
-        r->ad.cpus_milli = least(left_of(has->idle_cpus_milli, taken), may->cpus_milli);
+        r->ad.cpus_milli = u64_min(u64_left(has->idle_cpus_milli, taken), may->cpus_milli);
         r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
         r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
-        r->ad.ahead = may->cpus_milli == 0 ? 0 : left_of(queued_max, waiting);
-        r->jobs = least((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        r->ad.ahead = may->cpus_milli == 0 ? 0 : u64_left(queued_max, waiting);
+        r->jobs = u64_min((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
         if (q->config->jobs_max)
-                r->jobs = least(r->jobs, left_of(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
-                                                                              q->counts[ATTEMPT_STAGING] +
-                                                                              q->counts[ATTEMPT_RUNNING]));
+                r->jobs = u64_min(r->jobs, u64_left(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
+                                                                                 q->counts[ATTEMPT_STAGING] +
+                                                                                 q->counts[ATTEMPT_RUNNING]));
 }
 
 /* A job's GPUs are on its one node; those of the cluster are offered when they are idle, none ahead. */
@@ -232,7 +223,7 @@ static void batch_gpus(const struct queue *q, const struct run_capacity *has, st
         uint64_t taken = not_reflected(q, has->at_ms).gpus + waiting_devices(q, "GPUs");
         if (has->gpus && system_counts(q, "GPUs"))
                 buf_printf(out, "GPUs = %llu; TotalGPUs = %llu; NodeGPUs = %llu; ",
-                           (unsigned long long)left_of(has->idle_gpus, taken), (unsigned long long)has->gpus,
+                           (unsigned long long)u64_left(has->idle_gpus, taken), (unsigned long long)has->gpus,
                            (unsigned long long)has->node_gpus);
 }
 
@@ -287,8 +278,8 @@ void offers_look(struct queue *q, struct offers_room *ret)
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
                 batch_place(q, &has);
                 now.cpus_milli = o->place.cpus_milli;
-                cpus = left_of(cpus,
-                               not_reflected(q, UINT64_MAX).cpus_milli); /* what waits there is no load */
+                cpus = u64_left(cpus,
+                                not_reflected(q, UINT64_MAX).cpus_milli); /* what waits there is no load */
         }
         now.committed_milli = cpus;
         running_use(q, &now);
@@ -296,7 +287,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
         *ret = (struct offers_room){0};
         ret->ad.load_milli = a->machine.load_milli;
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
-        ret->ad.disk_bytes = least(a->machine.disk_free_bytes, o->place.disk_bytes);
+        ret->ad.disk_bytes = u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
         if (q->backend->unreachable) {
                 buf_addz(&o->devices, "Unreachable = ");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/u64.h"
 #include "classad/print.h"
 #include "core/claim.h"
 #include "core/deferral.h"
@@ -36,11 +37,6 @@ struct seats {
         size_t group_count, group_cap;
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
 /* How many members with this need the queue could start at once, up to `most`. */
 static uint64_t gang_room(struct core *c, const struct class *k, const struct queue *q,
                           const struct need *need, uint64_t most)
@@ -49,11 +45,11 @@ static uint64_t gang_room(struct core *c, const struct class *k, const struct qu
         uint64_t n;
 
         reserve_free_now(c, q, &cpus, &memory_mib);
-        n = least(need_count(c, need, q), least(most, q->jobs_left));
+        n = u64_min(need_count(c, need, q), u64_min(most, q->jobs_left));
         if (need->cpus > 0)
-                n = least(n, cpus > 0 ? (uint64_t)(cpus / need->cpus) : 0);
+                n = u64_min(n, cpus > 0 ? (uint64_t)(cpus / need->cpus) : 0);
         if (need->memory_mib > 0)
-                n = least(n, memory_mib > 0 ? (uint64_t)(memory_mib / need->memory_mib) : 0);
+                n = u64_min(n, memory_mib > 0 ? (uint64_t)(memory_mib / need->memory_mib) : 0);
         if (!q->reserved)
                 return n;
         while (n > 0 && !reserve_allows_all(c, k, q, need, n))
@@ -237,7 +233,7 @@ static void sit(struct seats *s, size_t company, const struct set *members, stru
         for (size_t i = 0; i < s->n && left > 0; i++) {
                 if (s->v[i].group != company)
                         continue;
-                s->v[i].given = least(left, s->v[i].most);
+                s->v[i].given = u64_min(left, s->v[i].most);
                 left -= s->v[i].given;
                 for (uint64_t m = 0; m < s->v[i].given; m++)
                         where[n++] = s->v[i].at.queue;

@@ -208,6 +208,12 @@ bool batch_plain(const char *text);
 bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
 /* The number of the array that a member's number is of; of others it is their own. */
 struct str batch_whole(const struct batch_system *s, struct str native);
+/* A machine that a system has, added to *c; its idle GPUs only with an idle processor. A task may have up to
+ * task_cpus of its processors. */
+struct batch_node {
+        uint64_t cpus, idle_cpus, memory_bytes, idle_memory_bytes, gpus, idle_gpus;
+};
+void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t task_cpus);
 /* The last line that is not empty. */
 struct str batch_last_line(struct str out);
 /* The next element of XML that programs print: its tag's name, and the text behind it up to the next tag,

@@ -1,6 +1,7 @@
 /* Pieces that the readers of answers share. */
 #include <ctype.h>
 
+#include "base/u64.h"
 #include "run/batch.h"
 
 #define WORD_MAX 256
@@ -15,6 +16,20 @@ void batch_call_deinit(struct batch_call *c)
         args_deinit(&c->argv);
         args_deinit(&c->paths);
         buf_deinit(&c->input);
+}
+
+void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t task_cpus)
+{
+        c->nodes++;
+        c->cpus_milli += n->cpus * 1000;
+        c->idle_cpus_milli += n->idle_cpus * 1000;
+        c->memory_bytes += n->memory_bytes;
+        c->idle_memory_bytes += n->idle_memory_bytes;
+        c->gpus += n->gpus;
+        c->idle_gpus += n->idle_cpus ? n->idle_gpus : 0;
+        c->node_cpus_milli = u64_max(c->node_cpus_milli, task_cpus * 1000);
+        c->node_memory_bytes = u64_max(c->node_memory_bytes, n->memory_bytes);
+        c->node_gpus = u64_max(c->node_gpus, n->gpus);
 }
 
 void batch_path_add(struct batch_call *c, const char *format, ...)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/u64.h"
 #include "run/batch_private.h"
 
 #define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
@@ -345,10 +346,10 @@ static void nothing_there(struct batch *b, const char *why, struct str errors)
 /* A system that tells only how many are left had as many as it ever had left. */
 static void remember_gpus(const struct batch *b, struct run_capacity *c)
 {
-        if (b->system->gpus_left && b->capacity.gpus > c->gpus)
-                c->gpus = b->capacity.gpus;
-        if (b->system->gpus_left && b->capacity.node_gpus > c->node_gpus)
-                c->node_gpus = b->capacity.node_gpus;
+        if (!b->system->gpus_left)
+                return;
+        c->gpus = u64_max(c->gpus, b->capacity.gpus);
+        c->node_gpus = u64_max(c->node_gpus, b->capacity.node_gpus);
 }
 
 /* Grid Engine's qstat has no words for a queue that is not there. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/u64.h"
 #include "run/batch_runner.h"
 
 #define MORE_TIME_S 30 /* of h_rt: the script ends the program first */
@@ -373,11 +374,6 @@ struct hosts {
         uint64_t cell_gpus; /* no more are left in all; UINT64_MAX: nobody says so */
 };
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
 /* A host may be in several queues, which have the same processors. */
 static void take_instance(const struct instance *i, struct hosts *all)
 {
@@ -396,11 +392,11 @@ static void take_instance(const struct instance *i, struct hosts *all)
         struct host *h = &all->v[k];
         if (i->limited && i->left < left)
                 left = i->left;
-        h->free = most(h->free, left);
-        h->total = most(h->total, i->total);
-        h->memory = most(h->memory, i->memory);
-        h->memory_free = most(h->memory_free, i->memory_free);
-        h->gpus = most(h->gpus, i->gpus);
+        h->free = u64_max(h->free, left);
+        h->total = u64_max(h->total, i->total);
+        h->memory = u64_max(h->memory, i->memory);
+        h->memory_free = u64_max(h->memory_free, i->memory_free);
+        h->gpus = u64_max(h->gpus, i->gpus);
         if (i->of_cell && i->gpus < all->cell_gpus)
                 all->cell_gpus = i->gpus;
 }
@@ -443,16 +439,13 @@ static void instance_tag(struct instance *i, struct str tag, struct str text)
 
 static void add_host(const struct host *h, bool parallel, struct run_capacity *c)
 {
-        c->nodes++;
-        c->cpus_milli += h->total * 1000;
-        c->idle_cpus_milli += h->free * 1000;
-        c->memory_bytes += h->memory;
-        c->idle_memory_bytes += h->memory_free;
-        c->node_cpus_milli = most(c->node_cpus_milli, parallel ? h->total * 1000 : 1000);
-        c->node_memory_bytes = most(c->node_memory_bytes, h->memory);
-        c->gpus += h->gpus;
-        c->idle_gpus += h->free ? h->gpus : 0;
-        c->node_gpus = most(c->node_gpus, h->gpus);
+        const struct batch_node node = {.cpus = h->total,
+                                        .idle_cpus = h->free,
+                                        .memory_bytes = h->memory,
+                                        .idle_memory_bytes = h->memory_free,
+                                        .gpus = h->gpus,
+                                        .idle_gpus = h->gpus};
+        batch_node_add(c, &node, parallel ? h->total : 1);
 }
 
 static void grid_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)

@@ -152,11 +152,6 @@ struct slot {
         int64_t cpus, cpus_left, memory, memory_left, gpus, gpus_left;
 };
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
 static bool is_sane(const struct slot *s)
 {
         return s->cpus > 0 && s->cpus <= 1000000 && s->memory >= 0 && s->memory <= INT32_MAX &&
@@ -171,17 +166,15 @@ static int64_t within(int64_t left, int64_t all)
 
 static void add_slot(const struct slot *s, struct run_capacity *c)
 {
-        uint64_t gpus = (uint64_t)within(s->gpus, 1000000);
-        c->nodes++;
-        c->cpus_milli += (uint64_t)s->cpus * 1000;
-        c->idle_cpus_milli += (uint64_t)s->cpus_left * 1000;
-        c->memory_bytes += (uint64_t)s->memory << 20;
-        c->idle_memory_bytes += (uint64_t)within(s->memory_left, s->memory) << 20;
-        c->node_cpus_milli = most(c->node_cpus_milli, (uint64_t)s->cpus * 1000);
-        c->node_memory_bytes = most(c->node_memory_bytes, (uint64_t)s->memory << 20);
-        c->gpus += gpus;
-        c->idle_gpus += s->cpus_left ? (uint64_t)within(s->gpus_left, (int64_t)gpus) : 0;
-        c->node_gpus = most(c->node_gpus, gpus);
+        int64_t gpus = within(s->gpus, 1000000);
+        const struct batch_node node = {.cpus = (uint64_t)s->cpus,
+                                        .idle_cpus = (uint64_t)s->cpus_left,
+                                        .memory_bytes = (uint64_t)s->memory << 20,
+                                        .idle_memory_bytes = (uint64_t)within(s->memory_left, s->memory)
+                                                             << 20,
+                                        .gpus = (uint64_t)gpus,
+                                        .idle_gpus = (uint64_t)within(s->gpus_left, gpus)};
+        batch_node_add(c, &node, node.cpus);
 }
 
 /* A partitionable slot has what is left in Cpus, Memory and GPUs; the dynamic ones are cut from it. What its

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
 #include "run/batch_runner.h"
 
 static const char *const settings[] = {"form", "server", "queue", "account", "resources", "array_max", NULL};
@@ -357,32 +358,17 @@ struct node {
         struct str queue; /* PBS Pro: only its jobs run there */
 };
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-        return a > b ? a - b : 0;
-}
-
 static void take_node(const struct node *n, struct run_capacity *c)
 {
-        if (!n->there || !n->usable || !n->cpus)
-                return;
         bool full = n->full || (n->memory && n->memory_taken >= n->memory);
-        uint64_t idle = full ? 0 : less(n->cpus, n->taken);
-        c->nodes++;
-        c->cpus_milli += n->cpus * 1000;
-        c->idle_cpus_milli += idle * 1000;
-        c->memory_bytes += n->memory;
-        c->idle_memory_bytes += less(n->memory, n->memory_taken);
-        c->node_cpus_milli = most(c->node_cpus_milli, n->cpus * 1000);
-        c->node_memory_bytes = most(c->node_memory_bytes, n->memory);
-        c->gpus += n->gpus;
-        c->idle_gpus += idle ? less(n->gpus, n->gpus_taken) : 0;
-        c->node_gpus = most(c->node_gpus, n->gpus);
+        const struct batch_node node = {.cpus = n->cpus,
+                                        .idle_cpus = full ? 0 : u64_left(n->cpus, n->taken),
+                                        .memory_bytes = n->memory,
+                                        .idle_memory_bytes = u64_left(n->memory, n->memory_taken),
+                                        .gpus = n->gpus,
+                                        .idle_gpus = u64_left(n->gpus, n->gpus_taken)};
+        if (n->there && n->usable && n->cpus)
+                batch_node_add(c, &node, n->cpus);
 }
 
 /* Torque's jobs: "0/17.server, 2-3/18.server" are processors 0, 2 and 3. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/map.h"
+#include "base/u64.h"
 #include "run/batch_runner.h"
 #include "run/slurm.h"
 
@@ -374,30 +375,18 @@ static void consider_state(const struct batch_settings *s, struct str state, str
                 n->idle = 0;
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-        return a > b ? a - b : 0;
-}
-
 static void add_node(const struct node *n, struct run_capacity *c)
 {
-        c->nodes++;
-        if (!n->usable)
-                return;
-        c->cpus_milli += n->usable * 1000;
-        c->idle_cpus_milli += n->idle * 1000;
-        c->memory_bytes += n->memory << 20;
-        c->idle_memory_bytes += less(n->memory, n->memory_taken) << 20;
-        c->node_cpus_milli = most(c->node_cpus_milli, n->usable * 1000);
-        c->node_memory_bytes = most(c->node_memory_bytes, n->memory << 20);
-        c->gpus += n->gpus;
-        c->idle_gpus += n->idle ? less(n->gpus, n->gpus_taken) : 0; /* without a processor they are no use */
-        c->node_gpus = most(c->node_gpus, n->gpus);
+        const struct batch_node node = {.cpus = n->usable,
+                                        .idle_cpus = n->idle,
+                                        .memory_bytes = n->memory << 20,
+                                        .idle_memory_bytes = u64_left(n->memory, n->memory_taken) << 20,
+                                        .gpus = n->gpus,
+                                        .idle_gpus = u64_left(n->gpus, n->gpus_taken)};
+        if (n->usable)
+                batch_node_add(c, &node, n->usable);
+        else
+                c->nodes++;
 }
 
 /* Those in several of the queue's partitions are told for each. */
@@ -434,7 +423,7 @@ static void node_line(struct nodes *all, struct str line)
                 c->nothing = "it takes no jobs";
                 return;
         }
-        c->walltime_max_ms = most(c->walltime_max_ms, time_limit(word[TIME]));
+        c->walltime_max_ms = u64_max(c->walltime_max_ms, time_limit(word[TIME]));
         if (!is_new(all, word[NAME]))
                 return;
         node.usable = n[0] + n[1];

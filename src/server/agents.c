@@ -109,8 +109,7 @@ bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *
                 return false;
         err_set(err, -EBUSY,
                 "another agent is connected as %s, from the host %s: give one of them another name, with a "
-                "token of "
-                "its own",
+                "token of its own",
                 a->name, a->hostname);
         return true;
 }
