@@ -12,7 +12,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if "DROVER_TEST_SLURM" in os.environ:  # ../README.md
     os.environ["PATH"] = os.environ["DROVER_TEST_SLURM"] + ":" + os.environ["PATH"]
 
-from drover import Instance, made  # noqa: E402  (the path must be there first)
+import hops  # noqa: E402  (the path must be there first)
+from drover import Instance, made  # noqa: E402
 
 collect_ignore = [] if "DROVER_TEST_APPTAINER" in os.environ else ["test_apptainer.py"]  # Debian 12 has none
 LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
@@ -91,3 +92,13 @@ def shared(request):
     with made(request, "s-") as one:
         one.up()
         yield one
+
+
+@pytest.fixture
+def two(request, build, instance):
+    """A server whose only place is another server, which has processes."""
+    instance.far = hops.far(request, build)
+    instance.server()
+    hops.runs(instance.far)
+    hops.link(instance, instance.far)
+    return instance

@@ -1,8 +1,6 @@
 """What is said to a job that has been handed on, when it does not run there at that moment."""
-import pytest
-
 from drover import sh, wait_until
-from hops import far, far_jobs, gone, link, pids, runs
+from hops import far_jobs, gone, pids
 from test_checkpoint import counter, starts
 
 LISTENS = """#!/bin/sh
@@ -14,16 +12,6 @@ while [ ! -e {work}/go ]; do
     sleep 0.05
 done
 """
-
-
-@pytest.fixture
-def two(request, build, instance):
-    """A server whose only place is another server, which has processes."""
-    instance.far = far(request, build)
-    instance.server()
-    runs(instance.far)
-    link(instance, instance.far)
-    return instance
 
 
 def listens(one):

@@ -2,22 +2,10 @@
 import os
 import shutil
 
-import pytest
-
 import agents
 from drover import free_port, sh, wait_until
 from hops import far, far_jobs, link, runs
 from test_full_disk import fill, small_disk
-
-
-@pytest.fixture
-def two(request, build, instance):
-    """A server whose only place is another server, which has processes."""
-    instance.far = far(request, build)
-    instance.server()
-    runs(instance.far)
-    link(instance, instance.far)
-    return instance
 
 
 def why(one, job):

@@ -2,22 +2,10 @@
 import json
 import os
 
-import pytest
-
 import agents
 from drover import Failed, free_port, sh, wait_until
 from hops import beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
 from test_checkpoint import counter, kinds, starts
-
-
-@pytest.fixture
-def two(request, build, instance):
-    """A server whose only place is another server, which has processes."""
-    instance.far = far(request, build)
-    instance.server()
-    runs(instance.far)
-    link(instance, instance.far)
-    return instance
 
 
 def test_exit_codes_and_files(two):
