@@ -49,7 +49,7 @@ class UsersPodman(Podman):
     def end(self):
         for user in (ONE, TWO):
             self.run(user, "rm", "--force", "--all", "--time", "0")
-            for pid in processes(f"/{user.pw_name}/store"):
+            for pid in processes(f"{self.folder}/{user.pw_name}"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             for name in (f"podman-run-{user.pw_uid}", f"containers-user-{user.pw_uid}"):
