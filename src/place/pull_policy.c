@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define LOAD_BARE_MIN 10 /* a smaller load needs its %: "2" may mean twice */
+#define LOAD_MAX      1000000
 
 void pull_policy_default(struct pull_policy *p)
 {
@@ -51,7 +52,8 @@ static int load(struct str value, struct pull_policy *p)
         if (has_unit)
                 value = str_head(value, value.n - 1);
         uint64_t percent;
-        if (amount(value, NULL, &percent) < 0 || percent == 0 || (!has_unit && percent < LOAD_BARE_MIN))
+        if (amount(value, NULL, &percent) < 0 || percent == 0 ||
+            (percent > LOAD_MAX && percent != PULL_NO_LIMIT) || (!has_unit && percent < LOAD_BARE_MIN))
                 return -EINVAL;
         p->load_percent = percent;
         p->measured = measured;

@@ -82,9 +82,9 @@ static void policy_parses(void **state)
         same_policy(&p, &again);
         assert_int_equal(pull_policy_parse(STR("load=inf"), &p, &err), 0);
         assert_true(p.load_percent == PULL_NO_LIMIT && p.jobs_per_day == 1000);
-        static const char *const bad[] = {"load",       "load=",       "load=x",     "load=0",
-                                          "load=2",     "load=1.5",    "lod=3",      "cpu/day=3",
-                                          "cpu/day=3x", "jobs/day=-1", "jobs/day=3h"};
+        static const char *const bad[] = {"load",       "load=",       "load=x",      "load=0",
+                                          "load=2",     "load=1.5",    "lod=3",       "cpu/day=3",
+                                          "cpu/day=3x", "jobs/day=-1", "jobs/day=3h", "load=1000001%"};
         for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
                 again = p;
                 assert_int_equal(pull_policy_parse(str_of(bad[i]), &p, &err), -EINVAL);

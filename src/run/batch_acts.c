@@ -7,7 +7,7 @@
 #include "run/batch_private.h"
 
 #define WORDS_SHOWN 400
-#define NOW_MS      10000 /* that requests have when we end */
+#define NOW_MS      10000 /* that the system has when we end */
 #define TRIES       5     /* of a command: what is refused as often will be refused again */
 
 /* How much of it, up to a colon and a blank, the other line begins with, too: "sbatch: error: ". */
@@ -206,7 +206,7 @@ void batch_act_now(struct batch *b, enum batch_verb verb)
                         spec.timeout_ms = NOW_MS;
                         request_now(&b->server, &spec);
                 } else {
-                        command_now(&call.argv, b->env.v, buf_view(&call.input));
+                        command_now(&call.argv, b->env.v, buf_view(&call.input), NOW_MS);
                 }
                 batch_call_deinit(&call);
         }

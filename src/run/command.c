@@ -2,10 +2,12 @@
 #include "run/command.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,16 +179,31 @@ void command_complaints(const struct command *c, struct buf *out)
                 c->complaints(c, out);
 }
 
-void command_now(const struct args *argv, char *const *envp, struct str input)
+/* Until it has ended, or its time is over; then it and what it has started is killed. */
+static void wait_for(pid_t pid, int timeout_ms)
+{
+        struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+        if (ended.fd >= 0 && poll(&ended, 1, timeout_ms) != 1)
+                kill(-pid, SIGKILL);
+        if (ended.fd >= 0)
+                close(ended.fd);
+        waitpid(pid, NULL, 0);
+}
+
+void command_now(const struct args *argv, char *const *envp, struct str input, int timeout_ms)
 {
         int fd = command_input(input);
         posix_spawn_file_actions_t files;
+        posix_spawnattr_t group;
         pid_t pid;
         posix_spawn_file_actions_init(&files);
+        posix_spawnattr_init(&group);
+        posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);
         if (fd >= 0)
                 posix_spawn_file_actions_adddup2(&files, fd, STDIN_FILENO);
-        if (posix_spawnp(&pid, argv->v[0], &files, NULL, argv->v, envp) == 0)
-                waitpid(pid, NULL, 0);
+        if (posix_spawnp(&pid, argv->v[0], &files, &group, argv->v, envp) == 0)
+                wait_for(pid, timeout_ms);
+        posix_spawnattr_destroy(&group);
         posix_spawn_file_actions_destroy(&files);
         if (fd >= 0)
                 close(fd);

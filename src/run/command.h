@@ -33,5 +33,6 @@ void command_end(struct command *c, int64_t grace_ms);
 void command_complaints(const struct command *c, struct buf *out);
 /* A descriptor to read the text from, the caller's; -1: there is none, or, with a text, errno says why. */
 int command_input(struct str input);
-/* The same at once, and waits for it; what it prints is not looked at. For when we end. */
-void command_now(const struct args *argv, char *const *envp, struct str input);
+/* The same at once, and waits for it, or kills it after so long; what it prints is not looked at. For when we
+ * end. */
+void command_now(const struct args *argv, char *const *envp, struct str input, int timeout_ms);

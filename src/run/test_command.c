@@ -5,9 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/fs.h"
 #include "run/command.h"
 
 struct answer {
@@ -77,11 +82,38 @@ static void too_much_is_no_answer(void **state)
         deinit(&a);
 }
 
+static void a_last_one_has_its_time(void **state)
+{
+        (void)state;
+        struct args argv = {0};
+        BUF_CLEANUP struct buf pid = {0};
+        char name[] = "/tmp/drover-command-XXXXXX";
+        int fd = mkstemp(name);
+        assert_true(fd >= 0);
+        args_add(&argv, STR("sh"));
+        args_add(&argv, STR("-c"));
+        args_add(&argv, STR("cat > \"$0\"; sleep 600 & echo $! >> \"$0\"; wait"));
+        args_add(&argv, str_of(name));
+        command_now(&argv, environ, STR("said\n"), 3000);
+        assert_int_equal(fs_read(AT_FDCWD, name, 100, &pid, NULL), 0);
+        assert_memory_equal(buf_z(&pid), "said\n", 5);
+        char line[64];
+        snprintf(line, sizeof(line), "/proc/%d/cmdline", atoi(buf_z(&pid) + 5));
+        for (bool left = true; left;) { /* of a zombie it is empty */
+                BUF_CLEANUP struct buf words = {0};
+                left = fs_read(AT_FDCWD, line, 100, &words, NULL) == 0 && words.n;
+        }
+        args_deinit(&argv);
+        unlink(name);
+        close(fd);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_it_prints),
                 cmocka_unit_test(too_much_is_no_answer),
+                cmocka_unit_test(a_last_one_has_its_time),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
