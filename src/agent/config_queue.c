@@ -16,7 +16,7 @@ static const struct setting table[] = {
         {"tag", SETTING_LIST, Q(tags), "WORD", "in its ad's list Tags; again for another"},
         {"tags", SETTING_LIST, Q(tags), NULL, NULL},
         {"search_order", SETTING_COUNT, Q(search_order), "N",
-         "in its ad as SearchOrder: smaller is tried first"},
+         "in its ad as SearchOrder: of places that cost a job the same, the smallest is tried first"},
         {"price", SETTING_CPUS, Q(price_milli), "N", "in its ad as Price"},
         {"cpus", SETTING_CPUS, Q(cpus_milli), "N", "to offer; all"},
         {"memory", SETTING_SIZE, Q(memory_bytes), "SIZE", "to offer; all"},

@@ -1,6 +1,7 @@
 /* A queue can be used when it has room, its agent runs this owner's jobs and is cleared for their data, and
  * both Requirements agree. Better is what the job ranks higher; of places that it ranks the same, the one of
- * least cost (cost.h) to the job that goes first; then the one with more free processors. */
+ * least cost (cost.h) to the job that goes first; then the first by search order, then the one with more free
+ * processors. */
 #include "core/choose.h"
 
 #include "core/deferral.h"
@@ -60,8 +61,10 @@ bool choose_class_prefers(struct core *c, const struct class *k)
 {
         const struct part *p;
 
-        if (k->has_rank || c->config.placement == CORE_PLACE_BLIND)
-                return k->has_rank;
+        if (k->has_rank || c->ordered)
+                return true;
+        if (c->config.placement == CORE_PLACE_BLIND)
+                return false;
         p = first_part(k);
         return p->inputs || estimate_bytes_out(p) > 0 || estimate_run_ms(c, p, NULL, NULL) >= ALIKE_MS;
 }
@@ -69,13 +72,14 @@ bool choose_class_prefers(struct core *c, const struct class *k)
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
         struct core_cost cost;
+        double order = choose_order(q->search_order);
 
         if (c->config.placement == CORE_PLACE_BLIND)
-                return 0;
+                return order;
         cost_of(c, p, member, q, &cost);
         if (c->config.placement == CORE_PLACE_CACHED && !cost.down)
-                return -(double)cost.bytes_held;
-        return (double)cost.total_ms;
+                return -(double)cost.bytes_held + order;
+        return (double)cost.total_ms + order;
 }
 
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)

@@ -18,8 +18,14 @@ struct candidate {
 };
 /* Does it matter to the class which of the places that it can use it gets? */
 bool choose_class_prefers(struct core *c, const struct class *k);
-/* What a place costs a member by the placement that is configured; lower is better. COST_NOWHERE (cost.h):
- * the member is not given there. */
+/* What goes before what among places of one cost: less than any cost tells apart, for it is less than a
+ * millisecond, or a byte. */
+static inline double choose_order(unsigned search_order)
+{
+        return (double)search_order / (SEARCH_ORDER_NONE + 1);
+}
+/* What a place costs a member by the placement that is configured, and its search order; lower is better.
+ * COST_NOWHERE (cost.h): the member is not given there. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
 int choose_better(const struct candidate *a, const struct candidate *b); /* <0: a is the better one */

@@ -106,9 +106,12 @@ static bool consider(struct search *s, struct queue *q)
 
 static double load_cost(const struct search *s, const struct cost_load *l, const struct profile *p)
 {
-        int64_t ms = cost_of_load_ms(s->core, s->part, l, p);
+        enum core_placement placement = s->core->config.placement;
+        int64_t ms = placement == CORE_PLACE_BLIND ? 0 : cost_of_load_ms(s->core, s->part, l, p);
 
-        return s->core->config.placement == CORE_PLACE_CACHED && ms < COST_NOWHERE ? 0 : (double)ms;
+        if (placement == CORE_PLACE_CACHED && ms < COST_NOWHERE)
+                ms = 0;
+        return (double)ms + choose_order(p->search_order);
 }
 
 static void on_bay(void *arg, struct index_bay *b)

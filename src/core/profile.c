@@ -58,6 +58,8 @@ static double apart(const struct core *c, const struct profile *p, const struct 
         most = larger(most, times(p->wait_s + 60, q->wait_s + 60));
         if (times(p->price + 1e-9, price + 1e-9) > 1.01)
                 most += 1000;
+        if (p->search_order != q->search_order)
+                most += 1000;
         for (size_t i = 0; i < p->link_count && most < INFINITY; i++) {
                 struct profile_link l = link_of(q->agent->data, i);
 
@@ -159,12 +161,14 @@ bool profile_loads_ok(const struct core *c)
         return all.bytes == 0 && all.files == 0;
 }
 
-static struct profile *profile_new(struct core *c)
+static struct profile *profile_new(struct core *c, unsigned search_order)
 {
         size_t n = c->sites.store_count + 1;
         struct profile *p = mem_zalloc(sizeof(*p) + n * sizeof(p->links[0]));
 
         p->link_count = n;
+        p->search_order = search_order;
+        c->ordered += search_order != SEARCH_ORDER_NONE;
         MEM_GROW(c->profiles, c->profile_cap, c->profile_count + 1);
         c->profiles[c->profile_count++] = profile_ref(p);
         return p;
@@ -183,7 +187,9 @@ static struct profile *nearest(struct core *c, const struct queue *q)
                         found = c->profiles[i];
                 }
         }
-        return found && (least <= ALIKE || c->profile_count >= PROFILES_MAX) ? found : profile_new(c);
+        return found && (least <= ALIKE || c->profile_count >= PROFILES_MAX)
+                       ? found
+                       : profile_new(c, q->search_order);
 }
 
 static void profile_leave(struct core *c, struct queue *q)
@@ -197,6 +203,7 @@ static void profile_leave(struct core *c, struct queue *q)
         if (--p->users == 0)
                 for (unsigned i = 0; i < c->profile_count; i++)
                         if (c->profiles[i] == p) {
+                                c->ordered -= p->search_order != SEARCH_ORDER_NONE;
                                 c->profiles[i] = c->profiles[--c->profile_count];
                                 p->refs--; /* the list's; the queue has one */
                                 break;

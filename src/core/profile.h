@@ -7,8 +7,8 @@
  * and of a thousand places that hold nothing of a job only one of each profile needs to be looked at.
  *
  * About the same is: links within half as much again and down at the same stores, run times within a seventh,
- * the same price. A queue stays in its profile as long as that holds. There are at most PROFILES_MAX; a queue
- * that comes then gets the one that is nearest.
+ * the same price and search order. A queue stays in its profile as long as that holds. There are at most
+ * PROFILES_MAX; a queue that comes then gets the one that is nearest.
  */
 #pragma once
 #include "core/data_state.h"
@@ -17,7 +17,8 @@ struct core;
 struct core_agent;
 struct queue;
 
-#define PROFILES_MAX 256u
+#define PROFILES_MAX      256u
+#define SEARCH_ORDER_NONE 65535u /* of who says none: the last */
 
 struct profile_link {
         double latency_us, bytes_per_s, bytes_per_s_out;
@@ -28,8 +29,9 @@ struct profile {
         unsigned users;                 /* queues */
         unsigned refs;                  /* these, and bays of the index */
         double slowness, price, wait_s; /* wait_s: of a job at the place's batch system */
-        uint64_t loaded;                /* the change of a load that it has seen */
-        uint64_t asked;                 /* in this search of places.c the two below were computed */
+        unsigned search_order;
+        uint64_t loaded; /* the change of a load that it has seen */
+        uint64_t asked;  /* in this search of places.c the two below were computed */
         double cost, least;
         size_t link_count; /* one for each store and, last, the server's spool */
         struct profile_link links[];

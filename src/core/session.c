@@ -234,6 +234,14 @@ static int64_t number_of(struct core *c, const struct ad *ad, symbol name)
         return v > 0 ? v : 0;
 }
 
+static unsigned order_of(struct core *c, const struct ad *ad)
+{
+        int64_t v = SEARCH_ORDER_NONE;
+
+        eval_integer(&c->eval, ad, NULL, c->attr.SearchOrder, &v);
+        return v >= 0 && v < SEARCH_ORDER_NONE ? (unsigned)v : SEARCH_ORDER_NONE;
+}
+
 static void set_owners(struct queue *q, const struct core_offer *o)
 {
         for (size_t i = 0; i < q->owner_count; i++)
@@ -288,6 +296,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
                 q->wait_s = (double)c->everybody.run_ms / 1000;
         eval_real(&c->eval, ad, NULL, at->Price, &q->price);
         eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
+        q->search_order = order_of(c, ad);
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
         free(q->closed);

@@ -267,6 +267,7 @@ struct queue {
         struct profile *profile; /* NULL: it never had an ad */
         uint64_t seen;           /* the choice in which it was last looked at (places.c) */
         double price, speed;     /* as its ad says; 0: it does not */
+        unsigned search_order;   /* likewise; SEARCH_ORDER_NONE */
         double wait_s;           /* of a job at its batch system, as its ad says; 0: none, or unknown */
         int64_t begins_ms;       /* when such a job would begin; 0: at once */
         bool wait_unknown;       /* one would wait there, and nobody knows how long; its ad says so */
@@ -360,6 +361,7 @@ struct core {
         uint32_t near_count;       /* see near.c */
         struct profile **profiles;
         unsigned profile_count, profile_cap;
+        unsigned ordered;      /* of these, with a search order */
         struct map *estimates; /* see estimate.c; NULL: none yet */
         struct estimate everybody;
         struct core_moved moved;

@@ -334,6 +334,56 @@ static void test_blind(void **state)
         expect_assigned(c, "n1/default 1 0\n");
 }
 
+/* Three jobs go to the places in their order, whatever these have free, and last to the one without. */
+static void tried_in_order(struct core *c, const char *const *job)
+{
+        char want[64];
+
+        offer(c, "n1", TWO);
+        offer(c, "n2", "[Cpus=1; Memory=100; Disk=100; SearchOrder=2]");
+        offer(c, "n3", "[Cpus=1; Memory=100; Disk=100; SearchOrder=1]");
+        for (unsigned i = 0; i < 3; i++) {
+                struct request *r = submit(c, NULL, 1, job);
+
+                snprintf(want, sizeof(want), "n%u/default %llu 0\n", 3 - i, (unsigned long long)r->id);
+                expect_assigned(c, want);
+        }
+        assert_null(core_check(c));
+}
+
+static void test_search_order(void **state)
+{
+        const char *const quick[] = {"ExpectedRunTime", "1", NULL};
+        struct core *c = *state;
+
+        tried_in_order(c, quick);
+        assert_int_equal(c->ordered, 2);
+        offer(c, "n2", AD);
+        offer(c, "n3", "[Cpus=1; Memory=100; Disk=100; SearchOrder=70000]");
+        assert_int_equal(c->ordered, 0);
+}
+
+static void test_search_order_alone(void **state)
+{
+        struct core *c = *state;
+
+        c->config.placement = CORE_PLACE_BLIND;
+        holds(c, "n1", "http://a/big", GB);
+        tried_in_order(c, big);
+}
+
+/* Cost goes before order. */
+static void test_order_within_a_cost(void **state)
+{
+        struct core *c = *state;
+
+        offer(c, "n1", "[Cpus=1; Memory=100; Disk=100; SearchOrder=1]");
+        offer(c, "n2", "[Cpus=1; Memory=100; Disk=100; SearchOrder=9]");
+        holds(c, "n2", "http://a/big", GB);
+        submit(c, NULL, 1, big);
+        expect_assigned(c, "n2/default 1 0\n");
+}
+
 /* Nothing else counts: the place with the bytes, though the author pays dearly for it. */
 static void test_cached_bytes(void **state)
 {
@@ -447,6 +497,9 @@ int main(void)
                 TEST(test_goes_when_the_better_place_does),
                 TEST(test_author_does_not_wait),
                 TEST(test_blind),
+                TEST(test_search_order),
+                TEST(test_search_order_alone),
+                TEST(test_order_within_a_cost),
                 TEST(test_cached_bytes),
                 cmocka_unit_test_setup_teardown(test_wishes, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_a_refusal_uses_up_no_offer, bare_core, bare_core_free),
