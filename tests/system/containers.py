@@ -24,7 +24,8 @@ def busybox_tree(folder):
     for d in ("bin", "tmp", "proc", "sys", "dev", "etc"):
         os.makedirs(os.path.join(tree, d))
     shutil.copy("/bin/busybox", os.path.join(tree, "bin"))
-    for tool in ("sh", "cat", "echo", "env", "id", "ls", "sleep", "dd", "true", "pwd", "kill", "printf", "touch"):
+    for tool in ("sh", "cat", "echo", "env", "id", "ls", "sleep", "dd", "true", "pwd", "kill", "printf", "touch", "mkdir", "mv", "sed",
+                 "sort", "wc", "cp"):
         os.symlink("busybox", os.path.join(tree, "bin", tool))
     with open(os.path.join(tree, "etc", "passwd"), "w", encoding="utf-8") as f:
         f.write("root:x:0:0:root:/:/bin/sh\n")
@@ -79,6 +80,14 @@ class Podman:
         """Asks this one without TLS."""
         with open(self.env["CONTAINERS_REGISTRIES_CONF"], "a", encoding="utf-8") as f:
             f.write(f'[[registry]]\nlocation = "127.0.0.1:{registry.server_address[1]}"\ninsecure = true\n')
+
+    def on_nodes(self):
+        """A queue's settings where jobs know nothing of the environment of the test."""
+        options = ", ".join([f"--root={self.folder}/store", f"--runroot={self.folder}/run", "--storage-driver=overlay",
+                             f"--tmpdir={self.folder}/tmp", "--cgroup-manager=cgroupfs", f"--runtime={self.runtime}",
+                             "--events-backend=file"])
+        return (f"    container: {{engine: podman, network: none, options: [{options}], "
+                "run_options: [--ulimit=nofile=4096:4096, --ulimit=nproc=4096:4096]}\n")
 
     def names(self):
         """Containers, running or not."""

@@ -389,14 +389,8 @@ def test_containers_on_the_nodes(instance, alpha, request):
     podman = Podman(folder)
     try:
         podman.make_image()
-        # the nodes know nothing of the environment of the test
-        options = ", ".join([f"--root={folder}/pod/store", f"--runroot={folder}/pod/run", "--storage-driver=overlay",
-                             f"--tmpdir={folder}/pod/tmp", "--cgroup-manager=cgroupfs", f"--runtime={podman.runtime}",
-                             "--events-backend=file"])
-        container = (f"    container: {{engine: podman, network: none, options: [{options}], "
-                     "run_options: [--ulimit=nofile=4096:4096, --ulimit=nproc=4096:4096]}\n")
         instance.server()
-        instance.agent = agents.start(instance, agents.batch_queues(alpha, more=container))
+        instance.agent = agents.start(instance, agents.batch_queues(alpha, more=podman.on_nodes()))
         agents.offering(instance, "alpha")
         image = {"universe": "container", "container_image": f"docker://{IMAGE}"}
         ends = instance.submit(sh("ls /; ls /sys/class/net; echo $GREETING; exit 3", output="out",

@@ -4,11 +4,11 @@ import os
 import textwrap
 
 
-def tool(place, name, text, params=None):
+def tool(place, name, text, params=None, resolve="none"):
     os.makedirs(os.path.join(place.work, "tools"), exist_ok=True)
     place.write(f"tools/{name}.xml", textwrap.dedent(text))
     place.write(f"{name}.json", json.dumps(params or {}))
-    return ["--galaxy", "--params", f"{name}.json", "--resolve", "none", f"tools/{name}.xml"]
+    return ["--galaxy", "--params", f"{name}.json", *(["--resolve", resolve] if resolve else []), f"tools/{name}.xml"]
 
 
 def submit(place, words, code=0):
@@ -16,38 +16,50 @@ def submit(place, words, code=0):
     return done.out.split()[1].rstrip(":") if code == 0 else done
 
 
+SEVERAL = """\
+    <tool id="several" profile="20.01">
+      <requirements>@needs@</requirements>
+      <command><![CDATA[
+        cat '$first' #for $q in $more# '$q' #end for# | sort > '$sorted'
+        && wc -l < '$sorted' > count && mkdir parts && cp '$first' parts/x.txt && cp '$first' parts/no.bin
+        && echo '{"type": "dataset"}' > galaxy.json && echo "\\$GALAXY_SLOTS: $label" && ls / >&2
+      ]]></command>
+      <inputs>
+        <param name="first" type="data" format="txt"/>
+        <param name="more" type="data" multiple="true"/>
+        <param name="label" type="text"/>
+      </inputs>
+      <outputs>
+        <data name="sorted" format_source="first"/>
+        <data name="count" format="tabular" from_work_dir="count"/>
+        <data name="nothing" format="txt"/>
+        <collection name="parts" type="list"><discover_datasets pattern="(?P&lt;designation&gt;.+)\\.txt" directory="parts"/></collection>
+      </outputs>
+    </tool>"""
+
+
+def several(place, out, needs="", resolve="none"):
+    """Kinds of cat and split: a loop over inputs, from_work_dir, found files, galaxy.json. Returns what its root
+    folder had."""
+    place.write("one.txt", "b\n")
+    os.makedirs(f"{place.work}/data", exist_ok=True)
+    place.write("data/two.txt", "a\n")
+    words = tool(place, "several", SEVERAL.replace("@needs@", needs),
+                 {"first": "one.txt", "more": ["data/two.txt"], "label": "$(reboot) `x` it's"}, resolve)
+    os.makedirs(f"{place.work}/{out}", exist_ok=True)
+    submit(place, words + ["-a", f"initialdir = {out}", "-a", "request_cpus = 1"])
+    assert place.read(f"{out}/sorted.txt") == "a\nb\n"
+    assert place.read(f"{out}/count.tabular").strip() == "2"
+    assert place.read(f"{out}/nothing.txt") == ""
+    assert place.read(f"{out}/parts__x.txt") == "b\n" and not place.exists(f"{out}/parts__no.bin")
+    assert place.read(f"{out}/galaxy.json") == '{"type": "dataset"}\n'
+    assert place.read(f"{out}/tool_stdout") == "1: X(reboot) XxX it__sq__s\n"
+    assert not place.exists(f"{out}/one.txt")
+    return place.read(f"{out}/tool_stderr").split()
+
+
 def test_several_inputs_and_outputs(shared):
-    """Kinds of cat and split: a loop over inputs, from_work_dir, found files, galaxy.json."""
-    shared.write("data/two.txt", "a\n")
-    words = tool(shared, "several", """\
-        <tool id="several" profile="20.01">
-          <command><![CDATA[
-            cat '$first' #for $q in $more# '$q' #end for# | sort > '$sorted'
-            && wc -l < '$sorted' > count && mkdir parts && cp '$first' parts/x.txt && cp '$first' parts/no.bin
-            && echo '{"type": "dataset"}' > galaxy.json && echo "\\$GALAXY_SLOTS: $label"
-          ]]></command>
-          <inputs>
-            <param name="first" type="data" format="txt"/>
-            <param name="more" type="data" multiple="true"/>
-            <param name="label" type="text"/>
-          </inputs>
-          <outputs>
-            <data name="sorted" format_source="first"/>
-            <data name="count" format="tabular" from_work_dir="count"/>
-            <data name="nothing" format="txt"/>
-            <collection name="parts" type="list"><discover_datasets pattern="(?P&lt;designation&gt;.+)\\.txt" directory="parts"/></collection>
-          </outputs>
-        </tool>""", {"first": "one.txt", "more": ["data/two.txt"], "label": "$(reboot) `x` it's"})
-    shared.write("one.txt", "b\n")
-    os.makedirs(f"{shared.work}/out", exist_ok=True)
-    submit(shared, words + ["-a", "initialdir = out", "-a", "request_cpus = 1"])
-    assert shared.read("out/sorted.txt") == "a\nb\n"
-    assert shared.read("out/count.tabular").strip() == "2"
-    assert shared.read("out/nothing.txt") == ""
-    assert shared.read("out/parts__x.txt") == "b\n" and not shared.exists("out/parts__no.bin")
-    assert shared.read("out/galaxy.json") == '{"type": "dataset"}\n'
-    assert shared.read("out/tool_stdout") == "1: X(reboot) XxX it__sq__s\n"
-    assert not shared.exists("out/one.txt")
+    assert "usr" in several(shared, "out")
 
 
 def test_a_program_beside_the_tool(shared):
