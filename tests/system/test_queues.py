@@ -1,5 +1,6 @@
 """An agent of several queues: each with its own attributes, requirements, rank and limits."""
 import os
+import re
 import shutil
 
 import agents
@@ -131,6 +132,26 @@ def test_queues_share_the_machine(instance):
     count = f"cd {instance.work}; mkdir run.$DROVER_MEMBER; ls -d run.* | wc -l >>most; sleep 0.2; rmdir run.$DROVER_MEMBER"
     instance.run(sh(count, queue="queue 12"))
     assert max(int(n) for n in instance.read("most").split()) == 2
+
+
+def test_no_more_jobs_than_a_queue_may_have(instance):
+    """jobs_max, whatever else there is room for: the others wait, and each is begun when one has ended."""
+    instance.server()
+    agents.start(instance, "queues:\n  - {name: few, cpus: 8, jobs_max: 2}\n")
+    agents.queues(instance, 1)
+    request = instance.submit(sh(f"cd {instance.work}; mkdir run.$DROVER_MEMBER; ls -d run.* | wc -l >>most; "
+                                 + until_end("go.$DROVER_MEMBER") + "; rmdir run.$DROVER_MEMBER", queue="queue 6"))
+    ended = 0
+    while ended < 6:
+        running = wait_until(lambda: len(now := [n for n in range(6) if instance.exists(f"run.{n}")]) == 2 and now)
+        row = fr"n1 +connected +few +{8 - len(running)}/8 .* {len(running)} +[0-9]+ +"
+        wait_until(lambda r=row: re.search(r, instance.cli("agents")))
+        for n in running:
+            instance.write(f"go.{n}", "")
+        ended += len(running)
+        wait_until(lambda: len(instance.history(request)) == ended)
+    assert max(int(n) for n in instance.read("most").split()) == 2
+    assert [(j["state"], j["exit_code"]) for j in instance.history(request)] == [("completed", 0)] * 6
 
 
 def test_a_queue_that_has_gone_sees_its_jobs_to_their_end(instance):
