@@ -60,21 +60,41 @@ def add(instance, name, text, kind="token"):
     return instance.cli("credential", "add", name, "--type", kind, "-", stdin=text)
 
 
-def test_given_renewed_and_removed(place):
+def proxy_of(instance):
+    """A certificate with its key, in PEM."""
+    key, cert = os.path.join(instance.base, "key.pem"), os.path.join(instance.base, "cert.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+                    "2", "-subj", "/CN=ann", "-keyout", key, "-out", cert], check=True, stderr=subprocess.DEVNULL)
+    with open(key, encoding="utf-8") as a, open(cert, encoding="utf-8") as b:
+        return b.read() + a.read()
+
+
+def forms(instance, kind):
+    """What the type's files are like, with a place for a word; how a job's is called, and what tells it."""
+    if kind == "proxy":
+        return proxy_of(instance) + SECRET + "%s\n", "grid", "X509_USER_PROXY"
+    if kind == "s3":
+        return "[default]\naws_access_key_id = ANN\naws_secret_access_key = " + SECRET + "%s\n", "grid", "AWS_SHARED_CREDENTIALS_FILE"
+    return SECRET + "%s\n", "grid.use", "BEARER_TOKEN_FILE"
+
+
+@pytest.mark.parametrize("kind", ["token", "proxy", "s3"])
+def test_given_renewed_and_removed(place, kind):
     """A job reads it, sees the new one while it runs, and nothing of either is left anywhere."""
-    add(place, "grid", SECRET + "one\n")
-    script = ("echo $BEARER_TOKEN_FILE; stat -c '%a %u' $BEARER_TOKEN_FILE $_CONDOR_CREDS; cat $_CONDOR_CREDS/grid.use >seen; "
-              f"cp seen {place.work}/now; while grep -q one $BEARER_TOKEN_FILE; do sleep 0.1; done; cat $BEARER_TOKEN_FILE")
+    form, file, variable = forms(place, kind)
+    add(place, "grid", form % "one", kind)
+    script = (f"echo ${variable}; stat -c '%a %u' ${variable} $_CONDOR_CREDS; cat $_CONDOR_CREDS/{file} >seen; "
+              f"cp seen {place.work}/now; while grep -q -e -one ${variable}; do sleep 0.1; done; cat ${variable}")
     request = place.submit(sh(script, credentials="grid", output="out", transfer_output_files="seen"))
     wait_until(lambda: place.written("now"))
     box = glob.glob(f"{place.base}/n1/jobs/{request}.0.*")[0]
     assert files_with(place.base, SECRET, [f"{box}/.drover_credentials/", place.work, f"{box}/seen"]) == []
-    add(place, "grid", SECRET + "two\n")
+    add(place, "grid", form % "two", kind)
     place.wait(request)
-    lines = place.read("out").split()
-    assert lines[0] == f"{box}/.drover_credentials/grid.use"
-    assert lines[1:] == ["600", str(os.getuid()), "700", str(os.getuid()), SECRET + "two"]
-    assert place.read("seen") == SECRET + "one\n"
+    lines = place.read("out").split("\n", 3)
+    assert lines[:3] == [f"{box}/.drover_credentials/{file}", f"600 {os.getuid()}", f"700 {os.getuid()}"]
+    assert lines[3].strip() == (form % "two").strip()
+    assert place.read("seen") == form % "one"
     wait_until(lambda: not os.path.exists(box))
     assert files_with(place.base, SECRET, [place.work]) == []
     for command in (["show", f"{request}"], ["log", f"{request}.0"], ["credential", "list"], ["history", "--json"]):
@@ -141,11 +161,7 @@ def test_a_name_with_a_slash(shared):
 def test_htcondors_words(instance):
     """A proxy and a token by the path of their files."""
     instance.up()
-    key, cert = os.path.join(instance.base, "key.pem"), os.path.join(instance.base, "cert.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-                    "2", "-subj", "/CN=ann", "-keyout", key, "-out", cert], check=True, stderr=subprocess.DEVNULL)
-    with open(key, encoding="utf-8") as a, open(cert, encoding="utf-8") as b:
-        proxy = instance.write("x509up_u7", b.read() + a.read())
+    proxy = instance.write("x509up_u7", proxy_of(instance))
     instance.write("bt", jwt(3600))
     instance.run(sh("cat $X509_USER_PROXY >p; cat $BEARER_TOKEN_FILE >t", x509userproxy=proxy, use_scitokens="true",
                     scitokens_file=os.path.join(instance.work, "bt")))
