@@ -261,7 +261,7 @@ int config_where(const struct config *c, const char *key, int code, struct err *
 static bool has_joined(const struct config *c)
 {
         BUF_CLEANUP struct buf path = {0};
-        buf_printf(&path, "%s%s/agent.crt", c->dir, c->users.n ? "/agent" : "");
+        buf_printf(&path, "%s%s/" AGENT_CERTIFICATE, c->dir, c->users.n ? "/agent" : "");
         return access(buf_z(&path), F_OK) == 0;
 }
 

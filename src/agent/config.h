@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "place/pull_policy.h"
 
+#define AGENT_CERTIFICATE "agent.crt" /* in the agent's own folder, once it has joined */
+
 #define CONFIG_QUEUES_MAX 256
 
 /* One way in. What the file's top and the options say is every queue's default (config.queue); a queue in the

@@ -47,7 +47,7 @@ static bool load_credential(struct connection *c)
         struct cert_facts facts;
         struct err err;
         if (fs_read(a->dir, "agent.key", 65536, &c->key, NULL) < 0 ||
-            fs_read(a->dir, "agent.crt", 65536, &c->cert, NULL) < 0 ||
+            fs_read(a->dir, AGENT_CERTIFICATE, 65536, &c->cert, NULL) < 0 ||
             fs_read(a->dir, "ca.crt", 65536, &c->ca, NULL) < 0)
                 return false;
         if (cert_facts(buf_view(&c->cert), &facts, &err) < 0) {
@@ -174,7 +174,7 @@ static void on_joined(struct connection *c, const Drover__Joined *j)
         log_info("msg=joined name=%s server=%s", j->name, j->server_uuid);
         /* the certificate last: with it the credential is whole */
         if (keep(c, "agent.key", buf_z(&c->key)) == 0 && keep(c, "ca.crt", j->ca_pem) == 0)
-                keep(c, "agent.crt", j->cert_pem);
+                keep(c, AGENT_CERTIFICATE, j->cert_pem);
         drop(c);
         c->retry_ms = RETRY_FIRST_MS;
         timer_start(c->retry, 0);
@@ -185,7 +185,7 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
         struct agent *a = c->a;
         c->retry_ms = RETRY_FIRST_MS;
         c->renew_ms = w->renew_ms ? (int64_t)w->renew_ms : 60000;
-        if (*w->cert_pem && keep(c, "agent.crt", w->cert_pem) == 0)
+        if (*w->cert_pem && keep(c, AGENT_CERTIFICATE, w->cert_pem) == 0)
                 load_credential(c);
         int64_t life = c->cert_until_ms - clock_wall_ms();
         timer_start(c->refresh, life > 90000 ? life - life / 4 : 60000);

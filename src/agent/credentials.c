@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "move/task.h"
+#include "run/sandbox_names.h"
 
 struct credential {
         uint64_t request;
@@ -177,7 +178,7 @@ void credentials_drop(struct attempt *at)
                               : openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (sandbox < 0)
                 return;
-        fs_remove_tree(sandbox, STAGE_CREDENTIALS_FOLDER);
+        fs_remove_tree(sandbox, SANDBOX_CREDENTIALS);
         close(sandbox);
 }
 
@@ -240,13 +241,13 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
                         BUF_CLEANUP struct buf line = {0};
                         if (!c || !c->here || strcmp(c->type, first[k].type) != 0)
                                 continue;
-                        buf_printf(&line, "%s=%s/" STAGE_CREDENTIALS_FOLDER "/", first[k].variable, sandbox);
+                        buf_printf(&line, "%s=%s/" SANDBOX_CREDENTIALS "/", first[k].variable, sandbox);
                         file_of(c, &line);
                         args_add(env, buf_view(&line));
                         break;
                 }
         BUF_CLEANUP struct buf folder = {0};
-        buf_printf(&folder, "_CONDOR_CREDS=%s/" STAGE_CREDENTIALS_FOLDER, sandbox);
+        buf_printf(&folder, "_CONDOR_CREDS=%s/" SANDBOX_CREDENTIALS, sandbox);
         args_add(env, buf_view(&folder));
 }
 

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "base/secret.h"
+#include "run/sandbox_names.h"
 
 #define STAGE_MAGIC 0x31676174532d7244u /* "Dr-Stag1" */
 #define CONTENTS_AT 4096
@@ -298,9 +299,9 @@ static int look_at(struct stage_work *w, struct stage_file *f)
 
 int stage_work_credential(int sandbox, const char *name, struct str text)
 {
-        if (mkdirat(sandbox, STAGE_CREDENTIALS_FOLDER, 0700) < 0 && errno != EEXIST)
+        if (mkdirat(sandbox, SANDBOX_CREDENTIALS, 0700) < 0 && errno != EEXIST)
                 return -errno;
-        int dir = openat(sandbox, STAGE_CREDENTIALS_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int dir = openat(sandbox, SANDBOX_CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (dir < 0)
                 return -errno;
         int r = fs_write(dir, name, text, 0600, false, NULL);
@@ -365,7 +366,7 @@ static void look_at_inputs(struct stage_work *w)
 void stage_work_run(struct stage_work *w)
 {
         if (w->over && w->sandbox >= 0)
-                fs_remove_tree(w->sandbox, STAGE_CREDENTIALS_FOLDER);
+                fs_remove_tree(w->sandbox, SANDBOX_CREDENTIALS);
         if (w->result == 0)
                 w->result = stage_work_find(w);
         if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))

@@ -15,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "run/shepherd_protocol.h"
 
 #define STAGE_FILES_MAX 100000
 
@@ -99,7 +98,6 @@ int stage_work_find(struct stage_work *w);
 int stage_work_folders(struct stage_work *w);
 /* Does the files, in turn, until one fails. What came of it is in *w. */
 void stage_work_run(struct stage_work *w);
-#define STAGE_CREDENTIALS_FOLDER SHEPHERD_CREDENTIALS_FOLDER
 /* A private file in that folder of the sandbox, made or replaced in one step. 0 or -errno. */
 int stage_work_credential(int sandbox, const char *name, struct str text);
 

@@ -90,15 +90,14 @@ static void print_words(struct view root, int64_t now_ms)
                 number++;
                 add_word(&out, hop, number);
                 for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-                        struct buf text BUF_CLEANUP = {0}, word BUF_CLEANUP = {0};
+                        struct buf text BUF_CLEANUP = {0};
 
                         if (!view_there(view_get(hop, words[i][0])))
                                 continue;
                         view_text(view_get(hop, words[i][0]), &text);
-                        view_text(view_get(hop, "word"), &word);
                         buf_printf(&out, "hop %u%s: %s%s", number,
                                    i == 2 && number == failed ? " failed first" : "",
-                                   str_eqz(buf_view(&word), "unreachable") ? "" : words[i][1],
+                                   view_is(view_get(hop, "word"), "unreachable") ? "" : words[i][1],
                                    i == 2 && str_starts(buf_view(&text), STR("by user ")) ? "held " : "");
                         human_safe(&out, buf_view(&text));
                         if (i == 0)

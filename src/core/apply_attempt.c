@@ -89,12 +89,20 @@ int apply_matched(struct core *c, struct request *r, const struct event *e, stru
         return 0;
 }
 
+/* The member's record, while it has the attempt that the event is about; else NULL. */
+static struct job *attempt_of(struct request *r, const struct event *e, uint64_t member)
+{
+        struct job *j = request_job(r, (uint32_t)member);
+
+        return j && j->queue && j->fence == e->fence ? j : NULL;
+}
+
 int apply_filled(struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
-                struct job *j = request_job(r, (uint32_t)m);
+                struct job *j = attempt_of(r, e, m);
 
-                if (!j || !j->queue || j->fence != e->fence)
+                if (!j)
                         return apply_damaged(err, e, "no such attempt");
                 free(j->filled);
                 j->filled = mem_dup(e->values.p, e->values.n);
@@ -106,9 +114,9 @@ int apply_filled(struct request *r, const struct event *e, struct err *err)
 int apply_set(struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
-                struct job *j = request_job(r, (uint32_t)m);
+                struct job *j = attempt_of(r, e, m);
 
-                if (!j || !j->queue || j->fence != e->fence || (e->type == EVENT_GO && j->set_size == 0))
+                if (!j || (e->type == EVENT_GO && j->set_size == 0))
                         return apply_damaged(err, e, "no such attempt");
                 if (e->type == EVENT_GO) {
                         j->set_goes = true;
@@ -174,10 +182,10 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
 int apply_attempt(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
-                struct job *j = request_job(r, (uint32_t)m);
+                struct job *j = attempt_of(r, e, m);
                 struct queue *q;
 
-                if (!j || !j->queue || j->fence != e->fence)
+                if (!j)
                         return apply_damaged(err, e, "no such attempt");
                 q = j->queue;
                 joblog_event(j, e, q);
@@ -235,9 +243,9 @@ int apply_control(struct core *c, struct request *r, const struct event *e, stru
 int apply_checkpoint(struct request *r, const struct event *e, struct err *err)
 {
         SET_FOREACH (&e->members, m) {
-                struct job *j = request_job(r, (uint32_t)m);
+                struct job *j = attempt_of(r, e, m);
 
-                if (!j || !j->queue || j->fence != e->fence)
+                if (!j)
                         return apply_damaged(err, e, "no such attempt");
                 free(j->checkpoint);
                 j->checkpoint = e->values.n ? mem_dup(e->values.p, e->values.n) : NULL;

@@ -28,7 +28,7 @@ struct profile_link {
 struct profile {
         unsigned users;                 /* queues */
         unsigned refs;                  /* these, and bays of the index */
-        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system */
+        double slowness, price, wait_s; /* wait_s: of a job at the place's batch system, or a guess */
         unsigned search_order;
         uint64_t loaded; /* the change of a load that it has seen */
         uint64_t asked;  /* in this search of places.c the two below were computed */

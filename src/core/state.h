@@ -268,10 +268,10 @@ struct queue {
         uint64_t seen;           /* the choice in which it was last looked at (places.c) */
         double price, speed;     /* as its ad says; 0: it does not */
         unsigned search_order;   /* likewise; SEARCH_ORDER_NONE */
-        double wait_s;           /* of a job at its batch system, as its ad says; 0: none, or unknown */
-        int64_t begins_ms;       /* when such a job would begin; 0: at once */
-        bool wait_unknown;       /* one would wait there, and nobody knows how long; its ad says so */
-        int64_t *ends;           /* when its attempts will end, see busy.c */
+        double wait_s;     /* of a job at its batch system, as its ad says; 0: none; wait_unknown: a guess */
+        int64_t begins_ms; /* when such a job would begin; 0: at once */
+        bool wait_unknown; /* one would wait there, and nobody knows how long; its ad says so */
+        int64_t *ends;     /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;
         uint32_t promised;  /* jobs that wait for it (better.c) */

@@ -40,8 +40,8 @@ struct http_call_spec {
         http_part_fn *part; /* gets the body, of which nothing is kept then; NULL: it is kept */
 };
 /* status 0: there was no answer, and err says why; HTTP_NOT_SENT: that, and the server cannot have heard of
- * it, which is told of calls with `once` only; -1: the body could not be written to fd. The body is borrowed
- * for the time of the call; empty with to_fd. The call is freed after it. */
+ * it, which is told of calls with `once` only; -1: the body could not be written to fd, and err says why. The
+ * body is borrowed for the time of the call; empty with to_fd. The call is freed after it. */
 typedef void http_call_fn(void *arg, int status, struct str body, const struct err *err);
 struct http_call;
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "run/batch.h"
-#include "run/shepherd_protocol.h"
+#include "run/sandbox_names.h"
 
 #define LEASE_S      600 /* for a script that has never seen a lease */
 #define KILL_AFTER_S 5   /* from SIGTERM to SIGKILL */
@@ -30,7 +30,7 @@ static void assign(struct buf *out, const char *name, const char *value)
  * system says, which gave all times: clocks of other machines do not matter. The file .end is of the time at
  * which the lease ends; where it does not say that there is time left, the script reckons itself. */
 static const char begin[] =
-        "forget() { [ -z \"$secrets\" ] || rm -rf \"$box/" SHEPHERD_CREDENTIALS_FOLDER
+        "forget() { [ -z \"$secrets\" ] || rm -rf \"$box/" SANDBOX_CREDENTIALS
         "\"; } # its agent may be gone\n"
         "say() { # the agent may be another user; the program is over. The last line makes it whole\n"
         "        umask 022\n"

@@ -379,7 +379,7 @@ static void take_instance(const struct instance *i, struct hosts *all)
 {
         ptrdiff_t at = str_rfind(i->name, '@');
         struct str name = str_skip(i->name, (size_t)(at + 1));
-        uint64_t taken = i->used + i->reserved, left = i->total > taken ? i->total - taken : 0;
+        uint64_t left = u64_left(i->total, i->used + i->reserved);
         if (i->state.n || !i->total) /* disabled, suspended, unknown, overloaded, ... */
                 return;
         size_t k = 0;
@@ -390,8 +390,8 @@ static void take_instance(const struct instance *i, struct hosts *all)
                 all->v[all->n++] = (struct host){.name = name};
         }
         struct host *h = &all->v[k];
-        if (i->limited && i->left < left)
-                left = i->left;
+        if (i->limited)
+                left = u64_min(left, i->left);
         h->free = u64_max(h->free, left);
         h->total = u64_max(h->total, i->total);
         h->memory = u64_max(h->memory, i->memory);

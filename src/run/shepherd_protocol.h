@@ -72,9 +72,6 @@ struct shepherd_signal { /* to its process group, while its first process lives 
         uint32_t zero;
 };
 
-/* In a sandbox: a job's credentials, files without folders. */
-#define SHEPHERD_CREDENTIALS_FOLDER ".drover_credentials"
-
 struct shepherd_lease {
         struct shepherd_record record;
         uint64_t until_boot_ms; /* CLOCK_BOOTTIME at which every child is killed, unless moved; 0: never */

@@ -119,11 +119,11 @@ static void variables_may_have_any_name(void **state)
 {
         (void)state;
         static const char *const names[] = {
-                "step",        "box",        "lease",  "host",  "serial", "every",  "grace",  "lease_s",
-                "walltime",    "often",      "end",    "age",   "child",  "guards", "status", "now",
-                "born",        "child_born", "script", "list",  "n",      "part",   "same",   "orders",
-                "guard",       "program",    "clean",  "known", "setsid", "why",    "signal", "order",
-                "environment", "IFS",        "CDPATH", "PATH"};
+                "step",     "box",         "lease",   "host",   "serial", "every",  "grace",  "lease_s",
+                "walltime", "often",       "end",     "age",    "child",  "guards", "status", "now",
+                "born",     "child_born",  "script",  "list",   "n",      "part",   "same",   "orders",
+                "secrets",  "guard",       "program", "clean",  "known",  "setsid", "why",    "signal",
+                "order",    "environment", "IFS",     "CDPATH", "PATH"};
         size_t count = sizeof(names) / sizeof(*names);
         char *argv[] = {(char *)"/usr/bin/env", NULL}, *envp[64] = {NULL};
         BUF_CLEANUP struct buf out = {0}, path = {0};

@@ -11,22 +11,31 @@
 #include "base/mem.h"
 #include "run/batch.h"
 
+static const struct batch_settings none;
+
+static struct run_capacity read_of(const struct batch_system *system, const struct batch_settings *s,
+                                   const char *text)
+{
+        MEM_CLEANUP char *copy = mem_dupz(text); /* it may be written to */
+        struct run_capacity c = {0};
+        system->capacity_read(s, str_of(copy), &c);
+        return c;
+}
+
 /* ---- Slurm */
 
 static void slurm_nodes(void **state)
 {
         (void)state;
-        struct batch_settings none = {NULL, 0};
         struct run_word word = {"partition", "short"};
         struct batch_settings set = {&word, 1};
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(&none,
-                                  STR("main*   1/3/0/4   4000   100 up 1-00:30:00 a1 idle\nshort   0/4/0/4   "
-                                      "4000   0 up 1-00:30:00 a1 idle\n"
-                                      "main*   0/0/8/8   9000   0 up 1-00:30:00 a1 idle\nmain*   0/8/0/8   "
-                                      "2000   0 up 20:00 a1 idle\n\nx\n"
-                                      "main*   0/8/0/8   2000   0 drain infinite a1 idle\n"),
-                                  &c);
+        struct run_capacity c =
+                read_of(&batch_slurm, &none,
+                        "main*   1/3/0/4   4000   100 up 1-00:30:00 a1 idle\nshort   0/4/0/4   "
+                        "4000   0 up 1-00:30:00 a1 idle\n"
+                        "main*   0/0/8/8   9000   0 up 1-00:30:00 a1 idle\nmain*   0/8/0/8   "
+                        "2000   0 up 20:00 a1 idle\n\nx\n"
+                        "main*   0/8/0/8   2000   0 drain infinite a1 idle\n");
         assert_int_equal(c.nodes, 3);
         assert_int_equal(c.cpus_milli, 12000);
         assert_int_equal(c.idle_cpus_milli, 11000);
@@ -34,8 +43,7 @@ static void slurm_nodes(void **state)
         assert_int_equal(c.node_memory_bytes >> 20, 4000);
         assert_int_equal(c.idle_memory_bytes >> 20, 5900);
         assert_int_equal(c.walltime_max_ms, (24 * 60 + 30) * 60 * 1000); /* of what is open, the longest */
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&set, STR("short   0/4/0/4   4000   0 up infinite a1 idle"), &c);
+        c = read_of(&batch_slurm, &set, "short   0/4/0/4   4000   0 up infinite a1 idle");
         assert_int_equal(c.idle_cpus_milli, 4000);
         assert_int_equal(c.gpus, 0);
         assert_true(c.walltime_max_ms == UINT64_MAX);
@@ -46,9 +54,8 @@ static void slurm_nodes(void **state)
                      {"2-x", 0},    {"n/a", 0},          {"1:2:3:4", 0}};
         for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
                 BUF_CLEANUP struct buf line = {0};
-                c = (struct run_capacity){0};
                 buf_printf(&line, "short 0/4/0/4 4000 0 up %s a1 idle (null) gpu:0\n", times[i].said);
-                batch_slurm.capacity_read(&set, buf_view(&line), &c);
+                c = read_of(&batch_slurm, &set, buf_z(&line));
                 assert_true(c.walltime_max_ms == (times[i].seconds ? times[i].seconds * 1000 : UINT64_MAX));
         }
 }
@@ -56,7 +63,6 @@ static void slurm_nodes(void **state)
 static void slurm_gpus(void **state)
 {
         (void)state;
-        struct batch_settings none = {NULL, 0};
         struct run_word word = {"gres_name", "gpu:a100"};
         struct batch_settings typed = {&word, 1};
         static const char nodes[] =
@@ -69,13 +75,11 @@ static void slurm_gpus(void **state)
                 "main*   0/4/0/4   4000   0   up infinite a1 idle gpu gpu:0\n"
                 "main*   0/4/0/4   4000   0   up infinite a1 idle gpu:3\n"
                 "main*   0/4/0/4   4000   0   up infinite a1 idle (( ,\n";
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(&none, str_of(nodes), &c);
+        struct run_capacity c = read_of(&batch_slurm, &none, nodes);
         assert_int_equal(c.gpus, 4 + 2 + 5 + 1);
         assert_int_equal(c.idle_gpus, 2 + 1 + 5 + 1);
         assert_int_equal(c.node_gpus, 5);
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&typed, str_of(nodes), &c);
+        c = read_of(&batch_slurm, &typed, nodes);
         assert_int_equal(c.gpus, 4);
         assert_int_equal(c.idle_gpus, 2);
 }
@@ -92,20 +96,19 @@ static void slurm_states(void **state)
                      {"idle^", 1, 0, 0},      {"planned", 4, 0, 0}, {"mixed-", 4, 0, 0},
                      {"completing", 4, 3, 3}, {"idle~", 4, 3, 3}};
         struct run_word word = {"reservation", "ours"};
-        const struct batch_settings none = {NULL, 0}, reserved = {&word, 1};
+        const struct batch_settings reserved = {&word, 1};
         for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
                 BUF_CLEANUP struct buf line = {0};
-                struct run_capacity c = {0};
+                struct run_capacity c;
                 print_message("# %s\n", table[i].state);
                 buf_printf(&line, "main* 1/3/0/4 4000 0 up infinite a1 %s gpu:2 gpu:1(IDX:0)\n",
                            table[i].state);
-                batch_slurm.capacity_read(&none, buf_view(&line), &c);
+                c = read_of(&batch_slurm, &none, buf_z(&line));
                 assert_int_equal(c.cpus_milli, table[i].cpus * 1000);
                 assert_int_equal(c.idle_cpus_milli, table[i].idle * 1000);
                 assert_int_equal(c.gpus, 2);
                 assert_int_equal(c.idle_gpus, table[i].idle ? 1 : 0);
-                c = (struct run_capacity){0};
-                batch_slurm.capacity_read(&reserved, buf_view(&line), &c);
+                c = read_of(&batch_slurm, &reserved, buf_z(&line));
                 assert_int_equal(c.idle_cpus_milli, table[i].reserved_idle * 1000);
         }
 }
@@ -115,19 +118,16 @@ static void slurm_node_of_two_partitions(void **state)
         (void)state;
         struct run_word word = {"partition", "short,long"};
         const struct batch_settings both = {&word, 1};
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(&both,
-                                  STR("short 0/4/0/4 4000 0 up 5:00 a1 idle gpu:1 gpu:0\n"
-                                      "long 0/4/0/4 4000 0 up 10:00 a1 idle gpu:1 gpu:0\n"
-                                      "long 4/0/0/4 4000 0 up 10:00 a2 allocated gpu:1 gpu:0\n"),
-                                  &c);
+        struct run_capacity c = read_of(&batch_slurm, &both,
+                                        "short 0/4/0/4 4000 0 up 5:00 a1 idle gpu:1 gpu:0\n"
+                                        "long 0/4/0/4 4000 0 up 10:00 a1 idle gpu:1 gpu:0\n"
+                                        "long 4/0/0/4 4000 0 up 10:00 a2 allocated gpu:1 gpu:0\n");
         assert_int_equal(c.nodes, 2);
         assert_int_equal(c.cpus_milli, 8000);
         assert_int_equal(c.idle_cpus_milli, 4000);
         assert_int_equal(c.memory_bytes >> 20, 8000);
         assert_int_equal(c.walltime_max_ms, 600 * 1000);
-        c = (struct run_capacity){0};
-        batch_slurm.capacity_read(&both, STR("long 1/3/0/4 4000 4000 up 10:00 a1 mixed gpu:1 gpu:0\n"), &c);
+        c = read_of(&batch_slurm, &both, "long 1/3/0/4 4000 4000 up 10:00 a1 mixed gpu:1 gpu:0\n");
         assert_int_equal(c.cpus_milli, 4000);
         assert_int_equal(c.idle_cpus_milli, 0); /* there is no memory for more */
 }
@@ -137,11 +137,9 @@ static void slurm_gpus_without_processors(void **state)
         (void)state;
         struct run_word word = {"partition", "long"};
         const struct batch_settings s = {&word, 1};
-        struct run_capacity c = {0};
-        batch_slurm.capacity_read(&s,
-                                  STR("long 0/4/0/4 4000 0 up 10:00 a1 idle gpu:1 gpu:0\n"
-                                      "long 4/0/0/4 4000 0 up 10:00 a2 allocated gpu:1 gpu:0\n"),
-                                  &c);
+        struct run_capacity c = read_of(&batch_slurm, &s,
+                                        "long 0/4/0/4 4000 0 up 10:00 a1 idle gpu:1 gpu:0\n"
+                                        "long 4/0/0/4 4000 0 up 10:00 a2 allocated gpu:1 gpu:0\n");
         assert_int_equal(c.gpus, 2);
         assert_int_equal(c.idle_gpus, 1); /* that of the other one has no processor left */
 }
@@ -152,8 +150,8 @@ static void grid_hosts(void **state)
 {
         (void)state;
         struct run_word pe = {"parallel_environment", "smp"};
-        struct batch_settings none = {NULL, 0}, with = {&pe, 1};
-        struct run_capacity c = {0};
+        const struct batch_settings with = {&pe, 1};
+        struct run_capacity c;
         static const char text[] =
                 "<Queue-List><name>all.q@a</name><slots_used>3</slots_used><slots_resv>0</slots_resv>"
                 "<slots_total>8</slots_total><resource name=\"mem_total\" type=\"hl\">23.5G</resource>"
@@ -164,15 +162,13 @@ static void grid_hosts(void **state)
                 "<Queue-List><name>all.q@b</name><slots_used>0</slots_used><slots_total>16</slots_total>"
                 "<state>d</state></Queue-List><Queue-List><name>all.q@c</name><slots_used>0</slots_used>"
                 "<slots_total>2</slots_total></Queue-List>";
-        MEM_CLEANUP char *first = mem_dupz(text), *second = mem_dupz(text);
-        batch_gridengine.capacity_read(&none, str_of(first), &c);
+        c = read_of(&batch_gridengine, &none, text);
         assert_int_equal(c.nodes, 2);
         assert_int_equal(c.cpus_milli, 10000);
         assert_int_equal(c.idle_cpus_milli, 7000);
         assert_int_equal(c.node_cpus_milli, 1000);
         assert_int_equal(c.node_memory_bytes >> 20, 24064);
-        c = (struct run_capacity){0};
-        batch_gridengine.capacity_read(&with, str_of(second), &c);
+        c = read_of(&batch_gridengine, &with, text);
         assert_int_equal(c.node_cpus_milli, 8000);
 }
 
@@ -185,20 +181,13 @@ static void add_instance(struct buf *out, const char *name, unsigned used, const
                    name, used, more);
 }
 
-static struct run_capacity grid_capacity(struct batch_settings s, struct buf *text)
-{
-        struct run_capacity c = {0};
-        batch_gridengine.capacity_read(&s, buf_view(text), &c);
-        return c;
-}
-
 #define RESOURCE(name, type, value) "<resource name=\"" name "\" type=\"" type "\">" value "</resource>"
 
 static void grid_gpus(void **state)
 {
         (void)state;
         struct run_word word = {"gpu_resource", "ngpus"};
-        const struct batch_settings none = {NULL, 0}, other = {&word, 1};
+        const struct batch_settings other = {&word, 1};
         struct batch_call c = {.settings = &none};
         BUF_CLEANUP struct buf text = {0};
         batch_gridengine.capacity(&c);
@@ -211,17 +200,17 @@ static void grid_gpus(void **state)
         add_instance(&text, "all.q@d", 0, RESOURCE("gpu", "hf", "16") RESOURCE("gpux", "hc", "16"));
         add_instance(&text, "all.q@e", 0, RESOURCE("gpu", "hc", "8") "<state>d</state>");
         add_instance(&text, "all.q@f", 0, RESOURCE("gpu", "hc", "0.000000"));
-        struct run_capacity has = grid_capacity(none, &text);
+        struct run_capacity has = read_of(&batch_gridengine, &none, buf_z(&text));
         assert_int_equal(has.gpus, 6);
         assert_int_equal(has.idle_gpus, 2);
         assert_int_equal(has.node_gpus, 4);
-        has = grid_capacity(other, &text);
+        has = read_of(&batch_gridengine, &other, buf_z(&text));
         assert_int_equal(has.idle_gpus, 7);
         buf_reset(&text); /* three of the cell */
         add_instance(&text, "all.q@a", 0, RESOURCE("gpu", "gc", "3"));
         add_instance(&text, "all.q@b", 0, RESOURCE("gpu", "gc", "3"));
         add_instance(&text, "all.q@c", 0, RESOURCE("gpu", "hc", "2"));
-        has = grid_capacity(none, &text);
+        has = read_of(&batch_gridengine, &none, buf_z(&text));
         assert_int_equal(has.gpus, 3);
         assert_int_equal(has.idle_gpus, 3);
 }
@@ -230,13 +219,12 @@ static void grid_gpus(void **state)
 static void grid_slots_of_a_host(void **state)
 {
         (void)state;
-        const struct batch_settings none = {NULL, 0};
         BUF_CLEANUP struct buf text = {0};
         add_instance(&text, "all.q@a", 0, RESOURCE("slots", "hc", "1"));
         add_instance(&text, "long.q@a", 0, RESOURCE("slots", "hc", "1"));
         add_instance(&text, "all.q@b", 6, RESOURCE("slots", "qc", "2"));
         add_instance(&text, "all.q@c", 0, RESOURCE("slots", "gc", "0"));
-        struct run_capacity c = grid_capacity(none, &text);
+        struct run_capacity c = read_of(&batch_gridengine, &none, buf_z(&text));
         assert_int_equal(c.nodes, 3);
         assert_int_equal(c.cpus_milli, 24000);
         assert_int_equal(c.idle_cpus_milli, 3000);
@@ -247,17 +235,14 @@ static void grid_slots_of_a_host(void **state)
 static void pbs_nodes(void **state)
 {
         (void)state;
-        struct batch_settings none = {NULL, 0};
-        struct run_capacity c = {0};
-        batch_pbs.capacity_read(
-                &none,
-                STR("n1\n     state = free\n     np = 8\n     jobs = 0/17.head, 2-3/18.head\n"
-                    "     status = rectime=1,ncpus=8,physmem=16777216kb,state=free\n\n"
-                    "n2\n     state = down,offline\n     np = 8\n\n"
-                    "n3\n     Mom = n3\n     state = job-busy\n     resources_available.mem = 8gb\n"
-                    "     resources_available.ncpus = 4\n     resources_assigned.mem = 1048576kb\n"
-                    "     resources_assigned.ncpus = 4\n"),
-                &c);
+        struct run_capacity c =
+                read_of(&batch_pbs, &none,
+                        "n1\n     state = free\n     np = 8\n     jobs = 0/17.head, 2-3/18.head\n"
+                        "     status = rectime=1,ncpus=8,physmem=16777216kb,state=free\n\n"
+                        "n2\n     state = down,offline\n     np = 8\n\n"
+                        "n3\n     Mom = n3\n     state = job-busy\n     resources_available.mem = 8gb\n"
+                        "     resources_available.ncpus = 4\n     resources_assigned.mem = 1048576kb\n"
+                        "     resources_assigned.ncpus = 4\n");
         assert_int_equal(c.nodes, 2);
         assert_int_equal(c.cpus_milli, 12000);
         assert_int_equal(c.idle_cpus_milli, 5000);
@@ -269,32 +254,26 @@ static void pbs_nodes(void **state)
 static void pbs_gpus(void **state)
 {
         (void)state;
-        const struct batch_settings none = {NULL, 0};
-        struct run_capacity c = {0};
-        batch_pbs.capacity_read(
-                &none,
-                STR("n1\n     state = free\n     resources_available.ncpus = 8\n"
-                    "     resources_available.ngpus = 4\n     resources_assigned.ncpus = 1\n"
-                    "     resources_assigned.ngpus = 1\n\n"
-                    "n2\n     state = job-busy\n     resources_available.ncpus = 8\n"
-                    "     resources_available.ngpus = 2\n     resources_assigned.ncpus = 8\n\n"
-                    "n3\n     state = offline\n     resources_available.ncpus = 8\n"
-                    "     resources_available.ngpus = 8\n\n"),
-                &c);
+        struct run_capacity c =
+                read_of(&batch_pbs, &none,
+                        "n1\n     state = free\n     resources_available.ncpus = 8\n"
+                        "     resources_available.ngpus = 4\n     resources_assigned.ncpus = 1\n"
+                        "     resources_assigned.ngpus = 1\n\n"
+                        "n2\n     state = job-busy\n     resources_available.ncpus = 8\n"
+                        "     resources_available.ngpus = 2\n     resources_assigned.ncpus = 8\n\n"
+                        "n3\n     state = offline\n     resources_available.ncpus = 8\n"
+                        "     resources_available.ngpus = 8\n\n");
         assert_int_equal(c.gpus, 6);
         assert_int_equal(c.idle_gpus, 3);
         assert_int_equal(c.node_gpus, 4);
-        c = (struct run_capacity){0};
-        batch_pbs.capacity_read(/* n2: how many of them are free is not told */
-                                &none,
-                                STR("n1\n     state = free\n     np = 8\n     gpus = 4\n"
-                                    "     gpu_status = "
-                                    "gpu[1]=gpu_id=0:82;gpu_state=Unallocated;gpu_utilization=0%,gpu[0]="
-                                    "gpu_id=0:03;gpu_state=Exclusive,gpu[2]=gpu_state=Shared,gpu[3]=gpu_"
-                                    "state=Unavailable,"
-                                    "driver_ver=460.27,timestamp=Thu Jan 14 10:21:33 2021\n\n"
-                                    "n2\n     state = free\n     np = 8\n     gpus = 2\n"),
-                                &c);
+        c = read_of(&batch_pbs, /* n2: how many of them are free is not told */ &none,
+                    "n1\n     state = free\n     np = 8\n     gpus = 4\n"
+                    "     gpu_status = "
+                    "gpu[1]=gpu_id=0:82;gpu_state=Unallocated;gpu_utilization=0%,gpu[0]="
+                    "gpu_id=0:03;gpu_state=Exclusive,gpu[2]=gpu_state=Shared,gpu[3]=gpu_"
+                    "state=Unavailable,"
+                    "driver_ver=460.27,timestamp=Thu Jan 14 10:21:33 2021\n\n"
+                    "n2\n     state = free\n     np = 8\n     gpus = 2\n");
         assert_int_equal(c.gpus, 3);
         assert_int_equal(c.idle_gpus, 1);
         assert_int_equal(c.node_gpus, 3);
@@ -305,21 +284,18 @@ static void pbs_nodes_without_room(void **state)
 {
         (void)state;
         struct run_word word = {"queue", "big"}, unknown = {"queue", "small"};
-        const struct batch_settings none = {NULL, 0}, big = {&word, 1}, small = {&unknown, 1};
+        const struct batch_settings big = {&word, 1}, small = {&unknown, 1};
         static const char text[] = "n1\n     state = busy\n     np = 8\n\n"
                                    "n2\n     state = free\n     np = 4\n\n"
                                    "n3\n     state = free\n     np = 2\n     queue = big\n\n"
                                    "n4\n     state = down\n     np = 2\n     queue = big\n\n"
                                    "n5\n     state = sleep\n     np = 2\n";
-        struct run_capacity c = {0};
-        batch_pbs.capacity_read(&none, str_of(text), &c);
+        struct run_capacity c = read_of(&batch_pbs, &none, text);
         assert_int_equal(c.cpus_milli, 12000);
         assert_int_equal(c.idle_cpus_milli, 4000);
-        c = (struct run_capacity){0};
-        batch_pbs.capacity_read(&small, str_of(text), &c);
+        c = read_of(&batch_pbs, &small, text);
         assert_int_equal(c.cpus_milli, 12000);
-        c = (struct run_capacity){0};
-        batch_pbs.capacity_read(&big, str_of(text), &c);
+        c = read_of(&batch_pbs, &big, text);
         assert_int_equal(c.nodes, 1);
         assert_int_equal(c.idle_cpus_milli, 2000);
 }
@@ -329,15 +305,13 @@ static void pbs_nodes_without_room(void **state)
 static void exec_capacity(void **state)
 {
         (void)state;
-        struct run_capacity c = {0};
-        batch_exec.capacity_read(
-                NULL,
-                STR("{\"cpus\": 8, \"idle_cpus\": 3, \"nodes\": 2, \"node_cpus\": 4, \"memory\": -1}\n"), &c);
+        struct run_capacity c =
+                read_of(&batch_exec, NULL,
+                        "{\"cpus\": 8, \"idle_cpus\": 3, \"nodes\": 2, \"node_cpus\": 4, \"memory\": -1}\n");
         assert_true(c.cpus_milli == 8000 && c.idle_cpus_milli == 3000 && c.node_cpus_milli == 4000 &&
                     c.memory_bytes == 0);
         assert_true(c.gpus == 0 && c.idle_gpus == 0 && c.node_gpus == 0);
-        batch_exec.capacity_read(NULL,
-                                 STR("{\"cpus\": 8, \"gpus\": 4, \"idle_gpus\": 3, \"node_gpus\": 2}\n"), &c);
+        c = read_of(&batch_exec, NULL, "{\"cpus\": 8, \"gpus\": 4, \"idle_gpus\": 3, \"node_gpus\": 2}\n");
         assert_true(c.gpus == 4 && c.idle_gpus == 3 && c.node_gpus == 2);
 }
 

@@ -98,7 +98,8 @@ static void a_last_one_has_its_time(void **state)
         assert_int_equal(fs_read(AT_FDCWD, name, 100, &pid, NULL), 0);
         assert_memory_equal(buf_z(&pid), "said\n", 5);
         char line[64];
-        snprintf(line, sizeof(line), "/proc/%d/cmdline", atoi(buf_z(&pid) + 5));
+        snprintf(line, sizeof(line), "/proc/" STR_FMT "/cmdline",
+                 STR_ARG(str_trim(str_skip(buf_view(&pid), 5))));
         for (bool left = true; left;) { /* of a zombie it is empty */
                 BUF_CLEANUP struct buf words = {0};
                 left = fs_read(AT_FDCWD, line, 100, &words, NULL) == 0 && words.n;

@@ -55,8 +55,8 @@ struct galaxy_conf {
         size_t limit_count, limit_cap;
         struct galaxy_tool *tools;
         size_t tool_count, tool_cap;
-        char *default_place; /* NULL: none is named */
-        unsigned default_line;
+        char *default_place;       /* NULL: none is named */
+        unsigned default_line;     /* of default_place, for notes */
         struct galaxy_words notes; /* of lines */
 };
 

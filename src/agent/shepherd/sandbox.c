@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/shepherd/shepherd.h"
+#include "run/sandbox_names.h"
 
 static bool is_roots(int fd)
 {
@@ -83,14 +84,13 @@ void sandbox_drop_credentials(const struct shepherd *s, const char *path)
                           ? openat(s->jobs, name ? name : "", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                           : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int fd = box < 0 ? -1
-                         : openat(box, SHEPHERD_CREDENTIALS_FOLDER,
-                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                         : openat(box, SANDBOX_CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         while (dir && (e = readdir(dir)))
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
                         unlinkat(fd, e->d_name, 0);
         if (dir)
-                unlinkat(box, SHEPHERD_CREDENTIALS_FOLDER, AT_REMOVEDIR);
+                unlinkat(box, SANDBOX_CREDENTIALS, AT_REMOVEDIR);
         if (dir)
                 closedir(dir);
         else if (fd >= 0)
