@@ -6,7 +6,7 @@ import types
 import pytest
 
 import agents
-from drover import Instance, sh, wait_until
+from drover import sh, wait_until
 from hops import beating, far, far_jobs, gone, hop_queue, path_in, pids, stopped
 
 pytest_plugins = ["batch_systems"]

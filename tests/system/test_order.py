@@ -1,8 +1,6 @@
 """Whose turn it is, and limits: named pools of units, and how much one user may have."""
 import os
 
-import pytest
-
 from drover import sh, wait_until
 
 

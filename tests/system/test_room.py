@@ -1,6 +1,4 @@
 """What a queue offers of a batch system: what could begin there soon, and no more."""
-import os
-
 import pytest
 
 import agents

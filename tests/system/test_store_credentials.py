@@ -267,7 +267,7 @@ def test_s3(place):
     try:
         give(place, "lab", s3.file("ANN:KEY", "s3cr3t-session"), kind="s3")
         s3.objects["/bucket/dir/in put"] = b"an object\n" * 50000
-        request = place.run(f"""executable = /bin/sh
+        request = place.run("""executable = /bin/sh
 arguments = "-c 'wc -c <in%20put; cat in%20put >copy'"
 credentials = lab
 transfer_input_files = s3://bucket/dir/in%20put

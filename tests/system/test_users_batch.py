@@ -13,7 +13,7 @@ from drover import wait_until
 from exec_slurm import ExecSlurm
 from pool import AGENT as POOL_AGENT
 from pool import Pool
-from users import AGENT, MAP, ONE, TWO, Site, as_user, mode_of
+from users import AGENT, ONE, TWO, Site, as_user, mode_of
 
 pytest_plugins = ["batch_systems"]
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
