@@ -4,7 +4,7 @@ import os
 
 import agents
 from drover import Failed, free_port, sh, wait_until
-from hops import beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
+from hops import PROCESSES, beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
 from test_checkpoint import counter, kinds, starts
 
 
@@ -175,6 +175,17 @@ def test_hops_are_counted(two):
     wait_until(lambda: any("DroverMaxHops" in line for line in two.api("GET", f"/v1/jobs/{request}.0/why")["text"]))
     assert two.job(f"{request}.0")["state"] == "idle" and not far_jobs(two.far)
     two.cli("rm", str(request))
+
+
+def test_a_quote_knows_what_the_far_server_has(two):
+    """One that nothing there fits is refused here for the same reason as there; it fits when there is more."""
+    two.write("wide.sub", sh("true", request_cpus="9"))
+    for one, path in ((two, "wide.sub"), (two.far, two.far.write("wide.sub", two.read("wide.sub")))):
+        quote = one.json("quote", path)
+        assert quote["start_ms"] is None and "RequestCpus" in quote["places"][0]["text"]
+    agents.start(two.far, PROCESSES.replace("cpus: 8", "cpus: 9"), name="r2")
+    quote = wait_until(lambda: (q := two.json("quote", "wide.sub"))["start_ms"] and q)
+    assert [(p["queue"], p["verdict"]) for p in quote["places"]] == [("east", "fits")]
 
 
 def test_the_first_cause_is_told(two):
