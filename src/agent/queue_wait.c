@@ -35,8 +35,7 @@ void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t l
                 w->unknown = false;
                 return;
         }
-        /* another server tells by itself what it can take */
-        if (w->asking || now < w->next_ms || has->server || !q->backend->ready)
+        if (w->asking || now < w->next_ms || !q->backend->ready)
                 return;
         w->asking = true;
         w->next_ms = now + EVERY_MS;

@@ -300,7 +300,8 @@ static void origin(struct far_task *t, const struct run_spec *s)
         t->job = mem_dupz(s->hop.job ? s->hop.job : "");
 }
 
-void far_words_of(struct far_task *t, const struct run_spec *s, bool shared)
+/* Its attributes, and the files that they name; shared: for a place that sees them. */
+static void words_of(struct far_task *t, const struct run_spec *s, bool shared)
 {
         t->sandbox = mem_dupz(s->sandbox);
         origin(t, s);
@@ -311,6 +312,13 @@ void far_words_of(struct far_task *t, const struct run_spec *s, bool shared)
         wishes(t, s);
         checkpoints(t, &s->hop.checkpoints);
         places(t, s, shared);
+}
+
+void far_words_like(struct far_task *t, const struct run_spec *s)
+{
+        text(t, "Cmd", STR("/bin/true"));
+        text(t, "Iwd", STR("/"));
+        wishes(t, s);
 }
 
 void far_describe(struct far_task *t, const struct run_spec *s)
@@ -327,7 +335,7 @@ void far_describe(struct far_task *t, const struct run_spec *s)
                 far_fail(t, "sandbox", -r,
                          r == -E2BIG ? "the job's folder has more files than are handed on" : NULL);
         else
-                far_words_of(t, s, shared);
+                words_of(t, s, shared);
 }
 
 static void set_text(struct far_task *t, const char *name, const char *value)

@@ -166,11 +166,25 @@ static void write_jobs(struct json *j, struct far_task *const *tasks, size_t cou
         json_kstr(j, "job", str_head(buf_view(&all), all.n < JOBS_MAX ? all.n : JOBS_MAX));
 }
 
+void far_parts(struct json *j, struct far_task *const *tasks, size_t count)
+{
+        struct alike a = {tasks, count, NULL};
+        compare(&a);
+        json_key(j, "parts");
+        json_open(j, '[');
+        json_open(j, '{');
+        write_attributes(j, &a);
+        write_names(j, "late", "", &a);
+        write_names(j, "variables", "hop_", &a);
+        write_rows(j, &a);
+        free(a.differs);
+        json_close(j, '}');
+        json_close(j, ']');
+}
+
 void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count)
 {
         struct json j = {.out = out};
-        struct alike a = {tasks, count, NULL};
-        compare(&a);
         json_open(&j, '{');
         json_kstrz(&j, "uuid", uuid);
         json_key(&j, "origin");
@@ -178,16 +192,7 @@ void far_document(struct buf *out, const char *uuid, struct far_task *const *tas
         write_jobs(&j, tasks, count);
         buf_printf(out, ",%s", tasks[0]->origin);
         json_close(&j, '}');
-        json_key(&j, "parts");
-        json_open(&j, '[');
-        json_open(&j, '{');
-        write_attributes(&j, &a);
-        write_names(&j, "late", "", &a);
-        write_names(&j, "variables", "hop_", &a);
-        write_rows(&j, &a);
-        free(a.differs);
-        json_close(&j, '}');
-        json_close(&j, ']');
+        far_parts(&j, tasks, count);
 }
 
 /* ---- gathering */

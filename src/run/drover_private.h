@@ -242,8 +242,8 @@ int far_users_open(const struct runner_config *c, struct runner **ret, struct er
 void far_describe(struct far_task *t, const struct run_spec *spec); /* FRESH: what it is, and its files */
 void far_exposed(struct far_task *t, bool program,
                  bool input); /* with a map of users: what is sent is known */
-/* Its attributes, and the files that they name; shared: for a place that sees them. */
-void far_words_of(struct far_task *t, const struct run_spec *spec, bool shared);
+/* The attributes of a job that wants as much, and does nothing. */
+void far_words_like(struct far_task *t, const struct run_spec *spec);
 void far_words_deinit(struct far_task *t); /* with its files */
 void far_files_deinit(struct far_files *files);
 
@@ -252,6 +252,9 @@ void far_send_files(struct far_task *t); /* then it is READY */
 
 /* drover_group.c */
 void far_group(struct far *f); /* READY tasks become requests */
+/* "parts" of these tasks, which are alike, in an open object. */
+struct json;
+void far_parts(struct json *j, struct far_task *const *tasks, size_t count);
 /* The document of a request of these tasks, which are alike, open at the end. */
 void far_document(struct buf *out, const char *uuid, struct far_task *const *tasks, size_t count);
 void far_quoted(struct buf *out, struct str s); /* a text of ClassAds */

@@ -1,7 +1,8 @@
-/* When would a step begin there? The same document as a submission's, without files. */
+/* When would a step begin there? Asked about a job that wants as much, and is nobody's. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "run/drover_private.h"
 
 #define QUOTES_MAX 32
@@ -55,25 +56,23 @@ static void on_quote(void *arg, int status, struct str body, const struct err *e
 
 void far_quote(struct far *f, const struct run_spec *spec)
 {
-        struct far_task t = {.far = f, .fd = -1};
-        BUF_CLEANUP struct buf path = {0}, body = {0};
-        if (!f->up || f->quotes >= QUOTES_MAX || spec->hop.hops_left == 0) {
-                quoted_at(f, spec->id, 0, spec->hop.hops_left ? 0 : EINVAL,
-                          spec->hop.hops_left ? NULL : "the job's path is as long as is allowed");
+        struct far_task t = {.far = f};
+        BUF_CLEANUP struct buf body = {0};
+        struct json j = {.out = &body};
+        if (!f->up || f->quotes >= QUOTES_MAX) {
+                quoted_at(f, spec->id, 0, 0, NULL);
                 return;
         }
-        far_words_of(&t, spec, true);
         struct far_quote *q = mem_new(struct far_quote);
         *q = (struct far_quote){f, f->quoting, spec->id};
         f->quoting = q;
         f->quotes++;
-        buf_addz(&path, "/v1/quote");
-        far_document(&body, QUOTE_UUID, (struct far_task *[]){&t}, 1);
-        buf_char(&body, '}');
-        const struct http_call_spec call = {.method = "POST", .path = buf_z(&path), .body = buf_view(&body)};
+        far_words_like(&t, spec);
+        json_open(&j, '{');
+        json_kstrz(&j, "uuid", QUOTE_UUID);
+        far_parts(&j, (struct far_task *[]){&t}, 1);
+        json_close(&j, '}');
+        const struct http_call_spec call = {.method = "POST", .path = "/v1/quote", .body = buf_view(&body)};
         http_client_call(f->client, &call, on_quote, q);
         far_words_deinit(&t);
-        free(t.sandbox);
-        free(t.out);
-        free(t.err);
 }

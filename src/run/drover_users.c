@@ -187,7 +187,7 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
 static void hub_quote(struct runner *r, const struct run_spec *spec)
 {
         struct hub *h = self(r);
-        struct far *f = for_user(h, spec, NULL);
+        struct far *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: asked for nobody's job */
         runner_drover.quote(f ? &f->base : &h->own->base, spec);
 }
 

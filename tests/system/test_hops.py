@@ -1,6 +1,7 @@
 """Jobs that go through two servers, to processes."""
 import json
 import os
+import time
 
 import agents
 from drover import Failed, free_port, sh, wait_until
@@ -186,6 +187,18 @@ def test_a_quote_knows_what_the_far_server_has(two):
     agents.start(two.far, PROCESSES.replace("cpus: 8", "cpus: 9"), name="r2")
     quote = wait_until(lambda: (q := two.json("quote", "wide.sub"))["start_ms"] and q)
     assert [(p["queue"], p["verdict"]) for p in quote["places"]] == [("east", "fits")]
+
+
+def test_a_quote_knows_when_the_far_server_has_room(two):
+    """All there is busy for ten minutes at most: nobody here says that a job would begin at once."""
+    two.write("one.sub", sh("true"))
+    assert two.json("quote", "one.sub")["places"][0]["cost"]["wait_ms"] == 0
+    busy = two.far.submit(sh("sleep 600", request_cpus="8", **{"+ExpectedRunTime": "600"}))
+    two.far.wait_state(f"{busy}.0", "running")
+    quote = wait_until(lambda: (q := two.json("quote", "one.sub"))["places"][0]["cost"]["wait_ms"] and q)
+    assert 300_000 < quote["places"][0]["cost"]["wait_ms"] <= 660_000 and quote["start_ms"] > time.time() * 1000 + 300_000
+    two.far.cli("rm", str(busy))
+    wait_until(lambda: two.json("quote", "one.sub")["places"][0]["cost"]["wait_ms"] == 0)
 
 
 def test_the_first_cause_is_told(two):
