@@ -286,8 +286,10 @@ def test_credentials_do_not_outlive_the_last_step_or_the_lease(instance):
         wait_until(lambda: [h for h in instance.json("path", f"{request}.0")["hops"] if "sending output 1" in h.get("doing", "")])
         assert files_with(site.state, "hush-one") == []
         instance.cli("rm", str(request))
-    site.submit(ONE, "sleep 1000", DroverCredentials="grid")
-    wait_until(lambda: files_with(site.state, "hush-one"))
+    began = os.path.join(site.home(ONE), "began")
+    site.submit(ONE, f"touch {began}; sleep 1000", DroverCredentials="grid")
+    wait_until(lambda: os.path.exists(began))
+    assert files_with(site.state, "hush-one")
     agent.kill()
     wait_until(lambda: not files_with(site.state, "hush-one"))
 
