@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "run/drover_private.h"
 
-#define WORKING_MAX  6  /* tasks whose files are on the way at the same time */
-#define LOOK_MAX     64 /* tasks whose files are looked at in one turn */
-#define GATHER_MS    100
+#define WORKING_MAX  6   /* tasks whose files are on the way at the same time */
+#define LOOK_MAX     64  /* tasks whose files are looked at in one turn */
+#define SOON_MS      5   /* what is ready waits for others that may come */
+#define GATHER_MS    100 /* and for those that are known to come */
 #define GATHER_TASKS 1000
 
 /* ---- telling */
@@ -184,15 +185,16 @@ static bool work_tasks(struct far *f, int64_t now)
 static bool is_time(const struct far *f, int64_t now, bool more)
 {
         size_t ready = 0;
+        int64_t wait = more ? GATHER_MS : SOON_MS;
         for (const struct far_task *t = f->all; t; t = t->next) {
                 if (t->state != FAR_READY)
                         continue;
                 ready++;
-                if (!more || now - t->ready_ms >= GATHER_MS || ready >= GATHER_TASKS)
+                if (now - t->ready_ms >= wait || ready >= GATHER_TASKS)
                         return true;
         }
         if (ready)
-                timer_start(f->gather, GATHER_MS);
+                timer_start(f->gather, wait);
         return false;
 }
 

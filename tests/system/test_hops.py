@@ -6,6 +6,7 @@ import time
 import agents
 from drover import Failed, free_port, sh, wait_until
 from hops import PROCESSES, beating, far, far_jobs, gone, hop_queue, link, pids, runs, stopped
+from test_asleep import frozen
 from test_checkpoint import counter, kinds, starts
 
 
@@ -248,10 +249,14 @@ def test_alike_jobs_are_one_far_request(two):
     two.write("same.txt", "the same for all")
     request = two.submit(sh("cat in.$DROVER_MEMBER same.txt; echo $DROVER_MEMBER-$1 >named.$DROVER_MEMBER", output="out.$(Process)",
                             transfer_input_files="same.txt, in.$(Process)", queue=f"queue {len(odd)}"))
-    alike = two.submit("executable = /bin/echo\nrequest_memory = 32 MB\nrequest_disk = 1 MB\noutput = echo.$(Process)\n"
-                       "transfer_input_files = same.txt\nqueue arguments from (\n"
-                       + "\n".join("\"'" + text.replace("'", "''").replace('"', '""').replace("$", "$(DOLLAR)") + "'\"" for text in odd) + "\n)\n")
-    two.wait(request, alike)
+    two.wait(request)
+    with frozen(two.agent.pid):  # it finds all that there is room for at once
+        alike = two.submit("executable = /bin/echo\nrequest_memory = 32 MB\nrequest_disk = 1 MB\noutput = echo.$(Process)\n"
+                           "transfer_input_files = same.txt\nqueue arguments from (\n"
+                           + "\n".join("\"'" + text.replace("'", "''").replace('"', '""').replace("$", "$(DOLLAR)") + "'\"" for text in odd)
+                           + "\n)\n")
+        wait_until(lambda: [two.job(f"{alike}.{n}")["state"] for n in (0, 1)] == ["matched"] * 2)
+    two.wait(alike)
     for n, text in enumerate(odd):
         assert two.read(f"out.{n}") == text + "the same for all"
         assert two.read(f"named.{n}") == f"{n}-\n" and two.read(f"echo.{n}") == text + "\n"
