@@ -78,9 +78,11 @@ int stage_work_folders(struct stage_work *w)
                         continue;
                 }
                 r = add_folder(w, fd, no_slash(str_of(f.from)), no_slash(str_of(f.to)), f.optional, 0);
-                if (r < 0)
-                        err_set(&w->err, r, "cannot read the output %s: %s", f.from,
-                                r == -E2BIG ? "it has too many files" : strerror(-r));
+                if (r == -E2BIG)
+                        err_set(&w->err, r, "the job has more than %d outputs, with those in %s",
+                                STAGE_FILES_MAX, f.from);
+                else if (r < 0)
+                        err_set(&w->err, r, "cannot read the output %s: %s", f.from, strerror(-r));
                 free(f.from);
                 free(f.to);
         }

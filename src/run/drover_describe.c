@@ -10,7 +10,6 @@
 #include "run/drover_private.h"
 #include "run/shepherd_protocol.h"
 
-#define FILES_MAX 20000
 #define DEPTH_MAX 32
 #define PROGRAM   "drover.program"
 #define INPUT     "drover.stdin"
@@ -29,7 +28,7 @@ void far_files_deinit(struct far_files *files)
 
 static int add_file(struct far_files *files, const char *path, const char *name, const struct stat *st)
 {
-        if (files->n == FILES_MAX)
+        if (files->n == FAR_FILES_MAX)
                 return -E2BIG;
         MEM_GROW(files->v, files->cap, files->n + 1);
         files->v[files->n++] = (struct far_file){.path = mem_dupz(path),
@@ -331,9 +330,10 @@ void far_describe(struct far_task *t, const struct run_spec *s)
         }
         t->exposed = shared;
         int r = shared || t->far->user ? 0 : add_folder(&t->files, s->sandbox, "", 0);
-        if (r < 0)
-                far_fail(t, "sandbox", -r,
-                         r == -E2BIG ? "the job's folder has more files than are handed on" : NULL);
+        if (r == -E2BIG)
+                far_fail_files(t);
+        else if (r < 0)
+                far_fail(t, "sandbox", -r, NULL);
         else
                 words_of(t, s, shared);
 }

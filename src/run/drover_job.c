@@ -65,7 +65,10 @@ static void completed(struct far_task *t, const json_t *job)
         }
         far_files_deinit(&t->files);
         if (json_array_size(outputs) > OUTPUTS_MAX) {
-                far_fail(t, "output", E2BIG, "it has more outputs than are brought here");
+                BUF_CLEANUP struct buf b = {0};
+                buf_printf(&b, "it has %zu outputs, and more than %d are not brought here",
+                           json_array_size(outputs), OUTPUTS_MAX);
+                far_fail(t, "output", E2BIG, buf_z(&b));
                 return;
         }
         json_array_foreach (outputs, i, file) {

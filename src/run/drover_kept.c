@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "run/drover_private.h"
 
-#define FILES_MAX   20000
 #define KEEPING_MAX 6 /* tasks whose checkpoints are on their way at the same time */
 #define STREAM      ".drover_out."
 #define ALL         ".all" /* behind the name of a stream: joined to what was here */
@@ -269,7 +268,7 @@ bool far_keep_here(struct far_task *t, const json_t *job)
         const json_t *list = json_object_get(json_object_get(job, "ad"), "DroverCheckpoint");
         size_t n = json_array_size(list);
         if (t->state != FAR_IN || t->call || t->dirty || t->killing || t->far->shared || n == 0 ||
-            n > FILES_MAX)
+            n > FAR_FILES_MAX)
                 return t->call || t->dirty;
         char *dump = json_dumps(list, JSON_COMPACT), *id = mem_dupz(dump);
         free(dump);

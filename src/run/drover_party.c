@@ -22,7 +22,6 @@
 #define TOKEN_MAX 4096
 #define TOKEN_MS  20000
 #define FILES_MS  (6 * 3600000ll) /* nothing is copied longer */
-#define FILES_MAX 20000
 #define SAID_MAX  300
 #define PREFIX    ".drover_hop."
 #define JOIN_MS   3600000
@@ -158,7 +157,7 @@ static bool take_file(struct far_task *t, struct str line)
         uint64_t bytes;
         char *end, octal[8];
         if (!str_cut(&line, ' ', &mode) || !str_cut(&line, ' ', &size) || mode.n >= sizeof(octal) ||
-            str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == FILES_MAX)
+            str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == FAR_FILES_MAX)
                 return false;
         memcpy(octal, mode.p, mode.n);
         octal[mode.n] = 0;
@@ -196,7 +195,7 @@ static void on_exposed(void *arg, int status, struct str out, struct str errors)
         }
         while (out.n && str_cut(&out, '\0', &line))
                 if (!take_file(t, line)) {
-                        far_fail(t, "sandbox", E2BIG, "the job's folder has more files than are handed on");
+                        far_fail_files(t);
                         return;
                 }
         bool program = is_outside(t, "program", "drover.program"),

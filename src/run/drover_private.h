@@ -40,6 +40,7 @@
 #include "run/runner.h"
 
 #define FAR_UUID        37
+#define FAR_FILES_MAX   20000 /* of a job, that go up or come as its checkpoint */
 #define FAR_CREDENTIALS "DroverCredentials"
 #define FAR_OWNER       "owner"                           /* file: the user's, name@domain */
 #define FAR_NO_DOMAIN   "drover-hop"                      /* no place sees the files of a sandbox */
@@ -220,7 +221,8 @@ void far_told(struct far *f);                                               /* t
  * copied. */
 void far_over(struct far_task *t, const struct run_event *result, const char *text);
 void far_fail(struct far_task *t, const char *what, int error, const char *text);
-void far_work(struct far *f); /* lets tasks that wait for a turn go on */
+void far_fail_files(struct far_task *t); /* it has more than FAR_FILES_MAX */
+void far_work(struct far *f);            /* lets tasks that wait for a turn go on */
 
 /* drover_party.c: with a map of users. Nothing that a user names is opened with our own rights, and what he
  * has in his sandbox only through far_input */

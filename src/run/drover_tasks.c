@@ -1,5 +1,6 @@
 /* The drover runner's tasks: the table, whose turn it is, and what is told of them to the agent: in the next
  * turn of the loop, all at once, and never from within one of the runner's verbs. */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -94,6 +95,13 @@ void far_over(struct far_task *t, const struct run_event *result, const char *te
 void far_fail(struct far_task *t, const char *what, int error, const char *text)
 {
         far_over(t, &(struct run_event){.state = RUN_FAILED, .what = what, .error = error}, text);
+}
+
+void far_fail_files(struct far_task *t)
+{
+        BUF_CLEANUP struct buf b = {0};
+        buf_printf(&b, "the job's folder has more than %d files, and more are not handed on", FAR_FILES_MAX);
+        far_fail(t, "sandbox", E2BIG, buf_z(&b));
 }
 
 /* ---- the table */
