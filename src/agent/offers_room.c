@@ -194,23 +194,49 @@ static struct unseen not_reflected(const struct queue *q, uint64_t at_ms)
         return u;
 }
 
+/* What the queue's own bounds leave of the cluster for jobs that are not there yet: `cpus` and the load
+ * target, where they are less than the cluster. Otherwise it is full when it has no room, and more may wait
+ * there. */
+static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance *may,
+                             const struct run_capacity *has, uint64_t waiting_cpus)
+{
+        const struct pull_policy *p = &q->config->pull_policy;
+        bool whole = p->load_percent == PULL_NO_LIMIT ||
+                     q->offers->place.cpus_milli * p->load_percent / 100 >= has->cpus_milli;
+        if (whole && !p->measured && has->cpus_milli)
+                return UINT64_MAX;
+        return u64_left(may->cpus_milli, waiting_cpus);
+}
+
+/* How large a job that would wait there is taken to be: when nothing is idle whatever comes waits, and only
+ * the number of jobs is bounded. Otherwise like those that are there, or were. */
+static uint64_t size_ahead(const struct queue *q, bool only_ahead)
+{
+        uint64_t cpus = q->offers->mean_cpus ? q->offers->mean_cpus : 1000;
+        if (only_ahead)
+                return u64_max(q->offers->place.cpus_milli, cpus);
+        for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
+                cpus = u64_max(cpus, at->cpus_milli);
+        return cpus;
+}
+
 /* A batch queue offers what is idle, and a few jobs more that may wait there: as many as its processors, or
  * queued_max. All others wait in Drover, where another place may take them. */
 static void look_at_batch(struct queue *q, const struct pull_allowance *may, const struct run_capacity *has,
                           struct offers_room *r)
 {
-        const struct offers *o = q->offers;
-        uint64_t taken, waiting, pending_cpus = 0, pending_memory = 0;
-        struct unseen u = not_reflected(q, has->at_ms);
+        uint64_t left, pending_cpus = 0, pending_memory = 0;
+        struct unseen u = not_reflected(q, has->at_ms), all = not_reflected(q, UINT64_MAX);
         uint64_t queued_max = q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1;
         waiting_needs(q, &pending_cpus, &pending_memory);
-        taken = u.cpus_milli + pending_cpus;
-        waiting = u.waiting + q->counts[ATTEMPT_WAITING];
-        r->ad.cpus_milli = u64_min(u64_left(has->idle_cpus_milli, taken), may->cpus_milli);
+        left = bounds_leave(q, may, has, all.cpus_milli + pending_cpus);
+        r->ad.cpus_milli = u64_left(has->idle_cpus_milli, u.cpus_milli + pending_cpus);
+        r->ad.cpus_milli = u64_min(r->ad.cpus_milli, u64_min(left, may->cpus_milli));
         r->ad.memory_bytes = has->memory_bytes; /* the system decides; NodeMemory bounds each job */
-        r->ad.job_cpus_milli = o->mean_cpus ? o->mean_cpus : 1000;
-        r->ad.ahead = may->cpus_milli == 0 ? 0 : u64_left(queued_max, waiting);
-        r->jobs = u64_min((r->ad.cpus_milli + r->ad.ahead * r->ad.job_cpus_milli) / 1000, may->jobs);
+        r->ad.job_cpus_milli = size_ahead(q, r->ad.cpus_milli < 1000 && left == UINT64_MAX);
+        r->ad.ahead = u64_min(u64_left(queued_max, u.waiting + q->counts[ATTEMPT_WAITING]),
+                              (left - r->ad.cpus_milli) / r->ad.job_cpus_milli);
+        r->jobs = u64_min((r->ad.cpus_milli + 999) / 1000 + r->ad.ahead, may->jobs);
         if (q->config->jobs_max)
                 r->jobs = u64_min(r->jobs, u64_left(q->config->jobs_max, q->counts[ATTEMPT_WAITING] +
                                                                                  q->counts[ATTEMPT_STAGING] +

@@ -78,7 +78,7 @@ class Slurm:
                                                      "AccountingStorageType=accounting_storage/none"]),
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=10",
             "SlurmdParameters=config_overrides", "ReturnToService=2", "MessageTimeout=3", "KillWait=12", f"MinJobAge={2 if accounting else 60}",
-            "CompleteWait=0",
+            "CompleteWait=0", "MaxJobCount=20000", "Licenses=solver:1",
             "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SlurmdTimeout=60",
         ]
         if gpus:
@@ -87,7 +87,7 @@ class Slurm:
                 f.write("".join(f"NodeName={name[0]}1 Name=gpu Type=tiny File={file}\n" for file in gpus))
         for i in range(1, nodes + 1):
             lines.append(f"NodeName={name[0]}{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={cpus} "
-                         f"RealMemory={memory} State=UNKNOWN" + (f" Gres=gpu:tiny:{len(gpus)}" if gpus and i == 1 else ""))
+                         f"RealMemory={memory} Feature=node{i} State=UNKNOWN" + (f" Gres=gpu:tiny:{len(gpus)}" if gpus and i == 1 else ""))
         every = f"{name[0]}[1-{nodes}]"
         lines += [f"PartitionName=main Nodes={every} Default=YES MaxTime=INFINITE State=UP",
                   f"PartitionName=short Nodes={every} MaxTime=00:05:00 State=UP",

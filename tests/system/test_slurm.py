@@ -70,14 +70,15 @@ def test_a_jobs_name_says_nothing_of_others(one, alpha):
     assert one.job(f"{request}.0")["state"] == "running"
 
 
-def test_many_are_asked_about_at_once(instance, alpha):
+@pytest.mark.parametrize("jobs", [120, pytest.param(10000, marks=pytest.mark.long)])
+def test_many_are_asked_about_at_once(instance, alpha, jobs):
     """One query for all, and the next only when the interval is over: whatever the number of jobs."""
     calls = counted(instance, "squeue")
     instance.server()
-    agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 200\n"))
+    agents.start(instance, agents.batch_queues(alpha, more=f"    queued_max: {jobs + 100}\n"))
     agents.offering(instance, "alpha")
-    request = instance.submit(sh("sleep 600", queue="queue 120"))
-    wait_until(lambda: len(alpha.jobs("pending,running")) == 120)
+    request = instance.submit(sh("sleep 600", queue=f"queue {jobs}"))
+    wait_until(lambda: len(alpha.jobs("pending,running")) == jobs, 300, every=2)
 
     before = len(calls())
     wait_until(lambda: len(calls()) >= before + 4)
@@ -138,15 +139,38 @@ def test_a_submission_whose_answer_is_lost_is_found(one, alpha):
 
 
 def test_most_wait_in_drover(instance, alpha):
-    """Not more jobs are in the cluster's queue than queued_max, however many there are."""
+    """Not more jobs are in the cluster's queue than queued_max, however many there are; nor fewer, while it is full of our own."""
     instance.server()
     instance.agent = agents.start(instance, agents.batch_queues(alpha, more="    queued_max: 3\n"))
     agents.offering(instance, "alpha")
+    request = instance.submit(sh(until(instance.work + "/flag.$DROVER_MEMBER"), request_cpus="2", queue="queue 40"))
+
+    def there():
+        return len(alpha.jobs("running")), len(alpha.jobs("pending"))
+
+    for n in range(0, 16, 4):
+        wait_until(lambda: there() == (8, 3))
+        for member in range(n, n + 4):
+            instance.write(f"flag.{member}", "")
+        wait_until(lambda: len(instance.history(request)) == n + 4)
+    for n in range(40):
+        instance.write(f"flag.{n}", "")
+    instance.wait(request)
+
+
+@pytest.mark.parametrize("bound", ["cpus: 6", "pull_policy: load=40%"])
+def test_a_part_of_the_cluster(instance, alpha, bound):
+    """What the queue may have of it is not exceeded by jobs that wait there."""
+    calls = counted(instance, "sinfo")
+    instance.server()
+    instance.agent = agents.start(instance, agents.batch_queues(alpha, more=f"    {bound}\n"))
+    agents.offering(instance, "alpha")
     flag = os.path.join(instance.work, "flag")
-    request = instance.submit(sh(until(flag), request_cpus="2", queue="queue 40"))
-    wait_until(lambda: len(alpha.jobs("running")) == 8)
-    wait_until(lambda: alpha.jobs("pending"))
-    assert len(alpha.jobs("pending")) <= 3
+    request = instance.submit(sh(until(flag), request_cpus="2", queue="queue 20"))
+    wait_until(lambda: len(alpha.jobs("running")) == 3)
+    before = len(calls())
+    wait_until(lambda: len(calls()) >= before + 2)
+    assert len(alpha.jobs("running,pending")) == 3
     instance.write("flag", "")
     instance.wait(request)
 
@@ -220,6 +244,40 @@ def test_gpus_are_the_clusters(one, alpha):
     one.wait(request)
     assert len(one.read("had").split()) == 3
     one.cli("rm", str(many))
+
+
+@pytest.fixture
+def reservation(alpha):
+    """The node a2 is for those who name it."""
+    alpha.tool("scontrol", "create", "reservation", "ReservationName=quiet", "StartTime=now", "Duration=60", "Users=root", "Nodes=a2")
+    yield "quiet"
+    alpha.tool("scontrol", "delete", "ReservationName=quiet")
+
+
+@pytest.mark.parametrize("named_by", ["job", "queue"])
+def test_constraints_licenses_and_reservations(instance, alpha, reservation, named_by):
+    """Slurm itself goes by them, whether a job names them or the queue does for all."""
+    asked = {"plain": {}, "there": {"constraint": "node3"}, "reserved": {"reservation": reservation}, "licensed": {"license": "solver"}}
+    words = {"constraint": "Constraint", "reservation": "Reservation", "license": "Licenses"}
+    instance.server()
+    text = "queues:\n"
+    for name, settings in asked.items():
+        more = settings.items() if named_by == "queue" else ()
+        text += f"  - name: {name}\n    runner: slurm\n    slurm: {{conf: {alpha.conf}, poll: '1'{''.join(f', {k}: {v}' for k, v in more)}}}\n"
+    agents.start(instance, text)
+
+    def submit(name, script, queue):
+        agents.offering(instance, name)
+        ad = {f"+Slurm{words[k]}": f'"{v}"' for k, v in asked[name].items()} if named_by == "job" else {}
+        return instance.submit(sh(script, requirements=f'TARGET.QueueName == "{name}"', queue=f"queue {queue}", **ad))
+
+    node = "echo $SLURMD_NODENAME >>{}/{}"
+    instance.wait(*(submit(name, node.format(instance.work, name), 4) for name in ("plain", "there", "reserved")))
+    assert set(instance.read("there").split()) == {"a3"} and set(instance.read("reserved").split()) == {"a2"}
+    assert instance.read("plain").split() and "a2" not in instance.read("plain")
+    request = submit("licensed", f"set -e; mkdir {instance.work}/one; sleep 0.2; rmdir {instance.work}/one", 4)
+    instance.wait(request)
+    assert {row["exit_code"] for row in instance.history(request)} == {0}, "two had the license at a time"
 
 
 def test_slurms_own_quote(one, alpha):
