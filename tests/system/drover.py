@@ -194,6 +194,12 @@ class Instance:
         wait_until(ready, seconds)
         return daemon
 
+    def kill_server(self, how=signal.SIGKILL):
+        """As it ends in a crash. Another one can be started then: what it had locked is free once it was waited for."""
+        daemon, = (d for d in self.daemons if d.name == "droverd" and d.running())
+        self.daemons.remove(daemon)
+        daemon.stop(how)
+
     def server_json(self):
         with open(os.path.join(self.dir, "server.json"), encoding="utf-8") as f:
             return json.load(f)

@@ -108,9 +108,7 @@ def test_agent_and_server_killed(place):
                               "cat $BEARER_TOKEN_FILE", credentials="grid", output="out"))
     wait_until(lambda: place.written("first"))
     place.agent.kill()
-    os.kill(place.server_pid(), signal.SIGKILL)
-    wait_until(lambda: not place.pids("droverd"))
-    place.daemons = [d for d in place.daemons if d.name != "droverd"]
+    place.kill_server()
     place.server()
     add(place, "grid", SECRET + "two")
     place.agent = agents.start(place, place.config)
@@ -198,9 +196,7 @@ def test_no_process_tells_it(place):
     assert told_by_processes(SECRET) == []
     box = glob.glob(f"{place.base}/n1/jobs/{mine}.0.*/.drover_credentials")
     place.agent.stop(signal.SIGABRT)
-    os.kill(place.server_pid(), signal.SIGABRT)
-    wait_until(lambda: not place.pids("droverd"))
-    place.daemons = [d for d in place.daemons if d.running()]
+    place.kill_server(signal.SIGABRT)
     assert files_with(place.base, SECRET, [place.work, *box]) == []
     place.server()
     place.agent = agents.start(place, place.config)

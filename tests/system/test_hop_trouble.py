@@ -16,13 +16,6 @@ def queue_of(one):
     return one.agents()[0]["queues"][0]
 
 
-def kill_far(one):
-    os.kill(one.far.pids("droverd")[0], 9)
-    for daemon in one.far.daemons:
-        if daemon.name == "droverd":
-            daemon.process.wait()
-
-
 def waits(one, **more):
     return sh(f"echo $DROVER_MEMBER >>{one.work}/ran; while [ ! -e {one.work}/go ]; do sleep 0.05; done; echo done", output="out.$(Process)", **more)
 
@@ -31,7 +24,7 @@ def test_who_is_away_is_named(two):
     """With the words of what failed: at the queue, of the job that is there, and of one that waits for it."""
     request = two.submit(waits(two))
     two.wait_state(f"{request}.0", "running")
-    kill_far(two)
+    two.far.kill_server()
     wait_until(lambda: "cannot connect" in (queue_of(two)["unreachable"] or ""))
     gone = queue_of(two)["unreachable"]
     assert "does not answer" in gone and two.far.base in gone, gone
@@ -89,8 +82,7 @@ def test_who_is_away_further_on(request, build, two):
     link(middle, last)
     number = one.submit(waits(one))
     wait_until(lambda: one.json("path", f"{number}.0")["summary"] == "running")
-    os.kill(last.pids("droverd")[0], 9)
-    last.daemons[0].process.wait()
+    last.kill_server()
 
     def told():
         path = one.json("path", f"{number}.0")
@@ -148,7 +140,7 @@ def test_killed_again_and_again(two):
     for n in range(8):
         before = len(os.listdir(two.work))
         wait_until(lambda b=before: len(os.listdir(two.work)) > b + 5 or not two.jobs(request))
-        kill_far(two)
+        two.far.kill_server()
         two.far.server()
     once(two, request, 200)
 

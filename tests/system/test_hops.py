@@ -119,11 +119,10 @@ def test_far_server_killed_and_back(two):
     request = two.submit(sh(f"echo $$ >>{two.work}/pids; while [ ! -e {two.work}/flag ]; do sleep 0.05; done; exit 5"))
     wait_until(lambda: pids(two))
     two.wait_state(f"{request}.0", "running")
-    os.kill(two.far.pids("droverd")[0], 9)
+    two.far.kill_server()
     wait_until(lambda: "does not answer" in two.agent.output())
     assert two.job(f"{request}.0")["state"] == "running"
     two.write("flag", "")
-    two.far.daemons[0].process.wait()
     two.far.server()
     two.wait(request, code=1)
     row = two.history(request)[0]

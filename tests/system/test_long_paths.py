@@ -107,12 +107,8 @@ def test_control_reaches_the_end(row):
 
 def kill_middle(row):
     """The server in the middle and its agent, at once."""
-    server, agent = row.two.pids("droverd")[0], row.two.agent
-    os.kill(server, 9)
-    agent.kill()
-    for daemon in row.two.daemons:
-        if not daemon.running():
-            daemon.process.wait()
+    row.two.kill_server()
+    row.two.agent.kill()
 
 
 def restart_middle(row):

@@ -113,9 +113,8 @@ def test_an_agent_is_killed_before_go(instance):
 def test_the_server_is_killed_before_go(instance):
     found = pool(instance, "a", "a", "a")
     request = frozen(instance, found)
-    os.kill(instance.server_pid(), signal.SIGKILL)
+    instance.kill_server()
     os.kill(found[2].process.pid, signal.SIGCONT)
-    instance.daemons[0].process.wait(90)
     instance.server()
     instance.wait(request)
     assert {r["starts"] for r in instance.history(request)} == {1} and places(instance, request) == {"n0", "n1", "n2"}
