@@ -76,14 +76,18 @@ static void show(struct cli *cli, struct view quote)
 
         table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
         human_count(&out, view_integer(view_get(quote, "jobs"), 0), "job", "jobs");
-        if (view_integer(view_get(quote, "end_ms"), 0) == 0) {
+        if (view_integer(view_get(quote, "start_ms"), 0) == 0) {
                 buf_addz(&out, some_would_take_it(places) ? ": nobody knows when they would start\n"
                                                           : ": no place would take all of them\n");
         } else {
                 buf_addz(&out, ": the first would start ");
                 cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
-                buf_addz(&out, ", the last would end ");
-                cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
+                if (view_integer(view_get(quote, "end_ms"), 0)) {
+                        buf_addz(&out, ", the last would end ");
+                        cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
+                } else {
+                        buf_addz(&out, ", and nobody knows yet how long they take");
+                }
                 buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
                 buf_addz(&out, " would be moved, at a price of ");

@@ -53,6 +53,7 @@ static void print_costs(struct cli *cli, struct view agents)
 static void add_eta(struct cli *cli, struct view root, struct buf *out)
 {
         int64_t start_ms = view_integer(view_get(root, "eta_start_ms"), 0);
+        int64_t end_ms = view_integer(view_get(root, "eta_end_ms"), 0);
         bool begun = job_has_begun(view_get(root, "state"));
 
         if (start_ms == 0)
@@ -62,8 +63,12 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
                 human_time(out, start_ms, cli->now_ms);
         else
                 cost_time(out, start_ms, cli->now_ms);
-        buf_addz(out, begun ? " and is expected to end " : " and to end ");
-        cost_time(out, view_integer(view_get(root, "eta_end_ms"), 0), cli->now_ms);
+        if (end_ms) {
+                buf_addz(out, begun ? " and is expected to end " : " and to end ");
+                cost_time(out, end_ms, cli->now_ms);
+        } else {
+                buf_addz(out, ", and nobody knows yet how long it takes");
+        }
         buf_addz(out, ".\n");
         cost_error_line(out, view_get(root, "eta_error"));
 }

@@ -162,6 +162,15 @@ int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slow, bo
         return (int64_t)ms;
 }
 
+bool estimate_is_blind(struct core *c, const struct part *p)
+{
+        bool known = c->everybody.count > 0;
+
+        if (!known)
+                estimate_run_at_ms(c, p, 1, &known);
+        return !known;
+}
+
 uint64_t estimate_bytes_out(const struct part *p)
 {
         if (p->template->bytes_out_said >= 0)

@@ -41,6 +41,9 @@ void estimate_learn(struct core *c, const struct part *p, struct queue *q, int64
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known);
 /* The same at a place where it takes so many times as long as at one of ordinary speed. */
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slowness, bool *ret_known);
+/* Nothing is known that an expectation could be made of: nobody's job has run to its end here yet, and of
+ * these no time was said. */
+bool estimate_is_blind(struct core *c, const struct part *p);
 double estimate_slowness(const struct queue *q); /* of the place; 1 for NULL */
 uint64_t estimate_bytes_out(const struct part *p);
 /* What is left of an attempt that has run for so long. One that has outlived its estimate is expected to run

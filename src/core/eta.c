@@ -197,7 +197,8 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         if (j && j->queue) {
                 ret->start_ms =
                         job_state_runs(j->state) ? j->started_ms : c->now_ms + busy_queue_ms(c, j->queue);
-                ret->end_ms = estimate_end_ms(c, j);
+                if (!estimate_is_blind(c, request_part(r, member, NULL)))
+                        ret->end_ms = estimate_end_ms(c, j);
                 return 0;
         }
         b = request_bucket(c, r, member);
@@ -211,13 +212,15 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
-        ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
+        if (!estimate_is_blind(c, &r->parts[b->part]))
+                ret->end_ms = ret->start_ms + (int64_t)b->eta_run_ms;
         return 0;
 }
 
 int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
 {
         struct request *r = request_find(c, request);
+        bool blind = false;
         void *value;
 
         *ret = (struct core_eta){0};
@@ -230,6 +233,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 int64_t end = j->queue ? estimate_end_ms(c, j) : 0;
 
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+                blind |= end && estimate_is_blind(c, request_part(r, j->member, NULL));
         }
         for (size_t i = 0; i < r->bucket_count; i++) {
                 const struct bucket *b = r->buckets[i];
@@ -247,7 +251,10 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;
+                blind |= estimate_is_blind(c, &r->parts[b->part]);
         }
+        if (blind)
+                ret->end_ms = 0;
         return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "core/eta_lane.h"
 
 #include "base/mem.h"
+#include "core/busy.h"
 #include "core/state.h"
 
 void lane_deinit(struct lane *l)
@@ -90,14 +91,19 @@ void lane_sample_next(struct lane_sample *s)
 unsigned lane_init(struct core *c, struct lane *l, struct queue *q, size_t max)
 {
         struct lane_sample s = lane_sample_of(q);
-        int64_t now_free = q->offers && q->cpus > 0 ? q->cpus : 0, running = 0;
+        int64_t now_free = q->offers && q->cpus > 0 ? q->cpus : 0, running = 0, end;
 
         lane_begin(l, c->now_ms, now_free, max);
         l->busy_ms = q->begins_ms;
         l->queue = q;
         for (; s.job; lane_sample_next(&s)) {
                 running += s.job->cpus * s.times;
-                lane_ends(l, estimate_end_ms(c, s.job), s.job->cpus * s.times);
+                end = estimate_end_ms(c, s.job);
+                if (estimate_is_blind(c, request_part(s.job->request, s.job->member, NULL)))
+                        /* nobody knows, unless the batch system does */
+                        end = q->begins_ms ? c->now_ms + busy_queue_ms(c, q) : 0;
+                if (end)
+                        lane_ends(l, end, s.job->cpus * s.times);
         }
         lane_ready(l, q->total_cpus < INT64_MAX ? q->total_cpus : now_free + running);
         return s.at;

@@ -31,7 +31,7 @@ struct core_quoting {
         size_t next;
         struct asked part;
         struct core_quote sum;
-        bool known;
+        bool known, blind; /* blind: nobody knows how long they run */
         void (*fn)(void *arg, const struct core_quote_place *p);
         void *arg;
 };
@@ -140,6 +140,7 @@ static void on_place(void *arg, const struct core_why *w)
         struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
         const struct queue *q = find_queue(x->core, w);
         struct core_cost *cost = &place.why.cost;
+        bool blind = estimate_is_blind(x->core, x->part.part);
 
         if (q && !q->wait_unknown && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
                 if (w->verdict == CORE_BUSY)
@@ -149,6 +150,8 @@ static void on_place(void *arg, const struct core_why *w)
                         cost->wait_ms = place.quote.start_ms - x->core->now_ms - cost_input_ms(cost);
                 cost->total_ms += cost->wait_ms - w->cost.wait_ms;
         }
+        if (blind)
+                place.quote.end_ms = 0;
         x->fn(x->arg, &place);
 }
 
@@ -237,6 +240,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
                 return true;
         add_part(x);
         x->known &= x->part.best.end_ms != 0;
+        x->blind |= estimate_is_blind(x->core, x->part.part);
         part_end(x);
         return true;
 }
@@ -246,6 +250,8 @@ void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
         *ret = x->sum;
         if (!x->known) /* a part that has no place has no end */
                 ret->start_ms = ret->end_ms = 0;
+        if (x->blind)
+                ret->end_ms = 0;
 }
 
 void core_quote_free(struct core_quoting *x)

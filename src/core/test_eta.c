@@ -211,6 +211,38 @@ static void test_quote_waits_its_turn(void **state)
         assert_string_equal(buf_z(&bare_assigned), "0 n1 300-360 0 0.0\n");
 }
 
+/* Before any job has ended nobody knows how long one takes that does not say. */
+static void test_nothing_is_known_at_first(void **state)
+{
+        const char *const silent[] = {NULL};
+        struct core *c = *state;
+        struct core_quote q;
+        struct core_eta e;
+
+        offer(c, "n1", AD);
+        quote(c, NULL, 3, silent, &q);
+        assert_true(q.start_ms == c->now_ms && q.end_ms == 0);
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 2, silent);
+        expect_assigned(c, "n1/default 1 0-1\n");
+        started(c, "n1", 1, 0);
+        started(c, "n1", 1, 1);
+        pass_time(c, 10000);
+        expect_eta(c, 1, 0, -10, -1);
+        submit(c, NULL, 1, silent);
+        expect_eta(c, 2, 0, -1, -1);
+        assert_int_equal(core_eta_request(c, 1, &e), 0);
+        assert_int_equal(e.end_ms, 0);
+        quote(c, NULL, 1, silent, &q);
+        assert_true(q.start_ms == 0 && q.end_ms == 0);
+        ended(c, "n1", 1, 0);
+        expect_eta(c, 1, 1, -10, 2); /* a quarter of its age */
+        pass_time(c, 10000);
+        expect_eta(c, 2, 0, 5, 15);
+        quote(c, NULL, 1, silent, &q);
+        assert_true(q.start_ms > c->now_ms && q.end_ms > q.start_ms);
+}
+
 /* A quote says the same in slices, while others submit; nobody sees what is quoted, not even its owner's
  * limit. */
 static void test_quote_in_slices(void **state)
@@ -415,6 +447,7 @@ int main(void)
                 TEST(test_quote_waits_its_turn),
                 TEST(test_quote_of_a_batch_system),
                 TEST(test_quote_of_a_full_batch_system),
+                TEST(test_nothing_is_known_at_first),
                 TEST(test_slices),
                 TEST(test_quote_in_slices),
                 TEST(test_sets),

@@ -87,7 +87,8 @@ static void on_place(void *arg, const struct core_quote_place *p)
         place_write(j, &p->why, words_of(p));
         if (p->quote.start_ms) {
                 json_kint(j, "start_ms", p->quote.start_ms);
-                json_kint(j, "end_ms", p->quote.end_ms);
+                if (p->quote.end_ms)
+                        json_kint(j, "end_ms", p->quote.end_ms);
                 json_kint(j, "bytes_moved", (int64_t)p->quote.bytes_moved);
                 json_key(j, "price");
                 json_double(j, p->quote.price);

@@ -315,10 +315,11 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
 {
         struct core_eta e;
 
-        if (core_eta(c, job->request, job->member, &e) == 0 && e.end_ms &&
+        if (core_eta(c, job->request, job->member, &e) == 0 && e.start_ms &&
             !(waits_there && e.start_ms <= clock_wall_ms())) {
                 json_kint(j, "eta_start_ms", e.start_ms);
-                json_kint(j, "eta_end_ms", e.end_ms);
+                if (e.end_ms)
+                        json_kint(j, "eta_end_ms", e.end_ms);
         }
         place_write_error(j, c);
 }
