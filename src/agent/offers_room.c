@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "base/u64.h"
 
-#define NO_END_CPUS  1000u /* what load=inf offers at once */
-#define NOT_AHEAD_MS 30000 /* a job waited here in vain: no more is asked for than there is room for */
+#define NO_END_CPUS  1000u    /* what load=inf offers at once */
+#define QUEUED_MAX   1000000u /* jobs that wait in a batch system, whatever is said */
+#define NOT_AHEAD_MS 30000    /* a job waited here in vain: no more is asked for than there is room for */
 
 /* ---- does it fit? */
 
@@ -201,8 +202,7 @@ static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance 
                              const struct run_capacity *has, uint64_t waiting_cpus)
 {
         const struct pull_policy *p = &q->config->pull_policy;
-        bool whole = p->load_percent == PULL_NO_LIMIT ||
-                     q->offers->place.cpus_milli * p->load_percent / 100 >= has->cpus_milli;
+        bool whole = p->load_percent == PULL_NO_LIMIT || cpus_limit(q) >= has->cpus_milli;
         if (whole && !p->measured && has->cpus_milli)
                 return UINT64_MAX;
         return u64_left(may->cpus_milli, waiting_cpus);
@@ -227,7 +227,8 @@ static void look_at_batch(struct queue *q, const struct pull_allowance *may, con
 {
         uint64_t left, pending_cpus = 0, pending_memory = 0;
         struct unseen u = not_reflected(q, has->at_ms), all = not_reflected(q, UINT64_MAX);
-        uint64_t queued_max = q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1;
+        uint64_t queued_max = u64_min(
+                q->config->queued_max ? q->config->queued_max : has->cpus_milli / 1000 + 1, QUEUED_MAX);
         waiting_needs(q, &pending_cpus, &pending_memory);
         left = bounds_leave(q, may, has, all.cpus_milli + pending_cpus);
         r->ad.cpus_milli = u64_left(has->idle_cpus_milli, u.cpus_milli + pending_cpus);
