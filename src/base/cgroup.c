@@ -39,7 +39,8 @@ enum file {
         FILE_CPU_USAGE,
         FILE_PIDS_MAX,
         FILE_KILL,
-        FILE_FREEZE,
+        FILE_FREEZE, /* of version 1 */
+        FILE_FREEZE_V2,
         FILE_PROCS,
         FILES
 };
@@ -296,6 +297,7 @@ static void slot_files(struct cgroup *cg, enum part p, const char *dir, bool v2)
         if (v2) {
                 file_open(cg, FILE_CPU_STAT, dir, "cpu.stat", O_RDONLY);
                 file_open(cg, FILE_KILL, dir, "cgroup.kill", O_WRONLY);
+                file_open(cg, FILE_FREEZE_V2, dir, "cgroup.freeze", O_WRONLY);
         }
         if (p == PART_FREEZER)
                 file_open(cg, FILE_FREEZE, dir, "freezer.state", O_WRONLY);
@@ -412,6 +414,15 @@ static void slot_baseline(struct cgroup *cg)
         cpu_times(cg, &cg->user_base, &cg->system_base);
 }
 
+/* A group stays frozen when what was suspended in it has died. */
+static void slot_thaw(struct cgroup *cg)
+{
+        if (cg->fds[FILE_FREEZE_V2] >= 0)
+                (void)!pwrite(cg->fds[FILE_FREEZE_V2], "0", 1, 0);
+        if (cg->fds[FILE_FREEZE] >= 0)
+                (void)!pwrite(cg->fds[FILE_FREEZE], "THAWED", 6, 0);
+}
+
 bool cgroup_empty(struct cgroup *cg)
 {
         char text[32];
@@ -450,6 +461,7 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
         if (!cg->measured)
                 slot_baseline(cg);
         cg->measured = cg->adopted = false;
+        slot_thaw(cg);
         slot_begin(cg, limits);
         *ret = cg;
         return 0;

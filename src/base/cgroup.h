@@ -50,8 +50,8 @@ void cgroups_describe(const struct cgroups *cs,
  * still had processes when it gave up (0: all is gone). */
 int cgroups_sweep(struct cgroups *cs);
 
-/* A slot with these limits and nothing in it; it stays the cgroups' and goes back with cgroup_put. 0,
- * -ENOTSUP, or -errno with err. */
+/* A slot with these limits and nothing in it, not frozen; it stays the cgroups' and goes back with
+ * cgroup_put. 0, -ENOTSUP, or -errno with err. */
 int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cgroup **ret, struct err *err);
 /* The slot of that number, with what runs in it; made when it isn't there. As cgroup_get. */
 int cgroup_adopt(struct cgroups *cs, unsigned number, struct cgroup **ret, struct err *err);

@@ -190,7 +190,7 @@ static int usage(int fd)
 {
         static const char text[] =
                 "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N] "
-                "[--agent-uid N]\n"
+                "[--agent-uid N] [--start-limit SECONDS]\n"
                 "       drover-shepherd --help | --version\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
@@ -224,6 +224,8 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
                         s->users_path = value;
                 else if (!strcmp(argv[i], "--min-uid"))
                         s->min_uid = (uid_t)strtoul(value, NULL, 10);
+                else if (!strcmp(argv[i], "--start-limit"))
+                        s->start_max_ms = strtol(value, NULL, 10) * 1000;
                 else if (!strcmp(argv[i], "--agent-uid"))
                         o->agent_uid = value;
                 else if (!strcmp(argv[i], "--ready-fd"))
@@ -246,7 +248,7 @@ static int cannot_start(const struct options *o, const char *what, int error)
 
 int main(int argc, char **argv)
 {
-        static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000};
+        static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000, .start_max_ms = START_MAX_MS};
         struct options o = {.ready = -1};
         int r = read_options(argc, argv, &s, &o);
         if (r >= 0)

@@ -8,6 +8,8 @@
  *
  *      start.c            reap            tree.c finds nothing left
  *   ----------> RUNNING -----> ENDING ---------------------------> EXITED or FAILED ---FORGET---> gone
+ *                  |                                                      ^
+ *                  '-- it hangs before its program, deaf to SIGKILL ------'
  */
 #pragma once
 #include <stdbool.h>
@@ -18,10 +20,11 @@
 
 #include "run/shepherd_protocol.h"
 
-#define TABLE_MAX 8192 /* children that run at once */
-#define BUCKETS   4096
-#define SLOTS_MAX 4096
-#define LINGER_MS 5000 /* without agent and children */
+#define TABLE_MAX    8192 /* children that run at once */
+#define BUCKETS      4096
+#define SLOTS_MAX    4096
+#define LINGER_MS    5000 /* without agent and children */
+#define START_MAX_MS 60000
 
 enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
 
@@ -30,12 +33,14 @@ struct child {
         struct child *run_next, **run_link; /* the list of those that are not DONE */
         struct child *dirty_next;           /* to be told to the agent */
         bool dirty, suspended, failed, container;
+        bool stuck; /* it was killed on the way to its program */
         enum child_state state;
         struct shepherd_child tell; /* as it is told */
         unsigned entry;             /* in the table */
         char *remove;               /* the sandbox to remove at its end, or NULL */
         char *secrets;              /* the sandbox, if it has credentials; or NULL */
         char *marker;               /* SHEPHERD_MARKER and value, or NULL */
+        int64_t start_by; /* when it should be in its program; 0: it is, or that was not looked at */
         int64_t kill_at, ending_since, again_at, walltime_at; /* CLOCK_BOOTTIME ms; 0: never */
 };
 
@@ -72,6 +77,7 @@ struct shepherd {
         const char *instance;
         const char *users_path; /* NULL: children run as we do */
         uid_t min_uid;
+        int64_t start_max_ms; /* from the fork to the program */
         struct table *table;
         struct child *by_id[BUCKETS], *by_pid[BUCKETS];
         struct child *running;
@@ -98,6 +104,7 @@ struct child *child_by_pid(struct shepherd *s, pid_t pid);
 void child_done(struct shepherd *s, struct child *c); /* no process of it is left */
 /* start.c: reads and checks the strings of a request; a bad one makes a FAILED child */
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size);
+void slot_thaw(const struct slot *slot);
 /* tree.c */
 void tree_reap(struct shepherd *s);
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);

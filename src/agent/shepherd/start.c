@@ -1,9 +1,10 @@
 /* Starting one child.
  *
- * The child is made with clone(CLONE_VM | CLONE_VFORK): nothing is copied, and it is in its program when
- * clone comes back. It uses system calls only and its own small stack. When it must become another user it is
- * forked instead: a process of that user must not be able to stop the shepherd, nor to share its memory.
- * Either way what goes wrong before execve is written to the shared table, and the exit code is 127.
+ * The child is forked, and the shepherd does not wait until it is in its program: between the two the child
+ * opens files and enters control groups, and a file server that is away or a frozen group would hold up every
+ * other job and every lease. The child shares the table of pids: it writes there which step it has come to,
+ * and what goes wrong before execve, with the exit code 127. A child that is not in its program after
+ * start_max_ms is killed, and told as failed at that step (tree.c).
  *
  * Order in the child: session, control groups, limits, user, death signal, folder, streams, program. The
  * death signal is set after the change of user, because that change clears it (prctl(2)); then whether the
@@ -12,7 +13,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/openat2.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,19 +38,19 @@ struct plan {
 
 /* ---- in the child */
 
-/* Its stack is used again by the next child: a checker that marks frames as they are entered would never see
- * them left. */
-#define IN_CHILD __attribute__((no_sanitize("address", "undefined")))
+static void at(const struct plan *p, enum shepherd_where where)
+{
+        p->entry->where = where;
+}
 
-IN_CHILD static void __attribute__((noreturn))
-fail(const struct plan *p, enum shepherd_where where, int error)
+static void __attribute__((noreturn)) fail(const struct plan *p, enum shepherd_where where, int error)
 {
         p->entry->where = where;
         p->entry->error = (uint32_t)error;
         _exit(127);
 }
 
-IN_CHILD static int open_stream(int sandbox, const char *path, int flags)
+static int open_stream(int sandbox, const char *path, int flags)
 {
         if (!*path)
                 return open("/dev/null", flags & (O_ACCMODE | O_CLOEXEC));
@@ -62,9 +62,10 @@ IN_CHILD static int open_stream(int sandbox, const char *path, int flags)
         return (int)syscall(SYS_openat2, sandbox, path, &how, sizeof(how));
 }
 
-IN_CHILD static void take_stream(const struct plan *p, int sandbox, const char *path, int flags, int as,
-                                 enum shepherd_where where)
+static void take_stream(const struct plan *p, int sandbox, const char *path, int flags, int as,
+                        enum shepherd_where where)
 {
+        at(p, where);
         /* not to wait for the other end of a pipe */
         int fd = open_stream(sandbox, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         struct stat st;
@@ -78,7 +79,7 @@ IN_CHILD static void take_stream(const struct plan *p, int sandbox, const char *
                 fail(p, where, errno);
 }
 
-IN_CHILD static void become(const struct plan *p)
+static void become(const struct plan *p)
 {
         const struct user *u = p->user;
         if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
@@ -87,14 +88,15 @@ IN_CHILD static void become(const struct plan *p)
                 fail(p, SHEPHERD_AT_USER, errno);
 }
 
-IN_CHILD static int in_child(void *arg)
+static void __attribute__((noreturn)) in_child(const struct plan *p)
 {
-        const struct plan *p = arg;
         const struct shepherd_start *r = p->r;
         setsid();
+        at(p, SHEPHERD_AT_CGROUP);
         for (unsigned i = 0; p->slot && i < p->slot->count; i++)
                 if (write(p->slot->procs[i], "0", 1) != 1)
                         fail(p, SHEPHERD_AT_CGROUP, errno);
+        at(p, SHEPHERD_AT_RLIMIT);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
                 struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
                 if (p->user == NULL && getrlimit((int)r->rlimits[i].resource, &now) == 0 &&
@@ -105,17 +107,20 @@ IN_CHILD static int in_child(void *arg)
                 if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, &l, NULL) < 0)
                         fail(p, SHEPHERD_AT_RLIMIT, errno);
         }
+        at(p, SHEPHERD_AT_USER);
         if (p->user)
                 become(p);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (getppid() != p->parent)
                 _exit(127);
         int sandbox = -1;
+        at(p, SHEPHERD_AT_SANDBOX);
         if (*p->sandbox) {
                 sandbox = open(p->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (sandbox < 0)
                         fail(p, SHEPHERD_AT_SANDBOX, errno);
         }
+        at(p, SHEPHERD_AT_CWD);
         if (*p->cwd ? chdir(p->cwd) < 0 : sandbox >= 0 && fchdir(sandbox) < 0)
                 fail(p, SHEPHERD_AT_CWD, errno);
         if (!(r->flags & SHEPHERD_STDIN_FD))
@@ -142,11 +147,19 @@ IN_CHILD static int in_child(void *arg)
         syscall(SYS_rt_sigaction, SIGINT, &none, NULL, sizeof(none.mask));
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none.mask, NULL, sizeof(none.mask));
         syscall(SYS_umask, 022);
+        at(p, SHEPHERD_AT_EXEC);
         execve(p->path, p->argv, p->envp);
         fail(p, SHEPHERD_AT_EXEC, errno);
 }
 
 /* ---- in the shepherd */
+
+/* A group stays frozen when what was suspended in it has died. */
+void slot_thaw(const struct slot *sl)
+{
+        if (sl->freeze >= 0)
+                (void)!pwrite(sl->freeze, sl->freeze_v2 ? "0" : "THAWED", sl->freeze_v2 ? 1 : 6, 0);
+}
 
 static void slot_close(struct slot *sl)
 {
@@ -182,6 +195,7 @@ static int slot_find(struct shepherd *s, const struct shepherd_start *r, const c
                 /* removed and made again since? then the old files say ENODEV */
                 char c;
                 if (pread(sl->procs[0], &c, 1, 0) >= 0) {
+                        slot_thaw(sl);
                         *ret = sl;
                         return 0;
                 }
@@ -211,6 +225,7 @@ static int slot_find(struct shepherd *s, const struct shepherd_start *r, const c
                                 sl->freeze = open_in(d, "freezer.state", O_WRONLY);
                 }
         }
+        slot_thaw(sl);
         *ret = sl;
         return 0;
 }
@@ -260,17 +275,6 @@ static void refuse(struct shepherd *s, struct child *c, enum shepherd_where wher
         c->tell.where = where;
         c->tell.error = (uint32_t)error;
         child_done(s, c);
-}
-
-static pid_t make_process(struct plan *p)
-{
-        static char stack[64 << 10] __attribute__((aligned(16)));
-        if (!p->user)
-                return clone(in_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, p);
-        pid_t pid = fork();
-        if (pid == 0)
-                in_child(p);
-        return pid;
 }
 
 /* What a request has behind it, in this order; the plan borrows the rest of it. */
@@ -372,7 +376,9 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         for (uint32_t i = 0; i < r->envc; i++)
                 if (!strncmp(p.envp[i], SHEPHERD_MARKER, sizeof(SHEPHERD_MARKER) - 1))
                         c->marker = must(strdup(p.envp[i]));
-        pid_t pid = make_process(&p);
+        pid_t pid = fork();
+        if (pid == 0)
+                in_child(&p);
         error = errno;
         free(words);
         if (pid < 0) {
@@ -381,6 +387,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
         }
         p.entry->pid = pid;
         c->tell.pid = pid;
+        c->start_by = boot_ms() + s->start_max_ms;
         c->pid_next = s->by_pid[(unsigned)pid % BUCKETS];
         s->by_pid[(unsigned)pid % BUCKETS] = c;
         if (r->walltime_ms)

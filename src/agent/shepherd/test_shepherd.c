@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ static void start_shepherd(void)
                 signal(SIGQUIT, SIG_IGN); /* as a shell's background job has it */
                 snprintf(fd, sizeof(fd), "%d", ends[1]);
                 execl(getenv("SHEPHERD"), "drover-shepherd", "--dir", top, "--instance", "unit-instance",
-                      "--ready-fd", fd, users ? "--users" : NULL, users, NULL);
+                      "--ready-fd", fd, "--start-limit", "2", users ? "--users" : NULL, users, NULL);
                 _exit(99);
         }
         close(ends[1]);
@@ -341,6 +342,37 @@ static void ends_the_whole_tree(void **state)
         assert_true(dies(other));
 }
 
+/* A file system whose server never answers, as a file server that has gone away. */
+static void nobody_waits_for_one_that_hangs(void **state)
+{
+        (void)state;
+        char path[96], options[128];
+        snprintf(path, sizeof(path), "%s/away", top);
+        int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+        if (fuse < 0)
+                skip();
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+        if (mount("away", path, "fuse", 0, options) < 0) {
+                close(fuse);
+                skip();
+        }
+        start(&(struct ask){.request = 35, .in = "away/file", .argv = {"/bin/true"}});
+        start(&(struct ask){.request = 36, .argv = {"/bin/sleep", "1000"}});
+        start(&(struct ask){.request = 37, .argv = {"/bin/true"}});
+        assert_int_equal(ended(37).state, SHEPHERD_EXITED);
+        struct shepherd_child c = ended(35);
+        assert_int_equal(c.state, SHEPHERD_FAILED);
+        assert_int_equal(c.where, SHEPHERD_AT_STDIN);
+        assert_int_equal(c.error, ETIMEDOUT);
+        /* nobody takes the other for one that hangs */
+        struct shepherd_kill k = {{sizeof(k), SHEPHERD_KILL}, {.request = 36, .fence = 1}, 0};
+        say(&k, sizeof(k));
+        assert_int_equal(ended(36).why, SHEPHERD_KILLED);
+        assert_int_equal(umount2(path, MNT_DETACH), 0);
+        close(fuse);
+}
+
 static void limits(void **state)
 {
         (void)state;
@@ -575,6 +607,7 @@ int main(void)
                 cmocka_unit_test(runs_and_tells),
                 cmocka_unit_test(says_what_failed),
                 cmocka_unit_test(ends_the_whole_tree),
+                cmocka_unit_test(nobody_waits_for_one_that_hangs),
                 cmocka_unit_test(limits),
                 cmocka_unit_test(large_requests),
                 cmocka_unit_test(suspends),

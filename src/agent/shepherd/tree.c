@@ -23,7 +23,8 @@
 #define ENDING_MAX_MS 5000
 #define AGAIN_MS      2
 #define AGAIN_MAX_MS  10
-#define STOP_AGAIN_MS 250 /* a container that starts, or makes processes, while it is stopped */
+#define PF_FORKNOEXEC 0x40 /* linux/sched.h: forked, and executes no program of its own yet */
+#define STOP_AGAIN_MS 250  /* a container that starts, or makes processes, while it is stopped */
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
@@ -167,10 +168,12 @@ static unsigned kill_orphans(struct shepherd *s, const struct child *c)
         return kill_orphans_if(s, is_of, c);
 }
 
-static void thaw(struct slot *sl)
+/* The child's process group, or the child alone before it has made one. It is not reaped yet, so that its
+ * number is nobody else's. */
+static int signal_group(const struct child *c, int sig)
 {
-        if (sl->freeze >= 0)
-                (void)!pwrite(sl->freeze, sl->freeze_v2 ? "0" : "THAWED", sl->freeze_v2 ? 1 : 6, 0);
+        int r = kill(-c->tell.pid, sig);
+        return r < 0 && errno == ESRCH && c->state == CHILD_RUNNING ? kill(c->tell.pid, sig) : r;
 }
 
 /* SIGKILL to all that is left; returns whether anything was. */
@@ -192,10 +195,10 @@ static bool kill_now(struct shepherd *s, struct child *c)
                                         kill((pid_t)pid, SIGKILL);
                         }
                 }
-                if (c->suspended)
-                        thaw(sl);
         }
-        if (c->tell.pid > 1 && kill(-c->tell.pid, SIGKILL) == 0)
+        if (sl && (c->suspended || c->stuck))
+                slot_thaw(sl);
+        if (c->tell.pid > 1 && signal_group(c, SIGKILL) == 0)
                 any = true;
         if (!sl && kill_orphans(s, c) > 0)
                 any = true;
@@ -220,13 +223,13 @@ void tree_suspend(struct shepherd *s, struct child *c, bool on)
                 if (pwrite(sl->freeze, word, strlen(word), 0) > 0)
                         return;
         }
-        kill(-c->tell.pid, on ? SIGSTOP : SIGCONT);
+        signal_group(c, on ? SIGSTOP : SIGCONT);
 }
 
 void tree_signal(const struct child *c, int signal)
 {
         if (c->state == CHILD_RUNNING && signal > 0 && signal <= SIGRTMAX)
-                kill(-c->tell.pid, signal);
+                signal_group(c, signal);
 }
 
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms)
@@ -239,7 +242,7 @@ void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64
                 c->kill_at = boot_ms() + grace_ms;
                 if (c->suspended)
                         tree_suspend(s, c, false);
-                kill(-c->tell.pid, SIGTERM);
+                signal_group(c, SIGTERM);
         } else if (grace_ms <= 0) {
                 c->kill_at = boot_ms() + AGAIN_MS; /* again until it is gone */
                 kill_now(s, c);
@@ -254,6 +257,41 @@ static void try_end(struct shepherd *s, struct child *c, int64_t now)
                 return;
         }
         child_done(s, c);
+}
+
+/* Has the child's process executed its program? Field 9 of /proc/PID/stat (proc(5)). */
+static bool in_program(pid_t pid)
+{
+        char path[64], room[1024];
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        const char *p = strrchr(read_proc(path, room, sizeof(room)), ')');
+        for (int field = 2; p && field < 9; field++)
+                p = strchr(p + 1, ' ');
+        return p && !(strtoul(p, NULL, 10) & PF_FORKNOEXEC);
+}
+
+/* The time in which the child should have come to its program is over. One that hangs on the way is killed;
+ * one that the kernel does not let go even then is told as failed and left behind. */
+static void check_start(struct shepherd *s, struct child *c, int64_t now)
+{
+        if (!c->stuck && (c->suspended || in_program(c->tell.pid))) {
+                c->start_by = c->suspended ? now + s->start_max_ms : 0;
+                return;
+        }
+        if (c->stuck) {
+                complain("msg=\"a process hangs on the way to its program, and cannot be killed\" pid=%d",
+                         (int)c->tell.pid);
+                child_done(s, c);
+                return;
+        }
+        complain("msg=\"a process hangs on the way to its program\" pid=%d where=%u", (int)c->tell.pid,
+                 s->table->entries[c->entry].where);
+        c->stuck = c->failed = true;
+        c->tell.error = ETIMEDOUT;
+        c->tell.where = s->table->entries[c->entry].where;
+        c->start_by = now + ENDING_MAX_MS;
+        c->kill_at = now + AGAIN_MS;
+        kill_now(s, c);
 }
 
 static uint64_t micros(struct timeval t)
@@ -279,7 +317,7 @@ void tree_reap(struct shepherd *s)
                 c->tell.cpu_system_us = micros(u.ru_stime);
                 c->tell.memory_peak_bytes = (uint64_t)u.ru_maxrss * 1024;
                 const struct table_entry *e = &s->table->entries[c->entry];
-                if (e->error && WIFEXITED(status)) {
+                if (e->error && WIFEXITED(status) && !c->stuck) {
                         c->failed = true;
                         c->tell.error = e->error;
                         c->tell.where = e->where;
@@ -307,6 +345,12 @@ int64_t tree_timers(struct shepherd *s, int64_t now)
                                 first = c->again_at;
                         continue;
                 }
+                if (c->start_by && now >= c->start_by)
+                        check_start(s, c, now);
+                if (c->state == CHILD_DONE)
+                        continue;
+                if (c->start_by && c->start_by < first)
+                        first = c->start_by;
                 if (c->container && c->suspended) {
                         if (now >= c->again_at) {
                                 signal_marked(c, SIGSTOP);
