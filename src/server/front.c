@@ -91,7 +91,7 @@ static void on_close(void *arg, struct http_request *r)
 
         (void)r;
         c->http = NULL;
-        if (c->place == CALL_FRONT && !c->step)
+        if (c->waits)
                 call_free(c); /* a listing that waited for the client to take more */
 }
 

@@ -111,8 +111,10 @@ static void drained(void *arg, struct http_request *r)
         struct call *c = arg;
 
         (void)r;
-        if (c->place == CALL_FRONT && !c->step) /* else the next part is on its way */
-                call_core(c, c->more);
+        if (!c->waits)
+                return; /* the next part is on its way */
+        c->waits = false;
+        call_core(c, c->more);
 }
 
 void call_chunk(struct call *c, bool last, call_fn *more)
@@ -131,7 +133,7 @@ void call_chunk(struct call *c, bool last, call_fn *more)
         else if (http_reply_pending(c->http) < PENDING_MAX)
                 call_core(c, more);
         else
-                c->step = NULL; /* until drained */
+                c->waits = true; /* until drained */
 }
 
 static void send_error(struct server *s, struct call *c)

@@ -30,7 +30,8 @@ struct call {
         struct http_request *http; /* front only */
         enum call_place place;
         enum turn_when when; /* how the next step from core to front leaves; TURN_READ at first */
-        call_fn *step;       /* NULL: on the front, waiting for the client */
+        call_fn *step;
+        bool waits; /* for the client; front only, as this is asked while the call is elsewhere */
         char *path;
         struct str param[2]; /* the path's {…} parts */
         char *who;           /* principal */

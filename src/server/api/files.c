@@ -254,8 +254,10 @@ static void drained(void *arg, struct http_request *r)
         struct call *c = arg;
 
         (void)r;
-        if (c->place == CALL_FRONT && !c->step)
-                call_reader(c, read_chunk);
+        if (!c->waits)
+                return;
+        c->waits = false;
+        call_reader(c, read_chunk);
 }
 
 /* A read that fails in the middle ends the connection: the client sees that the end is missing. */
@@ -271,7 +273,7 @@ static void write_chunk(struct server *s, struct call *c)
                 call_end(c);
                 return;
         }
-        c->step = NULL; /* until drained */
+        c->waits = true; /* until drained */
         http_reply_chunk(c->http, &c->out);
 }
 
