@@ -1,31 +1,31 @@
 /* Connections of the HTTP server, on streams.
  *
- *   HEAD -> BODY -> BUSY -> HEAD ...            (HEAD -> BUSY when there is no body; any -> CLOSING)
+ *   HEAD -> BUSY -> HEAD ...            (BUSY -> BODY -> BUSY when the handler wants a body; any -> CLOSING)
  *
  *   HEAD     conn_take_head()  at first and between requests
- *   BODY     conn_take_body()
  *   BUSY     the handler has the request
+ *   BODY     conn_take_body()
  *   CLOSING  a last reply is on its way out
  *
  * In HEAD the timer counts from the first byte of a head; before that it is the connection that may be idle.
- * What the client sends in BUSY (the next requests) waits in the stream, which stops reading at READ_MAX; a
- * client that goes away is noticed because the stream reads until then.
+ * What the client sends in BUSY (a body that nobody has asked for yet, the next requests) waits in the
+ * stream, which stops reading at READ_MAX, or as long as the peer is a stranger at HEAD_MAX_ALIEN; a client
+ * that goes away is noticed because the stream reads until then.
  *
  * Why not the event library's own HTTP server: in 2.1.12 it reads without limit while a reply is written,
  * does not notice that a waiting client has gone unless reading is enabled, and ends the process (event_errx)
  * when bytes come in then; its time limit starts anew with each byte. */
 #include "ev/http_private.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/share.h"
+#include "ev/admission.h"
 #include "ev/private.h"
 
 #define CONN_MAGIC      0x68747063u
@@ -38,8 +38,9 @@
 #define IDLE_MS         60000
 #define STALL_MS        60000 /* a reply of which the client takes nothing */
 #define CONNECTIONS_MAX 4096u
-
-#define HOLDER_TEXT     64
+#define STRANGERS_MAX   512u
+#define BODIES_MAX      (256u << 20)
+#define BODY_UNIT       65536u /* bodies are counted by this; what is less is bounded by CONNECTIONS_MAX */
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
 
@@ -54,7 +55,8 @@ struct http_conn {
         bool began; /* bytes of a head have come */
         bool known; /* the peer is */
         bool processing, again;
-        char holder[HOLDER_TEXT]; /* who counts it */
+        struct admission_place place;
+        int64_t head_by_ms; /* a stranger's head has to be there */
         struct http_request *request;
         struct http_chunks chunks;
         uint64_t written, sent; /* in all; sent when the timer last looked */
@@ -65,6 +67,7 @@ struct http_listen {
         struct http_server *server;
         struct listener *listener;
         struct tls_context *tls;
+        bool local; /* the kernel says who is there */
 };
 
 struct http_server {
@@ -74,7 +77,8 @@ struct http_server {
         struct http_limits limits;
         struct http_listen *listens;
         struct http_conn *conns;
-        struct share *places;
+        struct admission *admission;
+        struct share *bodies; /* in units */
 };
 
 /* ---- requests */
@@ -113,6 +117,9 @@ void http_request_free(struct http_request *r)
                 r->conn->request = NULL;
         if (r->orphan_soon)
                 loop_defer_cancel(r->loop, orphan_drained, r);
+        for (; r->body_units; r->body_units--)
+                share_give(r->bodies, str_of(r->body_holder));
+        free(r->body_holder);
         arena_deinit(&r->arena);
         buf_deinit(&r->body);
         buf_deinit(&r->fields);
@@ -124,40 +131,48 @@ void http_request_free(struct http_request *r)
 
 static void conn_process_later(void *arg);
 
-static void conn_free(struct http_conn *c)
+/* The connection goes on, or ends, without its request, of which its handler knows. */
+static void conn_leave_request(struct http_conn *c)
 {
         struct http_request *r = c->request;
 
-        assert(c->magic == CONN_MAGIC && !c->processing);
-        if (r && c->state == BUSY) {
-                r->conn = NULL;
-                if (r->on_close) {
-                        r->on_close(r->on_close_arg, r);
-                        http_request_free(r);
-                } else { /* its handler answers it some time, to nobody */
-                        http_orphan_drained(r);
-                }
-        } else if (r) {
+        c->request = NULL;
+        r->conn = NULL;
+        if (r->on_close)
+                r->on_close(r->on_close_arg, r);
+        if (r->on_close || r->body_state == BODY_COMES)
                 http_request_free(r);
-        }
+        else /* its handler answers it some time, to nobody */
+                http_orphan_drained(r);
+}
+
+static void conn_free(struct http_conn *c)
+{
+        assert(c->magic == CONN_MAGIC && !c->processing);
+        if (c->request)
+                conn_leave_request(c);
         loop_defer_cancel(c->server->loop, conn_process_later, c);
         *c->link = c->next;
         if (c->next)
                 c->next->link = c->link;
-        share_give(c->server->places, str_of(c->holder));
+        admission_give(&c->place);
         timer_free(c->timer);
         stream_free(c->stream);
         c->magic = 0;
         free(c);
 }
 
-/* A request that the handler never sees is refused here. */
+/* A request that is malformed or too large, in its head or its body, or does not come in time, is refused
+ * here; of the first the handler never knew. */
 static void conn_refuse(struct http_conn *c, int status, const char *code, const char *message)
 {
-        struct http_request *r = c->request ? c->request : http_request_new(c);
         BUF_CLEANUP struct buf body = {0};
         struct json j = {.out = &body};
+        struct http_request *r;
 
+        if (c->state == BODY)
+                conn_leave_request(c);
+        r = c->request ? c->request : http_request_new(c);
         c->request = r;
         json_open(&j, '{');
         json_key(&j, "error");
@@ -207,15 +222,15 @@ static void conn_timed_out(void *arg)
         }
 }
 
-static void conn_dispatch(struct http_conn *c)
+static void conn_busy(struct http_conn *c)
 {
         c->state = BUSY;
         c->sent = c->written - stream_pending(c->stream);
         timer_start(c->timer, c->server->limits.stall_ms);
-        c->server->fn(c->server->arg, c->request);
 }
 
-/* Both say whether to go on: false when more bytes must come first, or the request was refused. */
+/* Both say whether to go on: false when more bytes must come first, or the request was refused. They call the
+ * handler as the last thing that they do. */
 static bool conn_take_head(struct http_conn *c)
 {
         struct http_request *r;
@@ -227,7 +242,7 @@ static bool conn_take_head(struct http_conn *c)
                 buf_consume(c->in, 2); /* RFC 9112 2.2: empty lines before a request */
         if (!c->in->n)
                 return false;
-        if (!c->began)
+        if (!c->began && c->known) /* a stranger's time began with the connection */
                 timer_start(c->timer, c->server->limits.head_ms);
         c->began = true;
         size = http_head_size(buf_view(c->in));
@@ -246,15 +261,19 @@ static bool conn_take_head(struct http_conn *c)
                 return false;
         }
         r->close = !r->head.keep_alive;
-        if (!r->head.length && !r->head.chunked) {
-                conn_dispatch(c);
-                return true;
-        }
-        c->state = BODY;
-        c->chunks = (struct http_chunks){0};
-        timer_start(c->timer, c->server->limits.body_ms);
-        if (r->head.expect_continue && !c->in->n)
-                http_conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        if (!r->head.length && !r->head.chunked)
+                r->body_state = BODY_READ;
+        conn_busy(c);
+        c->server->fn(c->server->arg, r);
+        return true;
+}
+
+/* Has the body that much room? Its holder's share may be used up. */
+static bool body_has_room(struct http_request *r, size_t size)
+{
+        for (; r->body_units < size / BODY_UNIT; r->body_units++)
+                if (!share_take(r->bodies, str_of(r->body_holder)))
+                        return false;
         return true;
 }
 
@@ -266,6 +285,11 @@ static bool conn_take_body(struct http_conn *c)
         int status = 0;
         bool whole;
 
+        if (!body_has_room(r, r->body.n + c->in->n)) {
+                conn_refuse(c, 503, "busy",
+                            "too many large requests of yours are on their way at once: send this one later");
+                return false;
+        }
         if (r->head.chunked) {
                 status = http_chunks_take(&c->chunks, buf_view(c->in), &used, &r->body, &err);
                 whole = c->chunks.state == CHUNK_DONE;
@@ -281,9 +305,12 @@ static bool conn_take_body(struct http_conn *c)
                 return false;
         }
         buf_consume(c->in, used);
-        if (whole)
-                conn_dispatch(c);
-        return whole;
+        if (!whole)
+                return false;
+        r->body_state = BODY_READ;
+        conn_busy(c);
+        r->body_fn(r->body_arg, r);
+        return true;
 }
 
 /* Takes requests from what has come. A handler that answers at once makes this go round again. */
@@ -310,6 +337,14 @@ static void conn_process(struct http_conn *c)
         stream_resume(c->stream);
 }
 
+static void conn_process_soon(struct http_conn *c)
+{
+        if (!c->processing && !c->again) {
+                c->again = true;
+                loop_defer(c->server->loop, conn_process_later, c);
+        }
+}
+
 static void conn_process_later(void *arg)
 {
         struct http_conn *c = arg;
@@ -329,10 +364,38 @@ void http_conn_next(struct http_conn *c, bool close)
         c->state = HEAD;
         c->began = false;
         timer_start(c->timer, c->server->limits.idle_ms);
-        if (!c->processing && !c->again) {
-                c->again = true;
-                loop_defer(c->server->loop, conn_process_later, c);
+        conn_process_soon(c);
+}
+
+void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg)
+{
+        struct http_conn *c = r->conn;
+
+        assert(r->magic == HTTP_REQUEST_MAGIC && r->body_state != BODY_COMES && r->reply == REPLY_NONE);
+        if (r->body_state == BODY_READ) {
+                fn(arg, r);
+                return;
         }
+        r->body_state = BODY_COMES;
+        if (!c) { /* an orphan's never comes */
+                http_request_free(r);
+                return;
+        }
+        r->body_fn = fn;
+        r->body_arg = arg;
+        r->bodies = c->server->bodies;
+        r->body_holder = str_dupz(holder);
+        c->state = BODY;
+        c->chunks = (struct http_chunks){0};
+        timer_start(c->timer, c->server->limits.body_ms);
+        if (r->head.expect_continue && !c->in->n)
+                http_conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+        conn_process_soon(c);
+}
+
+bool http_conn_known(const struct http_conn *c)
+{
+        return c->known;
 }
 
 void http_conn_send(struct http_conn *c, const void *p, size_t n)
@@ -346,13 +409,20 @@ struct stream *http_conn_stream(struct http_conn *c)
         return c->stream;
 }
 
+static void conn_trust(struct http_conn *c)
+{
+        c->known = true;
+        admission_known(&c->place);
+        stream_read_max(c->stream, READ_MAX);
+}
+
 static void conn_ready(void *arg, struct stream *s)
 {
         struct http_conn *c = arg;
 
         if (stream_peer_name(s).n)
-                c->known = true;
-        timer_start(c->timer, c->server->limits.head_ms);
+                conn_trust(c);
+        timer_start(c->timer, c->known ? c->server->limits.head_ms : c->head_by_ms - clock_boot_ms());
 }
 
 static void conn_data(void *arg, struct stream *s, struct buf *in)
@@ -383,41 +453,16 @@ static void conn_closed(void *arg, struct stream *s, const struct err *why)
 
 static const struct stream_ops conn_ops = {conn_ready, conn_data, conn_drained, conn_closed};
 
-/* Whose connection it is before anything was said: a user of this machine, or an address. */
-static void name_holder(int fd, char ret[HOLDER_TEXT])
-{
-        union {
-                struct sockaddr any;
-                struct sockaddr_in v4;
-                struct sockaddr_in6 v6;
-                struct sockaddr_storage room;
-        } a = {0};
-        socklen_t n = sizeof(a), size = sizeof(struct ucred);
-        struct ucred peer;
-
-        *ret = '\0';
-        if (getpeername(fd, &a.any, &n) != 0)
-                return;
-        if (a.any.sa_family == AF_INET)
-                inet_ntop(AF_INET, &a.v4.sin_addr, ret, HOLDER_TEXT);
-        else if (a.any.sa_family == AF_INET6)
-                inet_ntop(AF_INET6, &a.v6.sin6_addr, ret, HOLDER_TEXT);
-        else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-                snprintf(ret, HOLDER_TEXT, "uid %u", (unsigned)peer.uid);
-}
-
 static void server_accepted(void *arg, int fd)
 {
         struct http_listen *h = arg;
         struct http_server *s = h->server;
         struct stream_limits limits = {
-                .read_max = READ_MAX, .write_max = WRITE_MAX, .handshake_ms = s->limits.head_ms};
+                .read_max = HEAD_MAX_ALIEN, .write_max = WRITE_MAX, .handshake_ms = s->limits.head_ms};
+        struct admission_place place;
         struct http_conn *c;
-        char holder[HOLDER_TEXT];
-        uid_t uid;
 
-        name_holder(fd, holder);
-        if (!share_take(s->places, str_of(holder))) {
+        if (!admission_take(s->admission, fd, !h->local, &place)) {
                 close(fd);
                 return;
         }
@@ -430,9 +475,11 @@ static void server_accepted(void *arg, int fd)
         if (c->next)
                 c->next->link = &c->next;
         s->conns = c;
-        memcpy(c->holder, holder, sizeof(holder));
+        c->place = place;
+        c->head_by_ms = clock_boot_ms() + s->limits.head_ms;
         c->stream = stream_accept(s->loop, fd, h->tls, &limits, &conn_ops, c);
-        c->known = stream_peer_uid(c->stream, &uid, NULL) == 0;
+        if (h->local)
+                conn_trust(c);
 }
 
 /* ---- the server */
@@ -444,8 +491,9 @@ struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *a
         s->loop = l;
         s->fn = fn;
         s->arg = arg;
-        s->limits = (struct http_limits){HEAD_MS, BODY_MS, IDLE_MS, STALL_MS, 0};
-        s->places = share_new(CONNECTIONS_MAX);
+        s->admission = admission_new(CONNECTIONS_MAX, STRANGERS_MAX);
+        s->bodies = share_new(BODIES_MAX / BODY_UNIT);
+        http_server_limits(s, &(struct http_limits){0});
         return s;
 }
 
@@ -455,9 +503,16 @@ void http_server_limits(struct http_server *s, const struct http_limits *limits)
         s->limits.body_ms = limits->body_ms ? limits->body_ms : BODY_MS;
         s->limits.idle_ms = limits->idle_ms ? limits->idle_ms : IDLE_MS;
         s->limits.stall_ms = limits->stall_ms ? limits->stall_ms : STALL_MS;
-        if (limits->connections && !s->conns) {
-                share_free(s->places);
-                s->places = share_new(limits->connections);
+        if (s->conns)
+                return;
+        if (limits->connections || limits->strangers) {
+                admission_free(s->admission);
+                s->admission = admission_new(limits->connections ? limits->connections : CONNECTIONS_MAX,
+                                             limits->strangers ? limits->strangers : STRANGERS_MAX);
+        }
+        if (limits->bodies) {
+                share_free(s->bodies);
+                s->bodies = share_new(limits->bodies / BODY_UNIT);
         }
 }
 
@@ -473,6 +528,7 @@ int http_server_listen(struct http_server *s, const char *address, mode_t mode, 
                 free(h);
                 return r;
         }
+        h->local = str_starts(str_of(address), STR("unix:"));
         h->tls = tls;
         if (tls)
                 tls_ref(tls);
@@ -496,7 +552,8 @@ void http_server_free(struct http_server *s)
         }
         while (s->conns)
                 conn_free(s->conns);
-        share_free(s->places);
+        admission_free(s->admission);
+        share_free(s->bodies);
         free(s);
 }
 
@@ -548,7 +605,7 @@ int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
 void http_trust(struct http_request *r)
 {
         if (r->conn)
-                r->conn->known = true;
+                conn_trust(r->conn);
 }
 
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg)

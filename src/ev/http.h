@@ -1,14 +1,19 @@
 /* http: an HTTP/1.1 server on a loop, with limits.
  *
- * The handler gets each request when its body is complete, and answers it at once or later, in one piece or
- * in chunks. A request lives until it was answered to the end, or until its client went away: then on_close
- * is called (once) and the request must not be touched again. If no on_close was set it must be answered
- * nevertheless, and what is said goes nowhere. A client that closes its sending side has gone away. All on
- * the loop's thread. Requests on one connection (kept alive, pipelined) are handled one after another.
- * Malformed ones are answered here. Limits: 16 kB of head (4 kB over TCP until http_trust) within 5 s, 8 MiB
- * of body within 60 s, 64 header fields, idle connections 60 s, 60 s in which a client takes nothing of its
- * reply, 4096 connections, of which one user of this machine, or one address, may
- * have as many as are free (base/share.h).
+ * The handler gets each request when its head has come: who it is that asks is found out before anything is
+ * kept of a body. Then it asks for the body (http_read_body), or answers without it, which ends the
+ * connection. A request is answered at once or later, in one piece or in chunks. A request lives until it was
+ * answered to the end, or until its client went away: then on_close is called (once) and the request must not
+ * be touched again. If no on_close was set it must be answered nevertheless, and what is said goes nowhere. A
+ * client that closes its sending side has gone away. All on the loop's thread. Requests on one connection
+ * (kept alive, pipelined) are handled one after another. Malformed ones are answered here.
+ *
+ * Over TCP a peer is a stranger until http_trust, or until it has shown a certificate: the handshake and one
+ * head of 4 kB have 5 s together, nothing more is read, 512 connections are strangers', and one that is
+ * answered as a stranger's is closed. Others may send 16 kB of head within 5 s and 8 MiB of body within 60 s.
+ * Limits for all: 64 header fields, idle connections 60 s, 60 s in which a client takes nothing of its reply,
+ * 4096 connections (ev/admission.h says how they are shared), 256 MiB of bodies, of which one holder may have
+ * as many as are free (base/share.h).
  */
 #pragma once
 #include <sys/types.h>
@@ -25,9 +30,10 @@ struct http_request;
 typedef void http_handler_fn(void *arg, struct http_request *r);
 
 struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg);
-struct http_limits { /* milliseconds; 0: as above */
+struct http_limits { /* 0: as above */
         int64_t head_ms, body_ms, idle_ms, stall_ms;
-        size_t connections; /* changed only while there are none */
+        size_t connections, strangers,
+                bodies; /* bodies: bytes; changed only while there are no connections */
 };
 void http_server_limits(struct http_server *s,
                         const struct http_limits *limits); /* for what comes from now on */
@@ -42,10 +48,14 @@ struct str http_path(const struct http_request *r); /* decoded, without the quer
 bool http_query(const struct http_request *r, const char *name,
                 struct str *ret);                                       /* decoded; false when absent */
 struct str http_header(const struct http_request *r, const char *name); /* empty when absent */
-struct str http_body(const struct http_request *r);
+/* Reads the body, then calls fn, at once when there is none. It counts for `holder` until the request has
+ * ended. When it does not come whole, or is too large, the client is answered here, and the request is gone
+ * as when its client goes away. Once a request. */
+void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg);
+struct str http_body(const struct http_request *r); /* empty before that */
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);       /* 0 on a unix socket; else -ENOTSUP */
-void http_trust(struct http_request *r); /* its bearer token was good: the connection may send larger heads */
+void http_trust(struct http_request *r); /* its bearer token was good: its peer is no stranger */
 /* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
  * stays, an orphan, until the handler has answered it, to nobody. */
 void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_request *r), void *arg);

@@ -110,6 +110,13 @@ static void reply_head(struct http_request *r, int status, const char *content_t
         buf_addz(out, "\r\n");
 }
 
+/* What is left of a body that nobody read is no next request, and a stranger has one. */
+static void reply_decide_close(struct http_request *r)
+{
+        if (r->conn && (r->body_state != BODY_READ || !http_conn_known(r->conn)))
+                r->close = true;
+}
+
 static void reply_over(struct http_request *r)
 {
         struct http_conn *c = r->conn;
@@ -127,6 +134,7 @@ void http_reply(struct http_request *r, int status, const char *content_type, st
         size_t n = body ? body->n : 0;
 
         assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_NONE);
+        reply_decide_close(r);
         if (r->conn) {
                 reply_head(r, status, content_type, &n, &out);
                 if (n && n < 16384 && body_allowed(status) && r->head.method != HTTP_HEAD) {
@@ -152,6 +160,7 @@ void http_reply_start(struct http_request *r, int status, const char *content_ty
         r->drained = drained;
         r->drained_arg = arg;
         r->raw = r->head.old || r->head.method == HTTP_HEAD;
+        reply_decide_close(r);
         if (r->head.old)
                 r->close = true; /* the end of the connection is the end of the reply */
         if (!r->conn) {

@@ -17,7 +17,8 @@
 #include "base/mem.h"
 #include "ev/private.h"
 
-#define LOOP_MAGIC 0x6c6f6f70u
+#define LOOP_MAGIC  0x6c6f6f70u
+#define COSTLY_TURN 4u
 
 struct deferred {
         void (*fn)(void *arg);
@@ -33,6 +34,7 @@ struct loop {
         struct deferred *deferred, *running;
         size_t n_deferred, cap_deferred, n_running, cap_running;
         struct child *children;
+        unsigned costly; /* in this turn */
 };
 
 static void loop_woken(int fd, short what, void *arg)
@@ -114,11 +116,20 @@ void loop_run(struct loop *l)
 {
         assert(l->magic == LOOP_MAGIC);
         while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
+                l->costly = 0;
                 event_base_loop(l->base, EVLOOP_ONCE | (l->n_deferred ? EVLOOP_NONBLOCK : 0));
                 if (l->n_deferred)
                         loop_run_deferred(l);
         }
         atomic_store(&l->stop, false);
+}
+
+bool loop_take_costly(struct loop *l)
+{
+        if (l->costly == COSTLY_TURN)
+                return false;
+        l->costly++;
+        return true;
 }
 
 void loop_stop(struct loop *l)

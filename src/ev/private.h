@@ -19,6 +19,10 @@ struct child;
 struct child **loop_children(struct loop *l);
 void children_release(struct loop *l);
 
+/* A turn of the loop has a few places for work that takes a millisecond of processor without a byte of use to
+ * those who wait: TLS handshakes. False: this turn has had them; readiness is told again in the next. */
+bool loop_take_costly(struct loop *l);
+
 /* A new connection in the context's role; the SSL holds a reference to the context. */
 SSL *tls_connection(struct tls_context *t, int fd);
 bool tls_is_server(const struct tls_context *t);

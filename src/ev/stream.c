@@ -206,7 +206,10 @@ void stream_event(void *arg, int what)
         stream_enter(s);
         switch (s->state) {
         case CONNECTING: stream_connected(s); break;
-        case HANDSHAKE: stream_handshake(s); break;
+        case HANDSHAKE:
+                if (loop_take_costly(s->loop)) /* a flood of these holds nobody else up */
+                        stream_handshake(s);
+                break;
         case FINISHING:
                 if (what & WATCH_WRITE || s->write_wants_read)
                         stream_push(s);
@@ -390,6 +393,12 @@ void stream_silence(struct stream *s, int64_t ms)
         s->limits.silence_ms = ms;
         if (s->state == OPEN && ms)
                 timer_start(s->timer, ms);
+}
+
+void stream_read_max(struct stream *s, size_t max)
+{
+        s->limits.read_max = max;
+        stream_resume(s);
 }
 
 struct str stream_peer(const struct stream *s)

@@ -46,9 +46,10 @@ void stream_finish(struct stream *s);
 void stream_abort(struct stream *s,
                   const struct err *why); /* closes now; `closed` comes with why, not at once */
 void stream_resume(struct stream *s);     /* after consuming from `in` outside of `data`: reading goes on */
-size_t stream_pending(const struct stream *s);     /* bytes not yet with the kernel */
-void stream_silence(struct stream *s, int64_t ms); /* a new silence_ms */
-struct str stream_peer(const struct stream *s);    /* "unix uid=0 pid=7" or "10.0.0.1:4711", for logs */
+size_t stream_pending(const struct stream *s);      /* bytes not yet with the kernel */
+void stream_silence(struct stream *s, int64_t ms);  /* a new silence_ms */
+void stream_read_max(struct stream *s, size_t max); /* a new read_max, larger than the last */
+struct str stream_peer(const struct stream *s);     /* "unix uid=0 pid=7" or "10.0.0.1:4711", for logs */
 int stream_peer_uid(const struct stream *s, uid_t *ret,
                     pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
 /* The peer's certificate, verified against the context's CA: common name; empty when it gave none. */

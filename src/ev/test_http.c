@@ -32,7 +32,7 @@ struct world {
         struct client client;
         struct http_request *waiting;
         struct timer *later;
-        int handled, gone;
+        int heads, handled, gone; /* heads that came; requests that are whole */
         size_t left, pending_max; /* of /big */
         struct buf seen;
 };
@@ -158,7 +158,7 @@ static void answer_later(void *arg)
         w->waiting = NULL;
 }
 
-static void handle(void *arg, struct http_request *r)
+static void handle_whole(void *arg, struct http_request *r)
 {
         struct world *w = arg;
         struct str path = http_path(r), q;
@@ -211,6 +211,20 @@ static void handle(void *arg, struct http_request *r)
                 buf_addz(&body, "{}");
                 http_reply(r, 404, NULL, &body);
         }
+}
+
+static void handle(void *arg, struct http_request *r)
+{
+        struct world *w = arg;
+        BUF_CLEANUP struct buf body = {0};
+
+        w->heads++;
+        if (str_eqz(http_path(r), "/forbidden"))
+                http_reply(r, 401, NULL, &body);
+        else if (str_eqz(http_header(r, "Authorization"), "none"))
+                w->waiting = r;
+        else
+                http_read_body(r, STR("somebody"), handle_whole, w);
 }
 
 static int setup(void **state)
@@ -462,6 +476,113 @@ static void test_largest_body(void **state)
         ask(w, buf_z(&text));
         assert_true(w->client.total > 8 << 20);
         assert_int_equal(w->handled, 1);
+}
+
+#define BIG_POST(path, more) "POST " path " HTTP/1.1\r\nHost: x\r\nContent-Length: 8388608\r\n" more "\r\n"
+
+/* Who is refused by what his head says has sent a body for nothing: it is not kept. */
+static void test_head_before_body(void **state)
+{
+        struct world *w = *state;
+        const char *got = ask(w, BIG_POST("/forbidden", "Expect: 100-continue\r\n"));
+
+        assert_true(strncmp(got, "HTTP/1.1 401 ", 13) == 0);
+        assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
+        /* what follows is its body, and no request */
+        ask(w, "POST /forbidden HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n" GET("/hello"));
+        assert_int_equal(w->heads, 2);
+        assert_int_equal(w->handled, 0);
+}
+
+/* As long as nobody has said that he may, a peer's body waits with the peer. */
+static void test_body_waits_for_its_reader(void **state)
+{
+        struct world *w = *state;
+        BUF_CLEANUP struct buf text = {0};
+        struct err err;
+
+        assert_int_equal(http_server_listen(w->server, "127.0.0.1:0", 0, NULL, &w->address, &err), 0);
+        buf_addz(&text, BIG_POST("/echo", "Connection: close\r\nAuthorization: none\r\n"));
+        memset(buf_room(&text, 8 << 20), 'z', 8 << 20);
+        text.n += 8 << 20;
+        client_open(w, &w->client, NULL, 0);
+        stream_write(w->client.s, text.p, text.n);
+        while (!w->waiting)
+                help_run_ms(w->loop, 5);
+        help_run_ms(w->loop, 50);
+        assert_int_equal(http_body(w->waiting).n, 0);
+        assert_true(stream_pending(w->client.s) > 1 << 20);
+        http_trust(w->waiting);
+        http_read_body(w->waiting, STR("alice"), handle_whole, w);
+        while (!w->client.closed)
+                help_run(w->loop);
+        assert_true(w->client.total > 8 << 20);
+        assert_int_equal(w->handled, 1);
+}
+
+static void test_client_gone_in_body(void **state)
+{
+        struct world *w = *state;
+
+        client_open(w, &w->client, NULL, 0);
+        stream_write(w->client.s, BIG_POST("/wait", "Authorization: none\r\n"),
+                     strlen(BIG_POST("/wait", "Authorization: none\r\n")));
+        while (!w->waiting)
+                help_run_ms(w->loop, 5);
+        http_on_close(w->waiting, went, w);
+        http_read_body(w->waiting, STR("alice"), handle_whole, w);
+        stream_free(w->client.s);
+        w->client.s = NULL;
+        while (!w->gone)
+                help_run(w->loop);
+        assert_int_equal(w->handled, 0);
+}
+
+/* The handler is told of a body that does not come to its end, as of a client that goes. */
+static void test_bad_body_is_told(void **state)
+{
+        struct world *w = *state;
+        const char *head = "POST /wait HTTP/1.1\r\nHost: x\r\nAuthorization: none\r\n"
+                           "Transfer-Encoding: chunked\r\n\r\n";
+
+        client_open(w, &w->client, NULL, 0);
+        stream_write(w->client.s, head, strlen(head));
+        while (!w->waiting)
+                help_run_ms(w->loop, 5);
+        http_on_close(w->waiting, went, w);
+        http_read_body(w->waiting, STR("alice"), handle_whole, w);
+        stream_write(w->client.s, "zz\r\n", 4);
+        while (!w->client.closed)
+                help_run(w->loop);
+        assert_int_equal(w->gone, 1);
+        assert_int_equal(w->handled, 0);
+        assert_non_null(strstr(buf_z(&w->client.got), " 400 "));
+}
+
+/* One holder's bodies leave room for those of others. */
+static void test_bodies_are_shared(void **state)
+{
+        struct world *w = *state;
+        struct http_limits limits = {.bodies = 12 << 20};
+        struct client hog = {0};
+        BUF_CLEANUP struct buf text = {0};
+
+        http_server_limits(w->server, &limits);
+        client_open(w, &hog, NULL, 0);
+        buf_addz(&text, BIG_POST("/echo", ""));
+        memset(buf_room(&text, 5 << 20), 'z', 5 << 20);
+        text.n += 5 << 20;
+        stream_write(hog.s, text.p, text.n);
+        while (stream_pending(hog.s))
+                help_run_ms(w->loop, 5);
+        help_run_ms(w->loop, 50);
+        assert_non_null(strstr(ask(w, buf_z(&text)), " 503 "));
+        stream_free(hog.s);
+        buf_deinit(&hog.got);
+        help_run_ms(w->loop, 50);
+        memset(buf_room(&text, 3 << 20), 'z', 3 << 20);
+        text.n += 3 << 20;
+        assert_non_null(strstr(ask(w, buf_z(&text)), " 503 ")); /* more than half of all is for nobody */
 }
 
 static void test_client_gone(void **state)
@@ -725,6 +846,11 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_head_limits, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_largest_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_head_before_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_body_waits_for_its_reader, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_client_gone_in_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_bad_body_is_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_bodies_are_shared, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_client_gone, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wait_answered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_orphan_is_answered_to_nobody, setup, teardown),

@@ -23,7 +23,7 @@ static void client_gone(void *arg, struct http_request *r)
 
 /* /echo gives the body back, /big so much in chunks, /never nothing, /who the bearer, /field one of the head.
  */
-static void serve(void *arg, struct http_request *r)
+static void serve_whole(void *arg, struct http_request *r)
 {
         struct side *s = arg;
         struct buf out = {0};
@@ -48,6 +48,12 @@ static void serve(void *arg, struct http_request *r)
                 http_reply(r, str_eqz(http_path(r), "/echo") ? 200 : 404, "text/plain", &out);
         }
         buf_deinit(&out);
+}
+
+static void serve(void *arg, struct http_request *r)
+{
+        http_trust(r);
+        http_read_body(r, STR("somebody"), serve_whole, arg);
 }
 
 static void on_answer(void *arg, int status, struct str body, const struct err *err)

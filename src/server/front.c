@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,8 +13,11 @@
 #include "server/api/route.h"
 #include "server/peers.h"
 
-#define USERS_MAX     10000
-#define USER_FRESH_MS 60000
+#define USERS_MAX      10000
+#define USER_FRESH_MS  60000
+#define FILES_RESERVED 512u /* descriptors that connections leave to the store, the spool and jobs' files */
+#define AGENTS_MAX     20000u
+#define API_MAX        4096u
 
 struct front_user {
         char *name; /* principal; NULL: the system knows no such user */
@@ -92,23 +96,35 @@ static void on_close(void *arg, struct http_request *r)
         (void)r;
         c->http = NULL;
         if (c->waits)
-                call_free(c); /* a listing that waited for the client to take more */
+                call_free(c); /* the next step would have been the client's: to take more, or to send its body
+                               */
 }
 
-static void start(struct server *s, struct call *c)
+static void body_read(void *arg, struct http_request *r)
 {
-        (void)s;
-        c->route->start(s, c);
+        struct call *c = arg;
+
+        (void)r;
+        c->waits = false;
+        c->route->start(c->server, c);
+}
+
+/* It is known who is calling: the body may come. */
+static void start(struct call *c)
+{
+        c->waits = true;
+        http_read_body(c->http, str_of(c->who), body_read, c);
 }
 
 static void identified(struct server *s, struct call *c)
 {
+        (void)s;
         if (!c->who) {
                 call_fail(c, 401, "unauthorized", "this token is not valid: ask for a new one");
                 return;
         }
         http_trust(c->http);
-        start(s, c);
+        start(c);
 }
 
 /* Over TLS: a bearer token, checked by the core thread. */
@@ -137,7 +153,7 @@ static void identify_local(struct server *s, struct call *c, uid_t uid)
         }
         c->who = mem_dupz(user);
         c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : role_of(s, c->who);
-        start(s, c);
+        start(c);
 }
 
 static void handle(void *arg, struct http_request *r)
@@ -182,6 +198,25 @@ static void receive(void *arg, struct mail *m)
         t->run(f->server, t);
 }
 
+static size_t least(size_t a, size_t b)
+{
+        return a < b ? a : b;
+}
+
+/* However many come, files can still be opened. */
+static void limit_connections(struct front *f)
+{
+        struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+        struct http_limits limits = {0};
+        size_t room;
+
+        getrlimit(RLIMIT_NOFILE, &files);
+        room = files.rlim_cur < 2 * FILES_RESERVED ? files.rlim_cur / 2 : files.rlim_cur - FILES_RESERVED;
+        limits.connections = least(API_MAX, room / 3);
+        f->agents_max = least(AGENTS_MAX, room - limits.connections);
+        http_server_limits(f->http, &limits);
+}
+
 int front_new(struct server *s, struct front **ret, struct err *err)
 {
         struct front *f = mem_new(struct front);
@@ -193,6 +228,7 @@ int front_new(struct server *s, struct front **ret, struct err *err)
         f->users = map_new();
         f->mail = mailbox_new(f->loop, receive, NULL, f);
         f->http = http_server_new(f->loop, handle, f);
+        limit_connections(f);
         *ret = f;
         r = access_tls(s->access, &s->config, &f->tls, err);
         if (r == 0)

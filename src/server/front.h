@@ -18,6 +18,7 @@ struct front {
         struct tls_context *tls; /* the server's certificate; asks clients for theirs */
         struct map *users;       /* uid as bytes → struct front_user */
         char *api_tls;           /* address in use, or NULL */
+        size_t agents_max;       /* connections of agents that there are descriptors for */
         uint64_t calls;          /* HTTP requests taken */
 };
 
