@@ -5,21 +5,25 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "ev/admission.h"
 #include "server/command.h"
 
-#define PEERS_MAX      20000
-#define SILENCE_NEW_MS 10000 /* before the peer is known; the handshake has a limit of its own */
+#define STRANGERS_MAX  1024u
+#define HELLO_MS       5000 /* from the connection to its Hello, handshake included */
 #define NAME_MAX_BYTES 128
 
 struct peer {
         struct peers *peers;
         uint64_t id;
         struct session *session;
-        char *name;      /* of its certificate; NULL before Hello */
-        bool said_hello; /* told to the core, or a Join was */
+        struct admission_place place;
+        struct timer *hello; /* until it has said it */
+        char *name;          /* of its certificate; NULL before Hello */
+        bool said_hello;     /* told to the core, or a Join was */
 };
 struct peers {
         struct front *front;
+        struct admission *admission;
         struct idmap *by_id;
         uint64_t last_id;
         struct listener **listeners;
@@ -31,6 +35,8 @@ static void peer_free(struct peer *p)
 {
         idmap_take(p->peers->by_id, p->id);
         session_free(p->session);
+        timer_free(p->hello);
+        admission_give(&p->place);
         free(p->name);
         free(p);
 }
@@ -111,6 +117,7 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
                 return; /* of a newer version, or nothing: it breaks silence */
         if (!p->said_hello) {
                 p->said_hello = true;
+                timer_stop(p->hello);
                 if (m->kind_case == DROVER__TO_SERVER__KIND_JOIN)
                         on_join(p, m->join);
                 else if (m->kind_case == DROVER__TO_SERVER__KIND_HELLO)
@@ -143,23 +150,36 @@ static void closed(void *arg, struct session *session, const struct err *why)
         peer_free(p);
 }
 
+static void not_welcome(void *arg)
+{
+        struct peer *p = arg;
+        struct err why;
+
+        err_set(&why, 0, "it did not say who it is in time");
+        stream_abort(session_stream(p->session), &why);
+}
+
 static const struct session_ops ops = {.message = message, .closed = closed};
 
 static void on_accept(void *arg, int fd)
 {
         struct peers *ps = arg;
         struct front *f = ps->front;
+        struct admission_place place;
         struct peer *p;
 
-        if (idmap_count(ps->by_id) >= PEERS_MAX) {
+        if (!admission_take(ps->admission, fd, true, &place)) {
                 close(fd);
                 return;
         }
         p = mem_new(struct peer);
         p->peers = ps;
+        p->place = place;
+        p->hello = timer_new(f->loop, not_welcome, p);
+        timer_start(p->hello, HELLO_MS);
         p->id = ++ps->last_id;
         idmap_put(ps->by_id, p->id, p);
-        p->session = session_accept(f->loop, fd, f->tls, SILENCE_NEW_MS, &ops, p);
+        p->session = session_accept(f->loop, fd, f->tls, 0, &ops, p);
 }
 
 void peers_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bool finish)
@@ -171,6 +191,7 @@ void peers_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bo
         if (m->kind_case == DROVER__TO_AGENT__KIND_WELCOME) {
                 session_frame_max(p->session, SESSION_FRAME_MAX);
                 stream_silence(session_stream(p->session), s->renew_ms * 3);
+                admission_known(&p->place);
         }
         session_send(p->session, &m->base);
         if (finish)
@@ -200,6 +221,7 @@ int peers_new(struct front *f, struct peers **ret, struct err *err)
 
         ps->front = f;
         ps->by_id = idmap_new();
+        ps->admission = admission_new(f->agents_max, STRANGERS_MAX);
         r = listen_on(ps, f->server->paths.agents, err);
         for (size_t i = 0; r == 0 && i < config->listen.count; i++)
                 r = listen_on(ps, config->listen.items[i], err);
@@ -224,6 +246,7 @@ void peers_free(struct peers *ps)
         while (at = 0, idmap_next(ps->by_id, &at, NULL, &v))
                 peer_free(v);
         idmap_free(ps->by_id);
+        admission_free(ps->admission);
         free(ps->listeners);
         free(ps->addresses);
         free(ps);

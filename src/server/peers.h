@@ -2,8 +2,9 @@
  *
  * A peer with a certificate says Hello and is then its common name's session; one without may only Join, with
  * a token. What it says is turned into commands for the core thread, in order; what the core says comes as
- * messages. Before Hello a peer has 5 seconds and 4 kB; later it is dropped when it has been silent for three
- * renewal times.
+ * messages. Before Hello a peer has 5 seconds, the handshake included, and 4 kB, and of all peers 1024 may be
+ * that far; later it is dropped when it has been silent for three renewal times. There are at most 20000
+ * (fewer where descriptors are), and ev/admission.h says how many of either one address may have.
  */
 #pragma once
 #include "server/front.h"

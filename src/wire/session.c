@@ -149,7 +149,7 @@ struct session *session_accept(struct loop *l, int fd, struct tls_context *tls, 
                                const struct session_ops *ops, void *arg)
 {
         struct stream_limits limits = {
-                .read_max = SESSION_FRAME_MAX + HEAD, .silence_ms = silence_ms, .handshake_ms = 5000};
+                .read_max = SESSION_FRAME_HELLO + HEAD, .silence_ms = silence_ms, .handshake_ms = 5000};
         struct session *s = session_new(SESSION_SERVER, ops, arg);
 
         s->stream = stream_accept(l, fd, tls, &limits, &session_stream_ops, s);
@@ -200,6 +200,7 @@ void session_finish(struct session *s)
 void session_frame_max(struct session *s, size_t max)
 {
         s->frame_max = max < SESSION_FRAME_MAX ? max : SESSION_FRAME_MAX;
+        stream_read_max(s->stream, s->frame_max + HEAD);
 }
 
 struct stream *session_stream(struct session *s)
