@@ -35,6 +35,10 @@ void userlog_recovered(struct server *s, uint64_t next_seq);
  * with the request, so that it does not change under a log that has been begun. */
 void userlog_set_format(struct server *s, struct submission *sub);
 
+/* Says in `warning` if a part of the submission names a log that no agent can write, as nothing says which
+ * agents see the folder: `*warning` gets a sentence, after "; " if there is one already. */
+void userlog_check(const struct submission *sub, struct buf *warning);
+
 /* The core has made an event, or replayed one. It has the number that was said, or the next. */
 void userlog_event(struct server *s, const struct event *e);
 /* At the end of each turn, before its batch is closed: sends what is durable and fits. */

@@ -78,6 +78,8 @@ struct channel {
         char *agent;
         uint64_t session; /* 0: none */
         int64_t looked_ms, not_before_ms, warned_ms;
+        int64_t lonely_ms; /* boot clock, since when no agent can write its files; 0: one can */
+        bool lonely_told;  /* the server's log says so */
 };
 struct userlog {
         struct idmap *requests; /* struct logged */

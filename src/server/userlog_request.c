@@ -2,6 +2,7 @@
  * that of the filesystem domain and the owner of the first such part. */
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/userlog_private.h"
 
 bool logged_path(struct server *s, uint64_t request, uint32_t member, struct buf *out)
@@ -107,6 +108,27 @@ void userlog_set_format(struct server *s, struct submission *sub)
         }
 }
 
+void userlog_check(const struct submission *sub, struct buf *warning)
+{
+        bool lost = false;
+
+        for (size_t i = 0; i < sub->part_count; i++) {
+                const struct submission_part *p = &sub->parts[i];
+                bool has = false, domain = false;
+
+                for (size_t k = 0; k < p->attribute_count; k++) {
+                        has |= str_ieqz(p->attributes[k].name, "UserLog");
+                        domain |= str_ieqz(p->attributes[k].name, "FileSystemDomain");
+                }
+                lost |= has && !domain;
+        }
+        if (lost)
+                buf_printf(warning,
+                           "%slog: it is not written, for the job has no FileSystemDomain that says which "
+                           "agents see its folder",
+                           warning->n ? "; " : "");
+}
+
 static void parts_free(struct logged_part *parts, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
@@ -123,6 +145,7 @@ struct logged *logged_new(struct server *s, uint64_t request)
         struct logged_part *parts;
         struct core_request r;
         struct logged *l;
+        bool any = false;
 
         intern(s);
         if (core_request_get(s->core, request, &r) != 0)
@@ -130,11 +153,16 @@ struct logged *logged_new(struct server *s, uint64_t request)
         parts = mem_zalloc((r.part_count + 1) * sizeof(*parts));
         for (uint32_t i = 0; i < r.part_count; i++) {
                 parts[i].has = part_init(s, request, i, &parts[i]);
+                any |= parts[i].has;
                 if (parts[i].has && domain.n == 0 &&
                     core_member_text(s->core, request, (uint32_t)parts[i].first, u->domain, &domain) != 0)
                         buf_reset(&domain);
         }
         if (domain.n == 0) {
+                if (any)
+                        log_warn("msg=\"a user log is not written: the request has no FileSystemDomain\" "
+                                 "request=%llu owner=\"%s\"",
+                                 (unsigned long long)request, LOG_TEXT(r.owner));
                 parts_free(parts, r.part_count);
                 return NULL;
         }

@@ -19,7 +19,8 @@
 #define LOOK_MS       250
 #define AGAIN_MS      5000
 #define WARN_MS       10000
-#define SAVE_MS       200 /* with other records */
+#define LONELY_MS     10000 /* without an agent, until it is told */
+#define SAVE_MS       200   /* with other records */
 #define SAVE_ALONE_MS 2000
 #define SAVE_RECORDS  20000
 #define SAVE_BYTES    (2u << 20) /* less than what an agent looks through for lines that are there */
@@ -261,7 +262,7 @@ void userlog_written(struct server *s, struct agent *a, uint64_t serial, const s
                 return;
         }
         now = clock_boot_ms();
-        if (now - c->warned_ms >= WARN_MS || c->warned_ms == 0) {
+        if (!answer->again || now - c->warned_ms >= WARN_MS || c->warned_ms == 0) {
                 c->warned_ms = now;
                 log_warn("msg=\"lines of a user log could not be written\" owner=\"%s\" path=\"%s\" "
                          "agent=\"%s\" again=%d "
@@ -303,8 +304,19 @@ static bool choose(struct server *s, struct channel *c, int64_t now)
                 if (!found || (c->agent && strcmp(a->name, c->agent) == 0))
                         found = a;
         }
-        if (!found)
+        if (!found) {
+                if (!c->lonely_ms) {
+                        c->lonely_ms = now;
+                } else if (!c->lonely_told && now - c->lonely_ms >= LONELY_MS) {
+                        c->lonely_told = true;
+                        log_warn("msg=\"a user log waits: no connected agent sees its folder and runs its "
+                                 "owner's jobs\" owner=\"%s\" domain=\"%s\"",
+                                 LOG_TEXT(str_of(c->owner)), LOG_TEXT(str_of(c->domain)));
+                }
                 return false;
+        }
+        c->lonely_ms = 0;
+        c->lonely_told = false;
         free(c->agent);
         c->agent = mem_dupz(found->name);
         c->session = found->session;

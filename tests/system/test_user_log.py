@@ -73,6 +73,33 @@ def test_a_job_that_succeeds(shared):
     assert os.stat(os.path.join(shared.work, "ul.log")).st_mode & 0o777 == 0o644
 
 
+@pytest.mark.parametrize("how", ["YES", "IF_NEEDED", "NO"])
+def test_however_files_are_transferred(shared, how):
+    r = shared.run(sh("echo hello", output="how.out", log=f"how-{how}.log", should_transfer_files=how))
+    wait_numbers(shared, f"how-{how}.log", r, [0, 1, 5])
+
+
+def test_with_transfer_the_folder_is_not_used_though_it_is_here(shared):
+    shared.write("beside.txt", "of the folder")
+    r = shared.run(sh("[ ! -e beside.txt ]", log="beside.log", should_transfer_files="YES"))
+    wait_numbers(shared, "beside.log", r, [0, 1, 5])
+
+
+def test_a_log_that_nobody_can_write_is_told(instance):
+    instance.server()
+    agent_of(instance)()
+    doc = {"uuid": "6d0c29ad-61e8-4b0b-96b1-0d9f5a0f0b11", "parts": [{"attributes": {
+        "Cmd": '"/bin/true"', "Iwd": f'"{instance.work}"', "UserLog": '"no.log"', "ShouldTransferFiles": '"YES"'}}]}
+    answer = instance.api("POST", "/v1/requests", doc)
+    assert "log: it is not written" in answer["warnings"][0], answer
+    wait_until(lambda: "a user log is not written: the request has no FileSystemDomain" in instance.logs())
+    doc["uuid"] = doc["uuid"][:-1] + "2"
+    doc["parts"][0]["attributes"]["FileSystemDomain"] = '"of.nobody"'
+    assert instance.api("POST", "/v1/requests", doc)["warnings"] == []
+    wait_until(lambda: "a user log waits: no connected agent sees its folder" in instance.logs())
+    assert 'domain="of.nobody"' in instance.logs()
+
+
 def test_failure_signal_and_notes(shared):
     fails = shared.run(sh("exit 3", log="fail.log", submit_event_notes="DAG Node: A"), code=1)
     killed = shared.run(sh("kill -SEGV $$", log="fail.log"), code=1)

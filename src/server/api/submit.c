@@ -304,6 +304,7 @@ static void submit(struct server *s, struct call *c)
                 return;
         }
         userlog_set_format(s, &x->s);
+        userlog_check(&x->s, &x->warning);
         submit_draft(s, c);
 }
 
