@@ -29,6 +29,19 @@ int expr_parse(struct symbols *symbols, struct str text, struct expr **ret, stru
         return expr_parse_as(symbols, text, true, ret, err);
 }
 
+void expr_text_from_old(struct str text, struct buf *out)
+{
+        for (size_t i = 0; i < text.n; i++) {
+                char next = i + 1 < text.n ? text.p[i + 1] : '\0',
+                     after = i + 2 < text.n ? text.p[i + 2] : '\0';
+                bool quote = next == '"' && after != '\0' && after != '\n' && after != '\r';
+
+                buf_char(out, text.p[i]);
+                if (text.p[i] == '\\')
+                        buf_char(out, quote ? text.p[++i] : '\\');
+        }
+}
+
 void expr_free(struct expr *e)
 {
         assert(!e || e->root.op == OP_ENTRY);

@@ -6,6 +6,12 @@
 int expr_parse(struct symbols *symbols, struct str text, struct expr **ret, struct err *err);
 void expr_free(struct expr *e);
 
+/* Appends an expression of the old syntax to out as the new one writes it, for expr_parse. The two differ in
+ * string literals: in the old one a backslash stands for itself, unless a quote follows that does not end the
+ * line (HTCondor manual, "ClassAd mechanism", and its library's ConvertEscapingOldToNew). Submit files and
+ * HTCondor's command lines have the old syntax. */
+void expr_text_from_old(struct str text, struct buf *out);
+
 /* As ad_literal: true and its value when no evaluation is needed. `e` may also stand in an ad. */
 bool expr_literal(const struct expr *e, struct value *ret);
 

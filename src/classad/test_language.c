@@ -285,6 +285,40 @@ static void test_depth(void **state)
         world_deinit(&w);
 }
 
+static void test_text_of_the_old_syntax(void **state)
+{
+        static const struct {
+                const char *old, *value;
+        } cases[] = {
+                {"\"a\\db\"", "a\\db"},
+                {"\"C:\\new\\\"", "C:\\new\\"},
+                {"\"say \\\"no\\\" twice\"", "say \"no\" twice"},
+                {"\"a\\\\b\"", "a\\\\b"},
+                {"\"\\\"", "\\"},
+                {"strcat(\"\\t\", \"x\")", "\\tx"},
+        };
+        struct symbols *symbols = symbols_new();
+        struct eval ev;
+
+        (void)state;
+        eval_init(&ev, 0, 1);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                BUF_CLEANUP struct buf text = {0};
+                struct expr *e = NULL;
+                struct value v;
+
+                expr_text_from_old(str_of(cases[i].old), &text);
+                assert_int_equal(expr_parse(symbols, buf_view(&text), &e, NULL), 0);
+                eval_expr(&ev, e, NULL, NULL, &v);
+                assert_int_equal(v.type, VALUE_STRING);
+                assert_true(str_eqz(v.string, cases[i].value));
+                eval_reset(&ev);
+                expr_free(e);
+        }
+        eval_deinit(&ev);
+        symbols_free(symbols);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -297,7 +331,7 @@ int main(void)
                 cmocka_unit_test(test_elvis),      cmocka_unit_test(test_arithmetic),
                 cmocka_unit_test(test_times),      cmocka_unit_test(test_selection),
                 cmocka_unit_test(test_scope),      cmocka_unit_test(test_cycles),
-                cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_depth),      cmocka_unit_test(test_text_of_the_old_syntax),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

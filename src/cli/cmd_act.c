@@ -1,6 +1,7 @@
 /* hold, release, rm, suspend, resume, vacate, signal and prio: one call of the API, POST /v1/actions. */
 #include "base/json.h"
 #include "base/signals.h"
+#include "classad/expr.h"
 #include "cli/api.h"
 #include "cli/human.h"
 #include "cli/jobs.h"
@@ -40,8 +41,12 @@ static void build_body(const struct action *a, struct buf *body)
         for (size_t i = 0; i < a->id_count; i++)
                 json_strz(&j, a->ids[i]);
         json_close(&j, ']');
-        if (a->constraint)
-                json_kstrz(&j, "constraint", a->constraint);
+        if (a->constraint) {
+                struct buf text BUF_CLEANUP = {0};
+
+                expr_text_from_old(str_of(a->constraint), &text);
+                json_kstr(&j, "constraint", buf_view(&text));
+        }
         if (a->reason)
                 json_kstrz(&j, "reason", a->reason);
         if (a->has_value)

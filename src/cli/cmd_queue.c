@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "classad/expr.h"
 #include "cli/api.h"
 #include "cli/human.h"
 #include "cli/jobs.h"
@@ -136,7 +137,7 @@ static void print_summary(const struct listing *l, const char *one, const char *
 
 static int build_path(const struct options *o, bool jobs, struct buf *path)
 {
-        struct buf ids BUF_CLEANUP = {0};
+        struct buf ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
         int code = jobs_ids(o->words, o->word_count, &ids);
 
         if (code != 0)
@@ -145,7 +146,8 @@ static int build_path(const struct options *o, bool jobs, struct buf *path)
         api_query(path, "id", buf_view(&ids));
         api_query(path, "owner", str_of(options_text(o, "owner")));
         api_query(path, "state", str_of(options_text(o, "state")));
-        api_query(path, "constraint", str_of(options_text(o, "constraint")));
+        expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
+        api_query(path, "constraint", buf_view(&constraint));
         if (options_flag(o, "all"))
                 api_query(path, "all", STR("1"));
         return 0;

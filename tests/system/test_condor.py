@@ -57,6 +57,15 @@ def test_submit_fails_with_a_reason(condor):
     assert condor("submit", "-", stdin="executable = /bin/true\n", code=1) == ""
 
 
+def test_backslashes_of_command_lines_stand_for_themselves(condor):
+    cluster = condor.submit(sh("exit 0", hold="true", **{"+Note": r'"a1 C:\new"'}))
+    digits = r'regexp("^a\d ", Note)'
+    assert condor("q", cluster, "-constraint", digits, "-af", "Note", r'strcat("\d", "!")') == r"a1 C:\new \d!" + "\n"
+    assert str(cluster) in condor.instance.cli("queue", "-c", digits)
+    condor("rm", "-constraint", digits)
+    wait_until(lambda: condor("history", cluster, "-constraint", digits, "-af", "ProcId") == "0\n")
+
+
 def test_terse_prints_no_warnings(condor):
     text = sh("exit 0", image_size="10", hold="true")
     assert "image_size" in condor("submit", "-", stdin=text).err

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "classad/expr.h"
 #include "classad/print.h"
 #include "cli/condor/clock_text.h"
 
@@ -70,9 +71,12 @@ static bool is_name(struct str s)
 
 static int add(struct columns *c, struct column column, struct err *err)
 {
+        BUF_CLEANUP struct buf text = {0};
+
         if (c->count == COLUMNS_MAX)
                 return err_set(err, -E2BIG, "more than %u columns", COLUMNS_MAX);
-        if (column.text && expr_parse(c->symbols, str_of(column.text), &column.expr, err) != 0)
+        expr_text_from_old(str_of(column.text), &text);
+        if (column.text && expr_parse(c->symbols, buf_view(&text), &column.expr, err) != 0)
                 return err_prefix(err, -EINVAL, "\"%s\" is no attribute or expression", column.text);
         MEM_GROW(c->items, c->cap, c->count + 1);
         c->items[c->count++] = column;

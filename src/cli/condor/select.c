@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "classad/expr.h"
 #include "classad/print.h"
 #include "cli/ids.h"
 
@@ -38,6 +39,14 @@ void select_and(struct buf *constraint, struct str expression)
         buf_char(constraint, ')');
 }
 
+void select_and_given(struct buf *constraint, const char *expression)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        expr_text_from_old(str_of(expression), &text);
+        select_and(constraint, buf_view(&text));
+}
+
 int select_words(struct select *s, const struct flags *f, const char *flag, struct err *err)
 {
         BUF_CLEANUP struct buf owners = {0};
@@ -62,7 +71,7 @@ int select_words(struct select *s, const struct flags *f, const char *flag, stru
         if (owners.n)
                 select_and(&s->constraint, buf_view(&owners));
         while (flag && (g = flags_next(f, flag, &at)))
-                select_and(&s->constraint, str_of(g->words[0]));
+                select_and_given(&s->constraint, g->words[0]);
         return 0;
 }
 

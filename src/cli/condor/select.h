@@ -19,6 +19,8 @@ void select_deinit(struct select *s);
 /* `flag`: the name of the flag whose values are constraints; NULL: none. 0, or -EINVAL with err. */
 int select_words(struct select *s, const struct flags *f, const char *flag, struct err *err);
 void select_and(struct buf *constraint, struct str expression); /* (a) && (b) */
+/* The same with an expression of the command line, which is in the old syntax. */
+void select_and_given(struct buf *constraint, const char *expression);
 /* Owner == "alice", or User == "alice@domain", as an expression. */
 void select_owner(struct buf *out, struct str name);
 bool select_is_id(const char *word);

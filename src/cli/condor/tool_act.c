@@ -119,7 +119,7 @@ static int act(struct cli *cli, const struct flags *f, const struct deed *deed)
         if (deed->takes_held && flags_has(f, "held"))
                 select_and(&a.constraint, STR("JobStatus == 5"));
         while ((g = flags_next(f, "constraint", &at)))
-                select_and(&a.constraint, str_of(g->words[0]));
+                select_and_given(&a.constraint, g->words[0]);
         if (f->word_count == 0 && a.constraint.n == 0 && !flags_has(f, "all"))
                 code = cli_error(1, "which jobs? Give cluster, cluster.proc, a user, -constraint or -all");
         for (size_t i = 0; i < f->word_count; i++)

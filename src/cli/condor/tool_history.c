@@ -1,6 +1,7 @@
 /* The server lists finished jobs, the latest first; -constraint and -since are judged here. */
 #include "base/mem.h"
 #include "classad/eval.h"
+#include "classad/expr.h"
 #include "cli/condor/ads.h"
 #include "cli/condor/clock_text.h"
 #include "cli/condor/condor.h"
@@ -134,7 +135,7 @@ static int read_flags(struct past *p, const struct flags *f, struct select *s, s
         } else if (since && select_is_id(since)) {
                 buf_printf(&text, "ClusterId == %s", since);
         } else if (since) {
-                buf_addz(&text, since);
+                expr_text_from_old(str_of(since), &text);
         }
         if (rc == 0 && text.n)
                 rc = parse(p, buf_view(&text), &p->since, err);

@@ -221,7 +221,7 @@ static int read_flags(struct slots *s, const struct flags *f, struct err *err)
         if (rc == 0)
                 rc = flags_number(f, "limit", 0, &s->limit, err);
         while ((g = flags_next(f, "constraint", &at)))
-                select_and(&constraint, str_of(g->words[0]));
+                select_and_given(&constraint, g->words[0]);
         if (rc == 0 && constraint.n &&
             expr_parse(s->output.symbols, buf_view(&constraint), &s->constraint, err) != 0)
                 rc = err_prefix(err, -22, "-constraint");

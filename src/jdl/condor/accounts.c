@@ -97,8 +97,8 @@ static int limits(struct reader *r)
         ENTRY_CLEANUP struct entry e = {0}, x = {0};
         ARGS_CLEANUP struct args names = {0};
         BUF_CLEANUP struct buf list = {.max = CONDOR_VALUE_MAX};
-        int a = entry_get(r, "concurrency_limits", &e), b = entry_get(r, "concurrency_limits_expr", &x),
-            rc = 0;
+        int a = entry_get(r, "concurrency_limits", &e),
+            b = entry_get_expression(r, "concurrency_limits_expr", &x), rc = 0;
         struct str rest, one;
 
         if (a < 0 || b < 0)

@@ -129,6 +129,19 @@ int entry_get(struct reader *r, const char *keyword, struct entry *ret)
         return rc;
 }
 
+int entry_get_expression(struct reader *r, const char *keyword, struct entry *ret)
+{
+        struct buf made = {.max = 2 * CONDOR_VALUE_MAX};
+        int rc = entry_get(r, keyword, ret);
+
+        if (rc > 0 && str_find(buf_view(&ret->text), '\\') >= 0) {
+                expr_text_from_old(buf_view(&ret->text), &made);
+                buf_deinit(&ret->text);
+                ret->text = made;
+        }
+        return rc;
+}
+
 int entry_fail(struct reader *r, const struct entry *e, const char *fmt, ...)
 {
         BUF_CLEANUP struct buf text = {.max = 4096};
@@ -436,7 +449,8 @@ static int plain_keywords(struct reader *r)
 
                 if (k->kind == KEYWORD_OTHER)
                         continue;
-                rc = entry_get(r, k->name, &e);
+                rc = k->kind == KEYWORD_STRING ? entry_get(r, k->name, &e)
+                                               : entry_get_expression(r, k->name, &e);
                 if (rc > 0)
                         rc = k->kind == KEYWORD_STRING
                                      ? attribute_string(r, k->attribute, &e, entry_unquoted(&e))
@@ -499,7 +513,7 @@ static int own_attributes(struct reader *r)
                         if (str_ieqz(str_of(name), fixed[k]))
                                 return reader_fail(r, s->at, "%s is set by the server; leave this line out",
                                                    name);
-                rc = entry_get(r, s->name, &e);
+                rc = entry_get_expression(r, s->name, &e);
                 e.keyword = name;
                 if (rc > 0)
                         rc = attribute_expression(r, name, &e, buf_view(&e.text));

@@ -163,7 +163,7 @@ static int make_requirements(struct reader *r, struct mentions *m)
 {
         ENTRY_CLEANUP struct entry e = {0};
         BUF_CLEANUP struct buf all = {.max = CONDOR_VALUE_MAX};
-        int rc = entry_get(r, "requirements", &e);
+        int rc = entry_get_expression(r, "requirements", &e);
 
         if (rc < 0)
                 return rc;

@@ -30,7 +30,8 @@ int policy_make(struct reader *r)
         struct entry all_entry;
         int64_t code;
         int a = entry_get(r, "max_retries", &retries), b = entry_get(r, "success_exit_code", &success);
-        int c = entry_get(r, "retry_until", &until), d = entry_get(r, "on_exit_remove", &remove_if);
+        int c = entry_get_expression(r, "retry_until", &until),
+            d = entry_get_expression(r, "on_exit_remove", &remove_if);
         int rc = a < 0 ? a : b < 0 ? b : c < 0 ? c : d < 0 ? d : 0;
 
         if (!rc && a > 0)

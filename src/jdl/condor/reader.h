@@ -138,6 +138,9 @@ void entry_deinit(struct entry *e);
 /* 1: set and not empty; 0: not; or a failure. keyword is a name of the table; its aliases are looked for too.
  */
 int entry_get(struct reader *r, const char *keyword, struct entry *ret);
+/* The same for a keyword whose value is an expression. Its text is in the new syntax then, as
+ * attribute_expression takes it. */
+int entry_get_expression(struct reader *r, const char *keyword, struct entry *ret);
 int entry_fail(struct reader *r, const struct entry *e, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* true or false, also yes/no/1/0; a late one is an error. */
@@ -145,7 +148,7 @@ int entry_boolean(struct reader *r, const struct entry *e, bool *ret);
 /* Takes quotes that stand around the whole value off. */
 struct str entry_unquoted(const struct entry *e);
 
-/* Sets an attribute of the part: an expression, which is checked, or a string. */
+/* Sets an attribute of the part: an expression of the new syntax, which is checked, or a string. */
 int attribute_expression(struct reader *r, const char *attribute, const struct entry *e, struct str text);
 int attribute_string(struct reader *r, const char *attribute, const struct entry *e, struct str text);
 void attribute_default(struct reader *r, const char *attribute, const char *expression);

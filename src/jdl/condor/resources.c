@@ -123,7 +123,7 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
         bool done = false;
         uint64_t bytes;
         struct str s;
-        int rc = entry_get(r, keyword, &e);
+        int rc = entry_get_expression(r, keyword, &e);
 
         if (rc <= 0 || form_get(r->part, str_of(attribute)))
                 return rc;
@@ -170,7 +170,7 @@ static int custom(struct reader *r, const char *keyword)
         BUF_CLEANUP struct buf attribute = {0};
         const struct keyword *near = keyword_near(str_of(keyword));
         uint64_t units;
-        int rc = entry_get(r, keyword, &e);
+        int rc = entry_get_expression(r, keyword, &e);
 
         if (rc <= 0 || str_ieqz(buf_view(&e.text), "undefined"))
                 return rc;
@@ -231,7 +231,7 @@ static int gpu_condition(struct reader *r, const char *keyword, const char *cond
 {
         ENTRY_CLEANUP struct entry e = {0};
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
-        int rc = entry_get(r, keyword, &e);
+        int rc = entry_get_expression(r, keyword, &e);
 
         if (rc <= 0)
                 return rc;
@@ -254,7 +254,7 @@ static int gpus(struct reader *r)
         if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestGPUs")))
                 rc = attribute_expression(r, "RequestGPUs", &e, buf_view(&e.text));
         if (rc >= 0)
-                rc = entry_get(r, "require_gpus", &require);
+                rc = entry_get_expression(r, "require_gpus", &require);
         if (rc > 0)
                 rc = attribute_expression(r, "RequireGPUs", &require, buf_view(&require.text));
         if (rc >= 0 && require.text.n)

@@ -148,13 +148,15 @@ static const char *environment(void *arg, const char *name)
 /* As text: a string itself, anything else as a literal. */
 static int evaluate(void *arg, struct str expression, struct buf *out, struct err *err)
 {
+        BUF_CLEANUP struct buf text = {.max = 2 * CONDOR_VALUE_MAX};
         struct reader *r = arg;
         struct expr *x = NULL;
         struct value v;
         struct eval ev;
-        int rc = expr_parse(r->symbols, expression, &x, err);
+        int rc = 0;
 
-        if (rc)
+        expr_text_from_old(expression, &text);
+        if (expr_parse(r->symbols, buf_view(&text), &x, err) != 0)
                 return -EINVAL;
         eval_init(&ev, r->world->now_s, r->random);
         eval_expr(&ev, x, NULL, NULL, &v);
