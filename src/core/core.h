@@ -112,6 +112,10 @@ struct core_world {
          * core_request_credentials. */
         void (*credential)(void *arg, uint64_t request, struct str owner, bool handed_on,
                            struct file_credential *ret);
+        /* May be NULL: renewals come by core_renew only. Asked before leases of the agent are ended: when its
+         * newest renewal was acknowledged, by the steady clock, if that is after known_ms. Otherwise
+         * known_ms, and then no renewal of its session is acknowledged any more. */
+        int64_t (*heard)(void *arg, const char *agent, int64_t known_ms);
 };
 
 /* How a place is chosen for a job. All but the first are there to be compared with it. */
@@ -212,6 +216,9 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
                     void (*stale)(void *arg, uint64_t request, uint32_t fence, const struct set *members),
                     void *arg);
 void core_renew(struct core *c, const char *agent);
+/* A renewal was acknowledged at that time of the steady clock; an earlier one than is known changes nothing.
+ */
+void core_heard(struct core *c, const char *agent, int64_t steady_ms);
 
 /* Which jobs an offer would have first, of those between which the order leaves it the choice. */
 enum core_wish { CORE_WISH_NONE, CORE_WISH_SMALL_INPUT, CORE_WISH_SHORT_RUN, CORE_WISH_LARGE_MEMORY };

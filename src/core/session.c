@@ -49,6 +49,14 @@ void core_renew(struct core *c, const char *agent)
         }
 }
 
+void core_heard(struct core *c, const char *agent, int64_t steady_ms)
+{
+        struct core_agent *a = agent_find(c, agent);
+
+        if (a && steady_ms > a->renewed_steady_ms)
+                a->renewed_steady_ms = steady_ms;
+}
+
 /* Those of `a` that are this agent's attempts under that fence; the others go to *ret_stale (may be NULL). */
 static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
                  struct set *ret_stale)
@@ -529,6 +537,27 @@ static void lose_one(struct core *c, struct job *j, unsigned *left)
                         : STR("the lease ended: nothing was heard of the agent"));
 }
 
+static bool lease_is_over(const struct core *c, const struct core_agent *a)
+{
+        for (const struct queue *q = a->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (!j->unknown && lease_end(c, j) <= c->steady_ms)
+                                return true;
+        return false;
+}
+
+/* Learns of renewals that were acknowledged without the core. When there is none, there will be none. */
+static void hear(struct core *c, struct core_agent *a)
+{
+        while (c->world.heard && lease_is_over(c, a)) {
+                int64_t heard_ms = c->world.heard(c->world.arg, a->name, a->renewed_steady_ms);
+
+                if (heard_ms <= a->renewed_steady_ms)
+                        return;
+                a->renewed_steady_ms = heard_ms;
+        }
+}
+
 /* Renewals only put ends off, so none comes before the earliest that was seen when all were looked at last,
  * or that began since: until then there is nothing to look at. */
 int64_t leases_end(struct core *c)
@@ -541,6 +570,7 @@ int64_t leases_end(struct core *c)
                 for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                         struct core_agent *a = value;
 
+                        hear(c, a);
                         for (struct queue *q = a->queues; q; q = q->next)
                                 for (struct job *j = q->attempts, *after; j; j = after) {
                                         after = j->next;

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "server/assign.h"
 #include "server/grants.h"
+#include "server/leases.h"
 #include "server/message.h"
 #include "server/turn.h"
 
@@ -17,6 +18,7 @@ struct agents {
         struct map *by_name;
         struct agent **pending; /* those with assignments in this turn */
         size_t pending_count, pending_cap;
+        bool lapsed; /* one is */
 };
 
 struct agents *agents_new(void)
@@ -89,9 +91,11 @@ static void close_session(struct server *s, uint64_t session, uint32_t code, con
         message_send(s, m, TURN_NOW);
 }
 
-static void forget_session(struct agent *a)
+static void forget_session(struct server *s, struct agent *a)
 {
+        core_heard(s->core, a->name, leases_close(s->leases, a->session));
         a->session = 0;
+        a->lapsed = false;
         grants_forget(a);
         sent_free(a->sent);
         a->sent = idmap_new();
@@ -130,7 +134,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
                 close_session(s, a->session, 5, "another session of this agent has taken over");
                 core_agent_away(s->core, a->name);
         }
-        forget_session(a);
+        forget_session(s, a);
         a->session = h->session;
         a->since_ms = a->seen_ms = clock_wall_ms();
         set_text(&a->hostname, h->hostname);
@@ -138,6 +142,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
         set_text(&a->program, h->program);
         set_text(&a->instance, h->instance);
         core_agent_connected(s->core, a->name);
+        leases_open(s->leases, a->session, clock_boot_ms());
         log_info("msg=\"agent connected\" name=\"%s\" host=\"%s\"", LOG_TEXT(str_of(a->name)),
                  LOG_TEXT(str_of(a->hostname)));
         return a;
@@ -160,7 +165,7 @@ bool agents_expel(struct server *s, struct str name, const char *why)
         if (!a || !a->session)
                 return false;
         close_session(s, a->session, 2, why);
-        forget_session(a);
+        forget_session(s, a);
         core_agent_away(s->core, a->name);
         log_info("msg=\"agent expelled\" name=\"%s\" why=\"%s\"", LOG_TEXT(name), why);
         return true;
@@ -174,7 +179,34 @@ void agents_greet_again(struct server *s)
                 if (a->session) {
                         close_session(s, a->session, 4,
                                       "the server's machine has been asleep: greet it again");
-                        forget_session(a);
+                        forget_session(s, a);
+                        core_agent_away(s->core, a->name);
+                }
+}
+
+int64_t agents_heard(struct server *s, const char *name, int64_t known_ms)
+{
+        struct agent *a = agents_find(s, str_of(name));
+        int64_t heard_ms;
+
+        if (!a || !a->session)
+                return known_ms;
+        heard_ms = leases_take(s->leases, a->session, known_ms);
+        if (heard_ms <= known_ms)
+                a->lapsed = s->agents->lapsed = true;
+        return heard_ms;
+}
+
+/* Leases of theirs have ended while the session went on: they learn by their inventory what is not theirs. */
+static void close_lapsed(struct server *s)
+{
+        struct agent *a;
+
+        s->agents->lapsed = false;
+        for (size_t at = 0; agents_next(s, &at, &a);)
+                if (a->lapsed) {
+                        close_session(s, a->session, 4, "leases ended, for no renewal came: greet again");
+                        forget_session(s, a);
                         core_agent_away(s->core, a->name);
                 }
 }
@@ -185,7 +217,7 @@ void agents_gone(struct server *s, struct str name, uint64_t session)
 
         if (!a)
                 return;
-        forget_session(a);
+        forget_session(s, a);
         core_agent_away(s->core, a->name);
         log_info("msg=\"agent away\" name=\"%s\"", LOG_TEXT(name));
 }
@@ -295,6 +327,8 @@ void agents_flush(struct server *s)
 {
         struct agents *all = s->agents;
 
+        if (all->lapsed)
+                close_lapsed(s);
         for (size_t i = 0; i < all->pending_count; i++) {
                 struct agent *a = all->pending[i];
 

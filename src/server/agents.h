@@ -15,6 +15,7 @@ void agents_drop_all(struct agents *a);
 struct agent {
         char *name;
         uint64_t session; /* 0: not connected */
+        bool lapsed;      /* leases ended in this session: it is closed at the end of the turn */
         char *hostname, *filesystem_domain, *program, *instance;
         int64_t since_ms, seen_ms; /* Unix milliseconds: connected since; last word */
         struct map *asked;         /* credentials that it was given in this session: see grants.h */
@@ -43,6 +44,8 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h);
 bool agents_expel(struct server *s, struct str name, const char *why);
 /* Ends all sessions: each agent comes back at once, with its inventory. */
 void agents_greet_again(struct server *s);
+/* See `heard` of struct core_world. */
+int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);

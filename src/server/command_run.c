@@ -178,18 +178,6 @@ static void on_result(struct server *s, struct command *c)
         message_send(s, m, TURN_DURABLE);
 }
 
-static void on_renew(struct server *s, struct command *c)
-{
-        struct message *m = message_new(c->session, DROVER__TO_AGENT__KIND_RENEW_ACK);
-        Drover__RenewAck *ack = message_alloc(m, sizeof(*ack));
-
-        core_renew(s->core, c->agent.p);
-        drover__renew_ack__init(ack);
-        ack->serial = c->number[COMMAND_SERIAL];
-        m->to_agent.renew_ack = ack;
-        message_send(s, m, TURN_NOW);
-}
-
 struct stale {
         struct message *m;
         Drover__Attempts **list;
@@ -247,7 +235,7 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         case COMMAND_STARTED: on_attempts(s, c); break;
         case COMMAND_CHECKPOINT:
         case COMMAND_RESULT: on_result(s, c); break;
-        case COMMAND_RENEW: on_renew(s, c); break;
+        case COMMAND_RENEW: core_renew(s->core, a->name); break; /* the front acknowledged it */
         case COMMAND_INVENTORY: on_inventory(s, c); break;
         case COMMAND_SPOOL_READ: objects_read(s, c, a); break;
         case COMMAND_SPOOL_WRITE: objects_write(s, c, a); break;

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "ev/admission.h"
 #include "server/command.h"
+#include "server/leases.h"
 
 #define STRANGERS_MAX  1024u
 #define HELLO_MS       5000 /* from the connection to its Hello, handshake included */
@@ -105,6 +107,20 @@ static void on_hello(struct peer *p, const Drover__Hello *h)
         tell_core(p, c);
 }
 
+/* Answered here: an agent whose renewals wait for the core ends its jobs, whatever the core is held by. */
+static void on_renew(struct peer *p, const Drover__Renew *renew)
+{
+        Drover__ToAgent m = DROVER__TO_AGENT__INIT;
+        Drover__RenewAck ack = DROVER__RENEW_ACK__INIT;
+
+        if (!leases_renew(p->peers->front->server->leases, p->id, clock_boot_ms()))
+                return;
+        ack.serial = renew->serial;
+        m.kind_case = DROVER__TO_AGENT__KIND_RENEW_ACK;
+        m.renew_ack = &ack;
+        session_send(p->session, &m.base);
+}
+
 static void message(void *arg, struct session *session, const ProtobufCMessage *pm)
 {
         struct peer *p = arg;
@@ -132,6 +148,8 @@ static void message(void *arg, struct session *session, const ProtobufCMessage *
                 session_finish(p->session);
                 return;
         }
+        if (m->kind_case == DROVER__TO_SERVER__KIND_RENEW)
+                on_renew(p, m->renew);
         c = command_from(m, p->id, str_of(p->name), &err);
         if (c)
                 tell_core(p, c);

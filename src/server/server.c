@@ -15,6 +15,7 @@
 #include "server/front.h"
 #include "server/grants.h"
 #include "server/learned.h"
+#include "server/leases.h"
 #include "server/notices.h"
 #include "server/objects.h"
 #include "server/peers.h"
@@ -174,6 +175,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->loop = loop_new();
         s->mail = mailbox_new(s->loop, receive, received, s);
         s->agents = agents_new();
+        s->leases = leases_new();
         s->turn = turn_new(s);
         s->userlog = userlog_new();
         s->notices = notices_new();
@@ -213,6 +215,7 @@ void server_close(struct server *s)
         front_free(s->front);
         snapshots_free(s->snapshots);
         agents_drop_all(s->agents);
+        leases_free(s->leases);
         objects_free(s->objects);
         access_free(s->access);
         core_quote_free(s->quoting);

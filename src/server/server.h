@@ -27,6 +27,7 @@ struct task {
 };
 
 struct agents;
+struct leases;
 struct front;
 struct prune;
 struct notices;
@@ -74,6 +75,7 @@ struct server {
         uint64_t learned_count;
         int exit_code;
 
+        struct leases *leases; /* any thread */
         struct front *front;
         struct reader *reader;
 };

@@ -10,6 +10,7 @@
 #include "server/agents.h"
 #include "server/api/call.h"
 #include "server/front.h"
+#include "server/leases.h"
 #include "server/notices.h"
 #include "server/recover.h"
 #include "server/snapshot.h"
@@ -112,6 +113,7 @@ static int setup(void **state)
         assert_int_equal(store_term_take(s->store, &s->term, NULL), 0);
         s->core = core_new(&config, &world);
         s->agents = agents_new();
+        s->leases = leases_new();
         s->turn = turn_new(s);
         s->waits = waits_new(s);
         s->userlog = userlog_new();
@@ -135,6 +137,7 @@ static int teardown(void **state)
         mailbox_free(bench->front.mail, drop);
         snapshots_free(s->snapshots);
         agents_drop_all(s->agents);
+        leases_free(s->leases);
         core_free(s->core);
         loop_free(s->loop);
         buf_deinit(&bench->said);

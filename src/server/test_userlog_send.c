@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "server/leases.h"
 #include "server/userlog_private.h"
 
 #define WALL_MS 1767323045000
@@ -68,6 +69,7 @@ static int make_server(void **state)
         s->loop = loop_new();
         s->turn = turn_new(s);
         s->agents = agents_new();
+        s->leases = leases_new();
         s->userlog = userlog_new();
         s->core = core_new(&config, &world);
         core_clock(s->core, WALL_MS, 1000);
@@ -81,6 +83,7 @@ static int free_server(void **state)
 
         userlog_free(s->userlog);
         agents_drop_all(s->agents);
+        leases_free(s->leases);
         core_free(s->core);
         turn_free(s->turn);
         loop_free(s->loop);

@@ -91,6 +91,11 @@ static void on_credential(void *arg, uint64_t request, struct str owner, bool ha
         grants_credential(arg, request, owner, handed_on, ret);
 }
 
+static int64_t on_heard(void *arg, const char *agent, int64_t known_ms)
+{
+        return agents_heard(arg, agent, known_ms);
+}
+
 void world_init(struct core_world *w, struct server *s)
 {
         *w = (struct core_world){
@@ -105,5 +110,6 @@ void world_init(struct core_world *w, struct server *s)
                 .replayed = on_replayed,
                 .go = on_go,
                 .credential = on_credential,
+                .heard = on_heard,
         };
 }
