@@ -32,10 +32,8 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
                 buf_printf(out, "%u", at->row);
         else {
                 for (size_t i = 0; i < m->n_variables && i < at->value_count; i++)
-                        if (str_ieqz(name, m->variables[i])) {
-                                buf_addz(out, at->values[i]);
-                                return MACRO_FINAL;
-                        }
+                        if (str_ieqz(name, m->variables[i]))
+                                return macro_item(str_of(at->values[i]), out);
                 return MACRO_UNKNOWN;
         }
         return MACRO_FINAL;

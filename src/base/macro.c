@@ -75,6 +75,12 @@ void macro_final(struct macro_run *r, struct str text, struct buf *out)
         }
 }
 
+enum macro_found macro_item(struct str value, struct buf *out)
+{
+        buf_str(out, value);
+        return str_find(value, '$') < 0 ? MACRO_FINAL : MACRO_VALUE;
+}
+
 /* Writes what stands behind a name that was looked up. *found is what the lookup said. */
 int macro_value(struct macro_run *r, struct str name, struct buf *out, bool *late, enum macro_found *found)
 {

@@ -29,6 +29,9 @@ enum macro_found {
         MACRO_LATE, /* cannot be known yet: the whole reference stays in the text as it is, and *late is set
                      */
 };
+/* What a lookup returns for an item variable: the value is appended to out, and expanded again if there is
+ * anything in it to expand. */
+enum macro_found macro_item(struct str value, struct buf *out);
 struct macro_world {
         void *arg;
         enum macro_found (*lookup)(void *arg, struct str name, struct buf *out);

@@ -114,10 +114,8 @@ static enum macro_found look_up(void *arg, struct str name, struct buf *out)
         for (size_t i = 0; i < m->part->variable_count; i++) {
                 if (!str_cut(&rest, '\x1f', &value))
                         value = STR_NONE;
-                if (str_ieqz(name, m->part->variables[i])) {
-                        buf_str(out, value);
-                        return MACRO_VALUE;
-                }
+                if (str_ieqz(name, m->part->variables[i]))
+                        return macro_item(value, out);
         }
         if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId")) {
                 buf_printf(out, "%llu", (unsigned long long)m->number);

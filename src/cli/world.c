@@ -57,8 +57,6 @@ static int glob_paths(void *arg, const char *pattern, char want, void (*each)(vo
 
                 if ((want == 'f' && directory) || (want == 'd' && !directory))
                         continue;
-                if (directory && path.n > 1)
-                        path.n--;
                 each(to, path);
         }
         globfree(&g);

@@ -64,9 +64,7 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
                                 part_row(x->part, at / x->part->steps, x->values, SUBMISSION_VARIABLES_MAX);
                         x->loaded = true;
                 }
-                if (i < x->count)
-                        buf_str(out, x->values[i]);
-                return MACRO_FINAL;
+                return macro_item(i < x->count ? x->values[i] : STR_NONE, out);
         }
         return MACRO_UNKNOWN;
 }

@@ -20,7 +20,8 @@ struct form_world {
         void *arg;
         /* The whole of a file, relative to the current directory. 0 or -errno. */
         int (*read_file)(void *arg, const char *path, struct buf *ret);
-        /* Paths that match, sorted. want: 'a' files and directories, 'f' files only, 'd' directories only. */
+        /* Paths that match, sorted; a folder's ends with a slash. want: 'a' files and directories, 'f' files
+         * only, 'd' directories only. */
         int (*glob)(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
                     void *to);
         const char *(*getenv)(void *arg, const char *name); /* NULL when unset */

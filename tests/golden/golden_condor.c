@@ -35,13 +35,13 @@ static int find(void *arg, const char *pattern, char want, void (*each)(void *to
         glob_t g;
 
         (void)arg;
-        if (glob(pattern, 0, NULL, &g) != 0)
+        if (glob(pattern, GLOB_MARK, NULL, &g) != 0)
                 return 0;
         for (size_t i = 0; i < g.gl_pathc; i++) {
-                struct stat st;
+                struct str path = str_of(g.gl_pathv[i]);
 
-                if (stat(g.gl_pathv[i], &st) == 0 && (want == 'a' || (want == 'd') == S_ISDIR(st.st_mode)))
-                        each(to, str_of(g.gl_pathv[i]));
+                if (want == 'a' || (want == 'd') == str_ends(path, STR("/")))
+                        each(to, path);
         }
         globfree(&g);
         return 0;

@@ -179,3 +179,10 @@ def test_who_waits_is_told_of_outputs_at_the_server(shared):
     assert f"the server keeps its outputs: drover get {number}" in kept.err and not shared.exists("kept.out")
     back = shared.cli("submit", "--wait", "-", stdin=sh("echo x", output="back.out"))
     assert "drover get" not in back.err and shared.read("back.out") == "x\n"
+
+
+def test_macros_in_items_take_the_values_of_the_row_and_of_the_job(shared):
+    request = shared.run("executable = /bin/echo\narguments = $(args)\noutput = items.$(Process)\nrequest_memory = 32 MB\n"
+                         "queue 2 name, args from ( alpha, --name $(name) --out $(name).txt $(Step) $(Process) )\n")
+    assert [shared.read(f"items.{i}") for i in (0, 1)] == [f"--name alpha --out alpha.txt {i} {i}\n" for i in (0, 1)]
+    assert "alpha.txt 1 1" in shared.cli("show", f"{request}.1")

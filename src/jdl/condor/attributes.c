@@ -202,11 +202,8 @@ static enum macro_found sample_lookup(void *arg, struct str name, struct buf *ou
         if (step || node)
                 return number(out, 0);
         for (size_t i = 0; i < p->variable_count; i++) {
-                if (str_ieqz(name, p->variables[i])) {
-                        if (i < s->count)
-                                buf_str(out, s->values[i]);
-                        return MACRO_FINAL;
-                }
+                if (str_ieqz(name, p->variables[i]))
+                        return macro_item(i < s->count ? s->values[i] : STR_NONE, out);
         }
         return MACRO_UNKNOWN;
 }

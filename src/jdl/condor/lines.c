@@ -109,6 +109,17 @@ int lines_next(struct reader *r, struct str *ret, struct place *at)
         return 0;
 }
 
+bool lines_item(struct reader *r, struct str *ret, struct place *at)
+{
+        if (!lines_raw(r, ret, at))
+                return false;
+        if (str_ends(*ret, STR("\\"))) {
+                join(r, &r->sources[r->depth - 1], *ret);
+                *ret = str_trim(buf_view(&r->line));
+        }
+        return true;
+}
+
 bool lines_raw(struct reader *r, struct str *ret, struct place *at)
 {
         struct source *s = &r->sources[r->depth - 1];

@@ -2,7 +2,8 @@
  *
  * The list is first gathered as lines of text, then sliced and split into the columns of the part's items.
  * HTCondor's rules: `in` and `matching` lists are words parted by blanks and commas; `from` has a row a line,
- * whose last column takes all that is left. */
+ * whose last column takes all that is left. Macros in an item are expanded when the columns are known; those
+ * of the row's own variables and of the job stay in the item, and each job expands them. */
 #include <errno.h>
 
 #include "base/arith.h"
@@ -91,11 +92,16 @@ static ptrdiff_t find_mode(struct str s, enum mode *ret_mode, size_t *ret_length
 /* [from:to:step], each part optional, or [index]. */
 static int read_slice(struct queue *q, struct str inner)
 {
-        struct str rest = inner, part;
+        struct str rest, part;
+        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
         struct slice *s = &q->slice;
         unsigned n = 0;
         int64_t v;
+        int rc = settings_expand(q->reader, inner, q->at, &text, NULL);
 
+        if (rc)
+                return rc;
+        rest = inner = buf_view(&text);
         *s = (struct slice){.given = true, .step = 1, .single = str_find(inner, ':') < 0};
         while (str_cut(&rest, ':', &part)) {
                 part = str_trim(part);
@@ -211,7 +217,7 @@ static int read_inline(struct queue *q)
         struct place at = q->at;
         struct str line;
 
-        while (lines_raw(r, &line, &at)) {
+        while (lines_item(r, &line, &at)) {
                 BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
                 int rc;
 
@@ -219,7 +225,7 @@ static int read_inline(struct queue *q)
                         return 0;
                 if (line.n == 0 || line.p[0] == '#')
                         continue;
-                if (!macro_present(line)) {
+                if (q->mode != MODE_MATCHING || !macro_present(line)) {
                         add_text(q, line);
                         continue;
                 }
@@ -327,32 +333,6 @@ static int read_qualifiers(struct queue *q, struct str *list)
         }
 }
 
-static int read_list(struct queue *q, struct str list)
-{
-        int rc = read_qualifiers(q, &list);
-
-        if (rc)
-                return rc;
-        list = str_trim(list);
-        if (str_starts(list, STR("(")) && str_ends(list, STR(")"))) {
-                add_text(q, str_make(list.p + 1, list.n - 2));
-        } else if (str_starts(list, STR("("))) {
-                add_text(q, str_skip(list, 1));
-                rc = read_inline(q);
-        } else if (q->mode == MODE_FROM) {
-                rc = read_outside(q, list);
-        } else {
-                add_words(q, list);
-        }
-        if (!rc && q->line_count == 0)
-                rc = reader_fail(q->reader, q->at, "the list is empty, so there are no jobs");
-        if (!rc && q->mode == MODE_MATCHING)
-                rc = read_matches(q);
-        if (!rc && buf_check(&q->lines))
-                rc = reader_fail(q->reader, q->at, "the list is larger than %u MiB", FORM_TEXT_MAX >> 20);
-        return rc;
-}
-
 static int add_variables(struct queue *q)
 {
         static const char *const reserved[] = {"Process", "ProcId", "Cluster",  "ClusterId",
@@ -382,6 +362,39 @@ static int add_variables(struct queue *q)
         return 0;
 }
 
+/* `list`: what stands behind the word of the mode, as written. Names of the part's variables stay in the
+ * items. */
+static int read_list(struct queue *q, struct str list)
+{
+        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
+        bool late, items;
+        int rc = read_qualifiers(q, &list);
+
+        items = q->mode == MODE_IN || (q->mode == MODE_FROM && str_starts(list, STR("(")));
+        if (!rc)
+                rc = settings_expand(q->reader, list, q->at, &text, items ? &late : NULL);
+        if (rc)
+                return rc;
+        list = str_trim(buf_view(&text));
+        if (str_starts(list, STR("(")) && str_ends(list, STR(")"))) {
+                add_text(q, str_make(list.p + 1, list.n - 2));
+        } else if (str_starts(list, STR("("))) {
+                add_text(q, str_skip(list, 1));
+                rc = read_inline(q);
+        } else if (q->mode == MODE_FROM) {
+                rc = read_outside(q, list);
+        } else {
+                add_words(q, list);
+        }
+        if (!rc && q->line_count == 0)
+                rc = reader_fail(q->reader, q->at, "the list is empty, so there are no jobs");
+        if (!rc && q->mode == MODE_MATCHING)
+                rc = read_matches(q);
+        if (!rc && buf_check(&q->lines))
+                rc = reader_fail(q->reader, q->at, "the list is larger than %u MiB", FORM_TEXT_MAX >> 20);
+        return rc;
+}
+
 /* Takes the first column of *row, which ends at a comma or blanks or both. */
 static struct str cut_column(struct str *row)
 {
@@ -398,13 +411,31 @@ static struct str cut_column(struct str *row)
         return head;
 }
 
-static void add_row(struct queue *q, struct str line, uint64_t index)
+/* Adds an item to the part's, with all that is known by now filled in. */
+static int add_value(struct queue *q, struct str value)
+{
+        BUF_CLEANUP struct buf expanded = {.max = CONDOR_VALUE_MAX};
+        bool late;
+        int rc;
+
+        if (!macro_present(value))
+                return buf_str(&q->reader->part->items, value), 0;
+        rc = settings_expand(q->reader, value, q->at, &expanded, &late);
+        for (size_t i = 0; i < expanded.n; i++)
+                if (expanded.p[i] == '\n' || expanded.p[i] == '\x1f')
+                        expanded.p[i] = ' ';
+        buf_str(&q->reader->part->items, str_trim(buf_view(&expanded)));
+        return rc;
+}
+
+static int add_row(struct queue *q, struct str line, uint64_t index)
 {
         struct form_part *p = q->reader->part;
         size_t columns = p->variable_count - (q->reader->slice ? 1 : 0);
         bool separated = str_find(line, '\x1f') >= 0;
+        int rc = 0;
 
-        for (size_t i = 0; i < columns; i++) {
+        for (size_t i = 0; i < columns && !rc; i++) {
                 struct str value = line;
 
                 if (separated)
@@ -413,30 +444,31 @@ static void add_row(struct queue *q, struct str line, uint64_t index)
                         value = cut_column(&line);
                 if (i)
                         buf_char(&p->items, '\x1f');
-                buf_str(&p->items, value);
+                rc = add_value(q, value);
         }
         if (q->reader->slice)
                 buf_printf(&p->items, "\x1f%llu", (unsigned long long)index);
         buf_char(&p->items, '\n');
         p->rows++;
+        return rc;
 }
 
 static int fill_items(struct queue *q)
 {
         struct str rest = buf_view(&q->lines), line;
         struct form_part *p = q->reader->part;
-        int rc = add_variables(q);
+        int rc = 0;
 
-        if (rc)
-                return rc;
         if (q->slice.given) {
                 q->reader->slice = true;
                 form_add_variable(p, STR("DroverRow"));
         }
         p->rows = 0;
-        for (uint64_t i = 0; i < q->line_count && str_cut(&rest, '\n', &line); i++)
+        for (uint64_t i = 0; i < q->line_count && str_cut(&rest, '\n', &line) && !rc; i++)
                 if (in_slice(&q->slice, i, q->line_count))
-                        add_row(q, line, i);
+                        rc = add_row(q, line, i);
+        if (rc)
+                return rc;
         if (buf_check(&p->items))
                 return reader_fail(q->reader, q->at, "the list is larger than %u MiB", FORM_TEXT_MAX >> 20);
         return 0;
@@ -461,28 +493,30 @@ static int check_members(struct queue *q)
 
 int queue_read(struct reader *r, struct str rest, struct place at)
 {
-        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
+        BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX}, head = {.max = CONDOR_VALUE_MAX};
         struct queue q = {.reader = r, .at = at, .want = 'a', .lines.max = FORM_TEXT_MAX};
         size_t length = 0;
-        ptrdiff_t mode;
-        struct str s;
-        int rc;
+        ptrdiff_t mode = find_mode(rest, &q.mode, &length);
+        int rc = 0;
 
-        rc = settings_expand(r, rest, at, &text, NULL);
-        if (rc)
-                return rc;
-        s = str_trim(buf_view(&text));
-        mode = find_mode(s, &q.mode, &length);
+        if (mode < 0) { /* a macro may hold all of it */
+                rc = settings_expand(r, rest, at, &text, NULL);
+                rest = str_trim(buf_view(&text));
+                mode = find_mode(rest, &q.mode, &length);
+        }
         r->first_member = form_members(r->form);
-        if (mode < 0)
-                rc = read_count(&q, s);
-        else
-                rc = read_head(&q, str_head(s, (size_t)mode));
-        if (!rc && mode >= 0)
-                rc = read_list(&q, str_skip(s, (size_t)mode + length));
+        if (!rc)
+                rc = settings_expand(r, mode < 0 ? rest : str_head(rest, (size_t)mode), at, &head, NULL);
+        if (!rc)
+                rc = mode < 0 ? read_count(&q, str_trim(buf_view(&head)))
+                              : read_head(&q, str_trim(buf_view(&head)));
         if (!rc) {
                 r->part = form_add_part(r->form, at.line);
                 if (mode >= 0)
+                        rc = add_variables(&q);
+                if (!rc && mode >= 0)
+                        rc = read_list(&q, str_skip(rest, (size_t)mode + length));
+                if (!rc && mode >= 0)
                         rc = fill_items(&q);
         }
         if (!rc)

@@ -92,8 +92,11 @@ void reader_warn(struct reader *r, struct place at, const char *fmt, ...)
 /* Gives the next logical line, trimmed, without comments and blank lines. 1; 0 at the end of the last file;
  * or a failure. *ret lives until the next call. */
 int lines_next(struct reader *r, struct str *ret, struct place *at);
-/* The next physical line of the current file, trimmed, as it stands; false at its end. For lists of items. */
+/* The next physical line of the current file, trimmed, as it stands; false at its end. */
 bool lines_raw(struct reader *r, struct str *ret, struct place *at);
+/* The same for lists of items: with the lines that a backslash joins to it. *ret lives until the next call.
+ */
+bool lines_item(struct reader *r, struct str *ret, struct place *at);
 /* Reads on in another text, then comes back. text is taken over. name is copied. */
 int lines_open(struct reader *r, struct str name, struct buf *text, struct place from);
 void lines_close(struct reader *r);
