@@ -161,6 +161,7 @@ struct agent {
         char *jobs_path;
         /* with `users`, else NULL: the folder of root and the shepherd, its map, our program */
         char *shepherd_dir, *users_path;
+        unsigned containment; /* parts that jobs can have here: flags of run_spec */
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;
         bool sandboxes_wait; /* some attempt leaves its sandbox */

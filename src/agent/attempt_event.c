@@ -10,6 +10,7 @@
 #include "agent/environments.h"
 #include "agent/movers.h"
 #include "agent/offers.h"
+#include "agent/queue_containment.h"
 #include "base/log.h"
 #include "run/errand.h"
 
@@ -75,6 +76,10 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         } else if (!strcmp(e->what, "user")) {
                 attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
                                     "the agent's `users` do not allow %s a local user", at->t->m->owner);
+        } else if (!strcmp(e->what, "containment") && e->error == ENOSYS) {
+                attempt_set_outcome(at, DROVER__OUTCOME__NOT_STARTED, HOLD_NOT_STARTED,
+                                    "the queue %s requires containment that its machine does not have",
+                                    at->q->config->name);
         } else {
                 log_error("msg=\"cannot start a job\" what=\"%s\" error=\"%s\"", e->what, why);
                 attempt_set_outcome(at, DROVER__OUTCOME__LOST, 0, "the agent could not start it (%s): %s",
@@ -245,6 +250,8 @@ void attempt_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
         if (e->state == RUN_READY) {
+                if (b == a->backends[0])
+                        queue_containment_told(a, e->containment, e->error);
                 runner_is_ready(b);
                 return;
         }

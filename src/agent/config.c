@@ -35,6 +35,7 @@ static const struct setting settings[] = {
         S(filesystem_domain, SETTING_TEXT, "NAME",
           "agents and submitters of one name see the same paths; this machine"),
         {"queue", SETTING_TEXT, offsetof(struct config, queue.name), "NAME", "of its queue; default"},
+        S(hide, SETTING_LIST, "FOLDER", "that jobs do not see, beside its own; again for another"),
         S(cgroups, SETTING_SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
         S(pids_max, SETTING_COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
         {"kill_grace", SETTING_TIME, offsetof(struct config, kill_grace_ms), "TIME",
@@ -302,6 +303,8 @@ static int check_owners(struct config *c, struct err *err)
         return 0;
 }
 
+#define HIDE_MAX 7
+
 static int check_words(const struct config *c, struct err *err)
 {
         for (size_t i = 0; i < c->images.n; i++) {
@@ -315,6 +318,14 @@ static int check_words(const struct config *c, struct err *err)
                                                     STR_ARG(name)),
                                             err);
         }
+        for (size_t i = 0; i < c->hide.n; i++)
+                if (c->hide.v[i][0] != '/' || c->hide.n > HIDE_MAX)
+                        return config_where(c, "hide",
+                                            err_set(err, -EINVAL,
+                                                    "hide: up to %d folders by their absolute paths, which "
+                                                    "'%s' is not",
+                                                    HIDE_MAX, c->hide.v[i]),
+                                            err);
         for (size_t i = 0; i < c->movers.n; i++) {
                 BUF_CLEANUP struct buf path = {0};
                 struct str program = str_of(c->movers.v[i]), scheme;
@@ -397,5 +408,7 @@ int config_finish(struct config *c, struct err *err)
                 config_where(c, c->users.n ? "users" : "owner", r, err);
         if (r == 0)
                 r = config_queues(c, err);
+        if (r == 0)
+                r = config_containment(c, err);
         return r < 0 ? -EINVAL : read_token(c, err);
 }

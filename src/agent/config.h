@@ -35,7 +35,9 @@ struct config_queue {
         char *modules_init, *conda_root;
         /* "name value" of the settings of a batch system or another server, in a block of its name */
         struct config_list slurm, gridengine, exec, pbs, htcondor, drover;
-        struct config_list container; /* the same, of run/container.h */
+        struct config_list container;   /* the same, of run/container.h */
+        struct config_list containment; /* "part on|off", see config_containment */
+        unsigned contain;               /* what comes of it: flags of run_spec */
 };
 
 struct config {
@@ -65,6 +67,7 @@ struct config {
         uint64_t transfer_tries, transfer_retry_ms;
         uint64_t probe_ms;         /* between two looks at a store; 0: none */
         struct config_list movers; /* "scheme program" */
+        struct config_list hide;   /* folders that jobs do not see, beside dir */
         struct config_list images; /* "name size": here already, kept by others */
         char *mover, *ca_file, *known_hosts;
         bool kill_on_stop;
@@ -94,3 +97,11 @@ const struct config_list *config_queue_words(const struct config_queue *q);
 int config_queues(struct config *c, struct err *err);
 /* A queue of that name with the defaults, added behind the others. */
 struct config_queue *config_add_queue(struct config *c, const char *name);
+
+/* config_containment.c */
+/* Reads `containment` of each queue into c->queues[i]->contain, flags of run_spec. What the file does not say
+ * is: with `users` every part but the network; for jobs of an ordinary agent's own user the folders and no
+ * new privileges; for root's own the folders only. 0, or -EINVAL with err. */
+int config_containment(struct config *c, struct err *err);
+/* The parts, by numbers from 0: the name in the file, and the flag of run_spec; NULL: there are no more. */
+const char *config_containment_part(unsigned index, unsigned *ret_flag);

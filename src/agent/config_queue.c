@@ -47,6 +47,7 @@ static const struct setting table[] = {
         {"pbs", SETTING_WORDS, Q(pbs), NULL, NULL},
         {"htcondor", SETTING_WORDS, Q(htcondor), NULL, NULL},
         {"container", SETTING_WORDS, Q(container), NULL, NULL},
+        {"containment", SETTING_WORDS, Q(containment), NULL, NULL},
         {"drover", SETTING_WORDS, Q(drover), NULL, NULL},
 };
 const struct settings config_queue_settings = {table, sizeof(table) / sizeof(*table)};

@@ -8,6 +8,7 @@
 #include "agent/checkpoint.h"
 #include "agent/contain.h"
 #include "agent/credentials.h"
+#include "agent/queue_containment.h"
 #include "agent/walltime.h"
 #include "base/args.h"
 #include "base/macro.h"
@@ -509,6 +510,8 @@ int expand_submit(struct attempt *at, struct err *err)
                 spec.flags |= RUN_STDERR_IS_STDOUT;
         else if (x.err >= 0 && stream_goes_on(at, x.err, true))
                 spec.flags |= RUN_STDERR_APPEND;
+        if (!*step->container)
+                spec.flags |= queue_containment(at->q);
         if (*step->container && (r = contain_start(at, step, &spec, &contained, err)) < 0)
                 return r;
         runner_submit(at->q->backend->runner, &spec);

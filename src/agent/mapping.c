@@ -166,6 +166,7 @@ struct runner_config mapping_runner(struct agent *a)
                                       .users_path = a->users_path,
                                       .min_uid = (unsigned)a->config.min_uid,
                                       .agent_uid = a->config.agent_uid,
+                                      .hidden = (const char *const *)a->config.hide.v,
                                       .arg = a};
 }
 

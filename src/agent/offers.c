@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/containers.h"
 #include "agent/environments.h"
+#include "agent/queue_containment.h"
 #include "agent/walltime.h"
 #include "base/clock.h"
 
@@ -44,6 +45,7 @@ static void extra_attributes(const struct queue *q, struct buf *out)
         activate_attributes(c, out);
         environments_attributes(q, out);
         engine_attributes(q->engine, out);
+        queue_containment_attributes(q, out);
         if (c->attributes)
                 buf_addz(out, c->attributes);
 }

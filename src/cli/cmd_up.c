@@ -276,12 +276,24 @@ static int prepare_children(struct up *u)
         return 0;
 }
 
+/* Jobs see neither the instance's folder nor that of its sockets, which is elsewhere when the name is long.
+ */
+static void hide_folders(struct up *u, struct str socket)
+{
+        struct str folder = str_head(socket, (size_t)str_rfind(socket, '/'));
+
+        add_option(&u->agent, "hide", buf_view(&u->dir));
+        if (folder.n && !str_eq(folder, buf_view(&u->dir)))
+                add_option(&u->agent, "hide", folder);
+}
+
 /* What the agent must be told that only a running server knows. */
 static int tell_agent(struct up *u)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf text BUF_CLEANUP = {0}, room BUF_CLEANUP = {0};
         struct view server, addresses, address;
+        struct str path;
         size_t at = 0;
         int code = api_get(u->cli, "/v1/server", &answer);
 
@@ -293,8 +305,10 @@ static int tell_agent(struct up *u)
                 return cli_error(CLI_FAILED, "%s/server.json can't be read", buf_z(&u->dir));
         addresses = view_get(server, "agents");
         while (view_next(addresses, &at, &address)) {
-                if (instance_socket(address, &room).n == 0)
+                path = instance_socket(address, &room);
+                if (path.n == 0)
                         continue;
+                hide_folders(u, path);
                 add_option(&u->agent, "server", buf_view(&room));
                 buf_reset(&room);
                 buf_printf(&room, "%s/agent", buf_z(&u->dir));

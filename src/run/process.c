@@ -21,6 +21,8 @@ struct process_runner {
         run_events_fn *events;
         void *arg;
         bool listed;
+        uint32_t parts; /* of containment */
+        int no_view;
         struct run_event *gathered;
         size_t count, cap;
         struct loop *loop;
@@ -60,6 +62,7 @@ static const char *what_failed(uint32_t where)
                 [SHEPHERD_AT_STDOUT] = "stdout",
                 [SHEPHERD_AT_STDERR] = "stderr",
                 [SHEPHERD_AT_EXEC] = "program",
+                [SHEPHERD_AT_CONTAINMENT] = "containment",
         };
         return where < sizeof(names) / sizeof(*names) ? names[where] : "start";
 }
@@ -95,12 +98,17 @@ static void on_record(void *arg, const struct shepherd_record *record)
 {
         struct process_runner *r = arg;
         if (record->kind == SHEPHERD_WELCOME) {
+                const struct shepherd_hello *w = (const void *)record;
+                bool whole = record->size >= sizeof(*w);
                 r->listed = false;
+                r->parts = whole ? w->parts & SHEPHERD_CONTAINMENT : 0;
+                r->no_view = whole ? w->no_view : 0;
         } else if (record->kind == SHEPHERD_CHILD) {
                 on_child(r, (const void *)record);
         } else if (record->kind == SHEPHERD_LISTED) {
                 r->listed = true;
-                gather(r, &(struct run_event){.state = RUN_READY});
+                gather(r,
+                       &(struct run_event){.state = RUN_READY, .containment = r->parts, .error = r->no_view});
         }
 }
 
@@ -128,8 +136,8 @@ static int process_open(const struct runner_config *c, struct runner **ret, stru
         r->arg = c->arg;
         r->loop = c->loop;
         r->later = timer_new(c->loop, tell, r);
-        struct shepherd_client_config config = {c->dir,        c->instance, c->program,
-                                                c->users_path, c->min_uid,  c->agent_uid};
+        struct shepherd_client_config config = {c->dir,     c->instance,  c->program, c->users_path,
+                                                c->min_uid, c->agent_uid, c->hidden};
         r->client = shepherd_client_new(c->loop, &config, &ops, r);
         *ret = &r->base;
         return 0;
@@ -273,7 +281,8 @@ static void process_status(struct runner *base, const struct run_id *ids, size_t
         (void)ids;
         if (!count)
                 return;
-        struct shepherd_hello hello = {{sizeof(hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, (int32_t)getpid()};
+        struct shepherd_hello hello = {
+                {sizeof(hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, (int32_t)getpid(), 0, 0};
         buf_add(shepherd_client_out(r->client), &hello, sizeof(hello));
 }
 

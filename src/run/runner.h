@@ -48,6 +48,12 @@ enum run_stream_flags {
         RUN_SHARE_SANDBOX = 128, /* with RUN_MAKE_SANDBOX: the agent may make and remove files in it, and read
                                     what all may read, but not list it */
         RUN_CREDENTIALS = 256,   /* the sandbox has credentials of the job, which go if its lease ends it */
+        RUN_HIDE = 512, /* of a process runner: the parts of containment, as in shepherd_protocol.h */
+        RUN_OWN_TMP = 1024,
+        RUN_NO_PRIVILEGES = 2048,
+        RUN_FILTER = 4096,
+        RUN_NO_NETWORK = 8192,
+        RUN_CONTAIN_ALL = 16384,
         RUN_CONTAINER = 64 /* the program is a container's engine: what runs in it is elsewhere, with the
                               same marker in its environment, and is ended and stopped with it */
 };
@@ -144,7 +150,8 @@ struct run_event {
         int exit_code;                 /* or the signal */
         uint64_t started_ms, ended_ms; /* Unix time */
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
-        /* RUN_FAILED */
+        uint32_t containment; /* RUN_READY, of the process runner: flags of the parts that there are */
+        /* RUN_FAILED; RUN_READY of the process runner: why RUN_HIDE is not among them */
         int error;        /* errno */
         const char *what; /* what failed: "program", "stdin", "folder", …; static. RUN_WAITING: "signal", when
                              one has reached nobody, since the task waits at another server, and waits with
@@ -194,6 +201,7 @@ struct runner_config {
         const char *program;         /* of a helper (the shepherd); NULL: beside ours, then PATH */
         const char *users_path;      /* map of owners to local users; NULL: everything runs as we do */
         unsigned min_uid, agent_uid; /* agent_uid: who we shall be; no job's user */
+        const char *const *hidden;   /* folders that jobs shall not see, NULL behind the last; or NULL */
         struct errands *errands;     /* with a map: how a job's user runs a command; else NULL */
         const char *queue;           /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;

@@ -3,3 +3,4 @@
 #pragma once
 
 #define SANDBOX_CREDENTIALS ".drover_credentials" /* a folder of private files, one for each credential */
+#define SANDBOX_TMP         ".drover_tmp"         /* a folder, /tmp of the job */

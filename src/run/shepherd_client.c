@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/args.h"
 #include "base/mem.h"
 #include "base/program.h"
 
@@ -26,6 +27,7 @@ struct shepherd_client {
         void *arg;
         char *dir, *instance, *program, *users_path; /* program NULL: looked for at each start */
         unsigned min_uid, agent_uid;
+        struct args hidden;
         int *passed; /* in the order of their records */
         size_t passed_count, passed_cap;
         int dirfd, fd, ready;
@@ -54,6 +56,8 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         c->users_path = mem_dupz(config->users_path);
         c->min_uid = config->min_uid;
         c->agent_uid = config->agent_uid;
+        for (const char *const *h = config->hidden; h && *h; h++)
+                args_add(&c->hidden, str_of(*h));
         c->fd = c->ready = -1;
         c->dirfd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         c->room = mem_alloc(SHEPHERD_DIRECT_MAX * 4);
@@ -87,7 +91,7 @@ become_shepherd(struct shepherd_client *c, const char *program, int ready)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        const char *argv[16] = {"drover-shepherd", "--dir",      c->dir, "--instance",
+        const char *argv[32] = {"drover-shepherd", "--dir",      c->dir, "--instance",
                                 c->instance,       "--ready-fd", "3"};
         unsigned n = 7;
         if (c->users_path) {
@@ -97,6 +101,10 @@ become_shepherd(struct shepherd_client *c, const char *program, int ready)
                 argv[n++] = min_uid;
                 argv[n++] = "--agent-uid";
                 argv[n++] = agent_uid;
+        }
+        for (size_t i = 0; i < c->hidden.n && n + 3 < sizeof(argv) / sizeof(*argv); i++) {
+                argv[n++] = "--hide";
+                argv[n++] = c->hidden.v[i];
         }
         execvp(program, (char **)argv);
         dprintf(3, "cannot run %s: %s", program, strerror(errno));
@@ -402,5 +410,6 @@ void shepherd_client_free(struct shepherd_client *c)
         free(c->instance);
         free(c->program);
         free(c->users_path);
+        args_deinit(&c->hidden);
         free(c);
 }

@@ -52,6 +52,8 @@ struct shepherd_hello { /* HELLO and WELCOME */
         struct shepherd_record record;
         uint32_t version;
         int32_t pid;
+        uint32_t parts;  /* WELCOME: those of SHEPHERD_CONTAINMENT that can be had here */
+        int32_t no_view; /* WELCOME: an errno, when SHEPHERD_HIDE is not among them */
 };
 
 struct shepherd_name {
@@ -92,7 +94,15 @@ enum {
         SHEPHERD_SHARE_SANDBOX = 128, /* with MAKE: group of STATE/jobs, which may make files in it */
         SHEPHERD_CREDENTIALS = 256,   /* when it is ended for its lease, the sandbox's credentials go */
         SHEPHERD_CONTAINER = 64,      /* processes elsewhere that have its marker are its own, too */
+        SHEPHERD_HIDE = 512,          /* the parts of containment: see agent/shepherd/containment.h */
+        SHEPHERD_OWN_TMP = 1024,
+        SHEPHERD_NO_PRIVILEGES = 2048,
+        SHEPHERD_FILTER = 4096,
+        SHEPHERD_NO_NETWORK = 8192,
+        SHEPHERD_CONTAIN_ALL = 16384, /* a part that cannot be had is a failure */
 };
+#define SHEPHERD_CONTAINMENT                                                                                 \
+        (SHEPHERD_HIDE | SHEPHERD_OWN_TMP | SHEPHERD_NO_PRIVILEGES | SHEPHERD_FILTER | SHEPHERD_NO_NETWORK)
 
 /* Then follow strings, each with its NUL: owner, user, sandbox, cwd, stdin, stdout, stderr, path, the cgroup
  * directories, argv, environment; zeros to a multiple of 8. Relative stream paths are opened beneath the
@@ -125,6 +135,7 @@ enum shepherd_where { /* what failed */
                       SHEPHERD_AT_STDOUT,
                       SHEPHERD_AT_STDERR,
                       SHEPHERD_AT_EXEC,
+                      SHEPHERD_AT_CONTAINMENT,
 };
 enum shepherd_why { SHEPHERD_ITSELF, SHEPHERD_KILLED, SHEPHERD_WALLTIME, SHEPHERD_LEASE_ENDED };
 

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
 
 #define WAIT_MAX_MS 1000
@@ -190,7 +191,7 @@ static int usage(int fd)
 {
         static const char text[] =
                 "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N] "
-                "[--agent-uid N] [--start-limit SECONDS]\n"
+                "[--agent-uid N] [--start-limit SECONDS] [--hide FOLDER]...\n"
                 "       drover-shepherd --help | --version\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
@@ -199,6 +200,8 @@ static int usage(int fd)
 
 struct options {
         const char *dir, *agent_uid;
+        const char *hidden[CONTAINMENT_HIDDEN_MAX]; /* beside dir */
+        size_t hidden_count;
         int ready; /* descriptor; -1: none */
 };
 
@@ -228,6 +231,8 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
                         s->start_max_ms = strtol(value, NULL, 10) * 1000;
                 else if (!strcmp(argv[i], "--agent-uid"))
                         o->agent_uid = value;
+                else if (!strcmp(argv[i], "--hide") && o->hidden_count + 1 < CONTAINMENT_HIDDEN_MAX)
+                        o->hidden[o->hidden_count++] = value;
                 else if (!strcmp(argv[i], "--ready-fd"))
                         o->ready = (int)strtol(value, NULL, 10);
                 else
@@ -244,6 +249,21 @@ static int cannot_start(const struct options *o, const char *what, int error)
         if (o->ready >= 0)
                 dprintf(o->ready, "%s %s: %s", what, o->dir, strerror(error));
         return 1;
+}
+
+/* The state folder is hidden, and the sandboxes in it are not. */
+static void contain(struct shepherd *s, struct options *o)
+{
+        char jobs[4096];
+        if (mkdirat(s->dir, "jobs", 0700) < 0 && errno != EEXIST)
+                complain("msg=\"cannot make the folder of sandboxes\" error=\"%s\"", strerror(errno));
+        snprintf(jobs, sizeof(jobs), "%s/jobs", o->dir);
+        o->hidden[o->hidden_count++] = o->dir;
+        s->containment = containment_new(o->hidden, o->hidden_count, jobs, &s->no_view);
+        if (s->no_view)
+                complain("msg=\"jobs can read Drover's own folders: this machine gives them no view of their "
+                         "own\" error=\"%s\"",
+                         strerror(s->no_view));
 }
 
 int main(int argc, char **argv)
@@ -274,6 +294,7 @@ int main(int argc, char **argv)
         s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
         if (s.listener < 0)
                 return cannot_start(&o, "cannot make what it needs in", -s.listener);
+        contain(&s, &o);
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
         if (o.ready >= 0) {
                 (void)!write(o.ready, SHEPHERD_IS_READY, strlen(SHEPHERD_IS_READY));

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
 
 static unsigned bucket_of(const struct shepherd_id *id)
@@ -161,7 +162,11 @@ static void say(struct shepherd *s, const void *p, size_t n)
 static void on_hello(struct shepherd *s)
 {
         s->greeted = true;
-        struct shepherd_hello w = {{sizeof(w), SHEPHERD_WELCOME}, SHEPHERD_VERSION, (int32_t)getpid()};
+        struct shepherd_hello w = {{sizeof(w), SHEPHERD_WELCOME},
+                                   SHEPHERD_VERSION,
+                                   (int32_t)getpid(),
+                                   containment_parts(s->containment),
+                                   s->no_view};
         say(s, &w, sizeof(w));
         for (unsigned b = 0; b < BUCKETS; b++)
                 for (struct child *c = s->by_id[b]; c && s->greeted; c = c->id_next)

@@ -1,8 +1,8 @@
 /* shepherd: owns the running children of one agent, so that the agent may be killed and started again.
  *
  * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
- * messages), start (one child), tree (killing all that a child left), table (pids on disk, for the next
- * shepherd), users (whom may a job become).
+ * messages), start (one child), containment (what is put around it), tree (killing all that a child left),
+ * table (pids on disk, for the next shepherd), users (whom may a job become).
  *
  * The states of a child:
  *
@@ -79,6 +79,8 @@ struct shepherd {
         uid_t min_uid;
         int64_t start_max_ms; /* from the fork to the program */
         struct table *table;
+        struct containment *containment;
+        int no_view; /* errno: why a job cannot be kept from Drover's folders; 0: it can */
         struct child *by_id[BUCKETS], *by_pid[BUCKETS];
         struct child *running;
         struct child *dirty_first, **dirty_last;

@@ -6,9 +6,9 @@
  * and what goes wrong before execve, with the exit code 127. A child that is not in its program after
  * start_max_ms is killed, and told as failed at that step (tree.c).
  *
- * Order in the child: session, control groups, limits, user, death signal, folder, streams, program. The
- * death signal is set after the change of user, because that change clears it (prctl(2)); then whether the
- * shepherd still lives. */
+ * Order in the child: session, control groups, limits, containment, user, death signal, folder, streams, the
+ * rest of containment, program. The death signal is set after the change of user, because that change clears
+ * it (prctl(2)), as entering a namespace of users does; then whether the shepherd still lives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
 
 struct plan {
@@ -31,6 +32,7 @@ struct plan {
         struct table_entry *entry;
         const struct slot *slot;
         const struct user *user;
+        struct containment_job contained;
         pid_t parent;
         const char *sandbox, *cwd, *in, *out, *err, *path;
         char *const *argv, *const *envp;
@@ -107,6 +109,10 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
                 if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, &l, NULL) < 0)
                         fail(p, SHEPHERD_AT_RLIMIT, errno);
         }
+        at(p, SHEPHERD_AT_CONTAINMENT);
+        int error = containment_enter(p->s->containment, &p->contained);
+        if (error)
+                fail(p, SHEPHERD_AT_CONTAINMENT, error);
         at(p, SHEPHERD_AT_USER);
         if (p->user)
                 become(p);
@@ -147,6 +153,9 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         syscall(SYS_rt_sigaction, SIGINT, &none, NULL, sizeof(none.mask));
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none.mask, NULL, sizeof(none.mask));
         syscall(SYS_umask, 022);
+        at(p, SHEPHERD_AT_CONTAINMENT);
+        if ((error = containment_seal(p->s->containment, &p->contained)))
+                fail(p, SHEPHERD_AT_CONTAINMENT, error);
         at(p, SHEPHERD_AT_EXEC);
         execve(p->path, p->argv, p->envp);
         fail(p, SHEPHERD_AT_EXEC, errno);
@@ -349,6 +358,13 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
                 return EAGAIN;
         p->entry = &s->table->entries[c->entry];
         p->entry->start_boot_ms = boot_ms();
+        *ret_where = SHEPHERD_AT_CONTAINMENT;
+        p->contained = (struct containment_job){.uid = p->user ? p->user->uid : s->uid,
+                                                .gid = p->user ? p->user->gid : getgid(),
+                                                .sandbox = p->sandbox};
+        const char *const paths[] = {p->sandbox, p->cwd, p->in, p->out, p->err, p->path, NULL};
+        if ((error = containment_plan(s->containment, r->flags, paths, &p->contained)))
+                return error;
         return 0;
 }
 

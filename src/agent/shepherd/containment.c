@@ -1,0 +1,488 @@
+/* How the parts are made.
+ *
+ * The view is a mount namespace, made by a process of its own that ends at once: the shepherd keeps the
+ * namespace by its descriptor, and a job enters it with setns, which costs some 10 us where making a
+ * namespace for each job costs 120 (both on the machine of docs/benchmarks.md). Mounts that are made on the
+ * machine later arrive in it where the machine's mounts are shared; where they are not, the view is made
+ * anew, which poll of /proc/self/mounts tells (proc(5)). Folders are covered whole, never single files: a
+ * cover on a file goes away when the file is replaced.
+ *
+ * Own folders for /tmp need a namespace for each job, so only jobs of others get them by default.
+ *
+ * In a user namespace a process may not trace, or look through /proc/PID/root into, processes outside of it,
+ * whatever its uid (ptrace(2)). Without one the capabilities that would allow it are dropped from root's
+ * jobs.
+ *
+ * The filter is compiled once, by libseccomp. It answers with errors and ends nobody. Other architectures of
+ * the same machine are in it, so that 32-bit calls are no way around it. The kernel reads 32 bits of an
+ * ioctl's number, so the comparison does. A job that takes it starts some 50 us later. */
+#include "agent/shepherd/containment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/sandbox_names.h"
+
+#define VIEW_LIMIT_S 5 /* to make one: a folder on a server that does not answer */
+#define PATH_SIZE    4096
+
+struct containment {
+        bool root;
+        char *hidden[CONTAINMENT_HIDDEN_MAX], *jobs; /* without symbolic links */
+        size_t count;
+        int mounts;               /* /proc/self/mounts; -1: not there */
+        int user_space, view;     /* namespaces; -1: none */
+        struct sock_fprog filter; /* len 0: none */
+        uint32_t parts;
+};
+
+/* ---- the filter */
+
+static const struct {
+        const char *name;
+        int error;
+} refused[] = {
+        /* keys of the user: a container's engine goes on without them when they are not there */
+        {"add_key", ENOSYS},
+        {"request_key", ENOSYS},
+        {"keyctl", ENOSYS},
+        {"io_uring_setup", ENOSYS}, /* its calls pass no filter */
+        {"acct", EPERM},
+        {"bpf", EPERM},
+        {"clock_settime", EPERM},
+        {"clock_settime64", EPERM},
+        {"delete_module", EPERM},
+        {"fanotify_init", EPERM},
+        {"finit_module", EPERM},
+        {"init_module", EPERM},
+        {"ioperm", EPERM},
+        {"iopl", EPERM},
+        {"kexec_file_load", EPERM},
+        {"kexec_load", EPERM},
+        {"lookup_dcookie", EPERM},
+        {"nfsservctl", EPERM},
+        {"open_by_handle_at", EPERM},
+        {"perf_event_open", EPERM},
+        {"quotactl", EPERM},
+        {"quotactl_fd", EPERM},
+        {"reboot", EPERM},
+        {"settimeofday", EPERM},
+        {"swapoff", EPERM},
+        {"swapon", EPERM},
+        {"syslog", EPERM},
+        {"userfaultfd", EPERM},
+        {"vhangup", EPERM},
+};
+static const unsigned refused_ioctls[] = {TIOCSTI, TIOCLINUX};
+
+/* What libseccomp does not know is not on this architecture. */
+static int filter_rules(scmp_filter_ctx f)
+{
+#if defined(__x86_64__)
+        if (seccomp_arch_add(f, SCMP_ARCH_X86) < 0 || seccomp_arch_add(f, SCMP_ARCH_X32) < 0)
+                return -1;
+#elif defined(__aarch64__)
+        if (seccomp_arch_add(f, SCMP_ARCH_ARM) < 0)
+                return -1;
+#endif
+        for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+                int nr = seccomp_syscall_resolve_name(refused[i].name);
+                if (nr != __NR_SCMP_ERROR &&
+                    seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)refused[i].error), nr, 0) < 0)
+                        return -1;
+        }
+        for (size_t i = 0; i < sizeof(refused_ioctls) / sizeof(*refused_ioctls); i++)
+                if (seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+                                     SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, refused_ioctls[i])) < 0)
+                        return -1;
+        return 0;
+}
+
+static void filter_make(struct containment *c)
+{
+        scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
+        int fd = f ? memfd_create("filter", MFD_CLOEXEC) : -1;
+        struct stat st;
+        /* a tree: the kernel runs it once for each call that there is whenever a job takes it */
+        if (fd >= 0 && seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2) == 0 && filter_rules(f) == 0 &&
+            seccomp_export_bpf(f, fd) == 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
+                void *code = malloc((size_t)st.st_size);
+                if (code && pread(fd, code, (size_t)st.st_size, 0) == st.st_size) {
+                        c->filter.filter = code;
+                        c->filter.len = (unsigned short)((size_t)st.st_size / sizeof(struct sock_filter));
+                        c->parts |= SHEPHERD_FILTER;
+                } else {
+                        free(code);
+                }
+        }
+        if (fd >= 0)
+                close(fd);
+        if (f)
+                seccomp_release(f);
+}
+
+/* ---- the view */
+
+static bool beneath(const char *path, const char *folder)
+{
+        size_t n = strlen(folder);
+        return !strncmp(path, folder, n) && (path[n] == '/' || !path[n]);
+}
+
+static int put(const char *path, const char *text)
+{
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int r = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : errno;
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
+/* Our own ids are the only ones of the namespace, and mean what they mean outside. */
+static int own_user_space(uid_t uid, gid_t gid)
+{
+        char map[64];
+        int r;
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                return errno;
+        r = put("/proc/self/setgroups", "deny");
+        snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+        if (r == 0)
+                r = put("/proc/self/uid_map", map);
+        snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+        return r ? r : put("/proc/self/gid_map", map);
+}
+
+static int make_folders(const char *above, const char *path)
+{
+        char part[PATH_SIZE];
+        snprintf(part, sizeof(part), "%s", path);
+        for (char *p = part + strlen(above) + 1; (p = strchr(p, '/')); *p++ = '/') {
+                *p = 0;
+                if (mkdir(part, 0755) < 0 && errno != EEXIST)
+                        return errno;
+        }
+        return mkdir(part, 0755) < 0 && errno != EEXIST ? errno : 0;
+}
+
+/* Covers a folder with an empty one that cannot be written; `jobs` is a copy of the mount of the sandboxes,
+ * put back where it was. */
+static int cover(const struct containment *c, const char *folder, int jobs)
+{
+        struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
+        int r = 0;
+        if (mount("drover", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k") < 0)
+                return errno;
+        if (beneath(c->jobs, folder)) {
+                r = make_folders(folder, c->jobs);
+                if (r == 0 && move_mount(jobs, "", AT_FDCWD, c->jobs, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                        r = errno;
+        }
+        if (r == 0 && mount_setattr(AT_FDCWD, folder, 0, &readonly, sizeof(readonly)) < 0)
+                r = errno;
+        return r;
+}
+
+static int view_mounts(const struct containment *c)
+{
+        struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
+        if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+                return errno;
+        int jobs = open_tree(AT_FDCWD, c->jobs, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (jobs < 0)
+                return errno;
+        for (size_t i = 0; i < c->count; i++) {
+                bool inner = false;
+                for (size_t k = 0; k < c->count; k++)
+                        inner |= k != i && beneath(c->hidden[i], c->hidden[k]) &&
+                                 (k < i || strcmp(c->hidden[i], c->hidden[k]) != 0);
+                int r = inner ? 0 : cover(c, c->hidden[i], jobs);
+                if (r)
+                        return r;
+        }
+        /* its user's part of the control groups, where a job could lift its own limits */
+        if (!c->root)
+                mount_setattr(AT_FDCWD, "/sys/fs/cgroup", AT_RECURSIVE, &readonly, sizeof(readonly));
+        return 0;
+}
+
+/* The helper process: sends an errno, with the descriptors if it is 0. */
+static void __attribute__((noreturn)) view_make(const struct containment *c, int to)
+{
+        uid_t uid = getuid();
+        gid_t gid = getgid();
+        int r, fds[2];
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* what /proc has of us is ours again */
+        r = !c->root ? own_user_space(uid, gid) : unshare(CLONE_NEWNS) < 0 ? errno : 0;
+        if (r == 0)
+                r = view_mounts(c);
+        fds[0] = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+        fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        if (r == 0 && (fds[0] < 0 || fds[1] < 0))
+                r = errno;
+        union {
+                struct cmsghdr header;
+                char room[CMSG_SPACE(sizeof(fds))];
+        } control = {0};
+        struct iovec io = {&r, sizeof(r)};
+        struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
+        if (r == 0) {
+                m.msg_control = &control;
+                m.msg_controllen = sizeof(control);
+                control.header = (struct cmsghdr){
+                        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fds))};
+                memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+        }
+        sendmsg(to, &m, MSG_NOSIGNAL);
+        _exit(0);
+}
+
+/* What the helper has sent: 0 and the two descriptors, or an errno. */
+static int view_take(int from, int ret_fds[2])
+{
+        union {
+                struct cmsghdr header;
+                char room[CMSG_SPACE(2 * sizeof(int))];
+        } control;
+        int r = 0;
+        struct iovec io = {&r, sizeof(r)};
+        struct msghdr m = {
+                .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+        ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+        if (n != (ssize_t)sizeof(r))
+                return n < 0 && errno == EAGAIN ? ETIMEDOUT : EIO;
+        const struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        if (r == 0 && (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(2 * sizeof(int))))
+                return EIO;
+        if (r == 0)
+                memcpy(ret_fds, CMSG_DATA(h), 2 * sizeof(int));
+        return r;
+}
+
+static void view_close(struct containment *c)
+{
+        if (c->view >= 0)
+                close(c->view);
+        if (c->user_space >= 0)
+                close(c->user_space);
+        c->view = c->user_space = -1;
+}
+
+/* The view that is there stays when there is no new one. 0 or an errno. */
+static int view_renew(struct containment *c)
+{
+        struct timeval limit = {.tv_sec = VIEW_LIMIT_S};
+        int ends[2], fds[2], r;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return errno;
+        setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+        pid_t pid = fork();
+        if (pid == 0)
+                view_make(c, ends[1]);
+        r = pid < 0 ? errno : 0;
+        close(ends[1]);
+        if (r == 0)
+                r = view_take(ends[0], fds);
+        close(ends[0]);
+        if (pid > 0) {
+                kill(pid, SIGKILL);
+                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                        continue;
+        }
+        if (r)
+                return r;
+        view_close(c);
+        c->view = fds[0];
+        if (c->root)
+                close(fds[1]);
+        else
+                c->user_space = fds[1];
+        c->parts |= SHEPHERD_HIDE;
+        return 0;
+}
+
+static bool mounts_changed(const struct containment *c)
+{
+        struct pollfd p = {.fd = c->mounts, .events = POLLPRI};
+        return c->mounts >= 0 && poll(&p, 1, 0) > 0;
+}
+
+struct containment *containment_new(const char *const *hidden, size_t count, const char *jobs, int *ret_why)
+{
+        struct containment *c = calloc(1, sizeof(*c));
+        if (!c)
+                abort();
+        c->root = geteuid() == 0;
+        c->view = c->user_space = -1;
+        c->parts = SHEPHERD_NO_PRIVILEGES;
+        c->jobs = realpath(jobs, NULL);
+        c->mounts = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+        mounts_changed(c);
+        for (size_t i = 0; i < count && c->count < CONTAINMENT_HIDDEN_MAX; i++)
+                if ((c->hidden[c->count] = realpath(hidden[i], NULL)))
+                        c->count++;
+        *ret_why = c->jobs ? view_renew(c) : ENOENT;
+        if (c->root || c->view >= 0)
+                c->parts |= SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK;
+        filter_make(c);
+        return c;
+}
+
+void containment_free(struct containment *c)
+{
+        if (!c)
+                return;
+        view_close(c);
+        if (c->mounts >= 0)
+                close(c->mounts);
+        for (size_t i = 0; i < c->count; i++)
+                free(c->hidden[i]);
+        free(c->jobs);
+        free(c->filter.filter);
+        free(c);
+}
+
+uint32_t containment_parts(const struct containment *c)
+{
+        return c->parts;
+}
+
+int containment_plan(struct containment *c, uint32_t asked, const char *const *paths,
+                     struct containment_job *job)
+{
+        uint32_t wanted = asked & SHEPHERD_CONTAINMENT;
+        /* without rights of its own a process gets namespaces only inside the view's */
+        if (!c->root && (wanted & (SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK)))
+                wanted |= SHEPHERD_HIDE;
+        uint32_t had = c->parts;
+        if (!c->root && !(wanted & c->parts & (SHEPHERD_HIDE | SHEPHERD_NO_PRIVILEGES)))
+                had &= ~(uint32_t)SHEPHERD_FILTER; /* nothing of it allows one */
+        if ((asked & SHEPHERD_CONTAIN_ALL) && (wanted & ~had))
+                return ENOSYS;
+        job->flags = wanted & had;
+        job->tmp = job->var_tmp = (job->flags & SHEPHERD_OWN_TMP) && *job->sandbox;
+        for (; *paths; paths++) {
+                job->tmp = job->tmp && !beneath(*paths, "/tmp");
+                job->var_tmp = job->var_tmp && !beneath(*paths, "/var/tmp");
+        }
+        if ((job->flags & SHEPHERD_HIDE) && mounts_changed(c))
+                view_renew(c);
+        return 0;
+}
+
+/* ---- in the child */
+
+/* The folder belongs to the job's user, who may have put anything there in an earlier step: made and opened
+ * with his rights. Returns a copy of its mount, or -1. */
+static int tmp_folder(const struct containment_job *job)
+{
+        int tree = -1;
+        int sandbox = open(job->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (sandbox < 0)
+                return -1;
+        syscall(SYS_setfsgid, job->gid);
+        syscall(SYS_setfsuid, job->uid);
+        if (mkdirat(sandbox, SANDBOX_TMP, 0700) == 0 || errno == EEXIST)
+                tree = open_tree(sandbox, SANDBOX_TMP,
+                                 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+        int error = errno;
+        syscall(SYS_setfsuid, geteuid());
+        syscall(SYS_setfsgid, getegid());
+        close(sandbox);
+        errno = error;
+        return tree;
+}
+
+static int own_tmp(const struct containment_job *job)
+{
+        static const char *const places[] = {"/tmp", "/var/tmp"};
+        const bool wanted[] = {job->tmp, job->var_tmp};
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+                return errno;
+        for (unsigned i = 0; i < 2; i++) {
+                int tree = wanted[i] ? tmp_folder(job) : -1;
+                if (!wanted[i])
+                        continue;
+                if (tree < 0 || move_mount(tree, "", AT_FDCWD, places[i], MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                        return errno;
+                close(tree);
+        }
+        return 0;
+}
+
+static int own_network(void)
+{
+        struct ifreq lo = {.ifr_name = "lo"};
+        if (unshare(CLONE_NEWNET) < 0)
+                return errno;
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        lo.ifr_flags = IFF_UP;
+        int r = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0 ? errno : 0;
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
+/* Without NO_PRIVILEGES it takes the rights that the child has in the beginning. */
+static int filter(const struct containment *c, const struct containment_job *job)
+{
+        if (!(job->flags & SHEPHERD_FILTER))
+                return 0;
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &c->filter) < 0
+                       ? errno
+                       : 0;
+}
+
+int containment_enter(const struct containment *c, const struct containment_job *job)
+{
+        int r = 0;
+        if (job->flags & SHEPHERD_HIDE) {
+                if ((c->user_space >= 0 && setns(c->user_space, CLONE_NEWUSER) < 0) ||
+                    setns(c->view, CLONE_NEWNS) < 0)
+                        return errno;
+                /* fs.suid_dumpable may have opened our memory, which is a copy of the shepherd's */
+                prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        }
+        if (job->tmp || job->var_tmp)
+                r = own_tmp(job);
+        if (r == 0 && (job->flags & SHEPHERD_NO_NETWORK))
+                r = own_network();
+        return r == 0 && !(job->flags & SHEPHERD_NO_PRIVILEGES) ? filter(c, job) : r;
+}
+
+/* With these a process of root's leaves a mount namespace, or reaches into processes outside. */
+static const unsigned ways_out[] = {CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH,
+                                    CAP_SYS_MODULE, CAP_SYS_RAWIO,  CAP_MKNOD,      CAP_SYS_BOOT};
+
+int containment_seal(const struct containment *c, const struct containment_job *job)
+{
+        if ((job->flags & SHEPHERD_NO_PRIVILEGES) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return errno;
+        if ((job->flags & SHEPHERD_HIDE) && c->root && job->uid == 0)
+                for (unsigned i = 0; i < sizeof(ways_out) / sizeof(*ways_out); i++)
+                        if (prctl(PR_CAPBSET_DROP, ways_out[i], 0, 0, 0) < 0)
+                                return errno;
+        return job->flags & SHEPHERD_NO_PRIVILEGES ? filter(c, job) : 0;
+}
