@@ -127,6 +127,14 @@ static bool is_vacating(const struct job *j)
 {
         return j->state == JOB_VACATING && j->goal != JOB_REMOVED;
 }
+static bool goes_back(const struct job *j)
+{
+        return j->state == JOB_VACATING && j->goal == JOB_IDLE;
+}
+static bool will_be_held(const struct job *j)
+{
+        return j->state == JOB_VACATING && j->goal == JOB_HELD;
+}
 static bool is_running(const struct job *j)
 {
         return j->state == JOB_RUNNING;
@@ -198,8 +206,7 @@ static uint64_t act_stop(struct core *c, struct request *r, const struct core_co
                 n += leave_remove(c, r, cmd->members);
         waiting_members(r, cmd->members, rm, true, &wait);
         add_where(r, cmd->members, any_attempt, &run);
-        if (rm)
-                add_where(r, cmd->members, is_vacating, &run);
+        add_where(r, cmd->members, rm ? is_vacating : goes_back, &run);
         if (set_count(&run)) {
                 n += emit_for(c, cmd, EVENT_VACATING, rm ? JOB_REMOVED : JOB_HELD, &run);
                 tell(c, r, &run, rm ? CORE_REMOVE : CORE_HOLD);
@@ -254,6 +261,22 @@ static uint64_t act_attempts(struct core *c, struct request *r, const struct cor
         return n;
 }
 
+/* Jobs that are held, and those that will be when their agent has stopped them: these go back to the queue
+ * then. */
+static uint64_t act_release(struct core *c, struct request *r, const struct core_command *cmd)
+{
+        struct set held = {0}, stopping = {0};
+        uint64_t n;
+
+        waiting_members(r, cmd->members, true, false, &held);
+        add_where(r, cmd->members, will_be_held, &stopping);
+        n = emit_for(c, cmd, EVENT_RELEASED, 0, &held) +
+            emit_for(c, cmd, EVENT_VACATING, JOB_IDLE, &stopping);
+        set_deinit(&held);
+        set_deinit(&stopping);
+        return n;
+}
+
 static uint64_t act_priority(struct core *c, struct request *r, const struct core_command *cmd)
 {
         struct set all = {0};
@@ -271,17 +294,12 @@ static uint64_t act_priority(struct core *c, struct request *r, const struct cor
 
 static uint64_t act(struct core *c, struct request *r, const struct core_command *cmd)
 {
-        struct set held = {0};
         uint64_t n = 0;
 
         switch (cmd->action) {
         case CORE_ACT_HOLD:
         case CORE_ACT_REMOVE: n = act_stop(c, r, cmd); break;
-        case CORE_ACT_RELEASE:
-                waiting_members(r, cmd->members, true, false, &held);
-                n = emit_for(c, cmd, EVENT_RELEASED, 0, &held);
-                set_deinit(&held);
-                break;
+        case CORE_ACT_RELEASE: n = act_release(c, r, cmd); break;
         case CORE_ACT_VACATE:
         case CORE_ACT_CHECKPOINT:
         case CORE_ACT_SIGNAL:

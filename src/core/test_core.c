@@ -185,6 +185,35 @@ static void test_hold_and_remove_reach_a_running_job(void **state)
         assert_int_equal(j.state, JOB_IDLE);
 }
 
+static void test_the_last_word_counts_while_a_job_is_being_stopped(void **state)
+{
+        struct story *s = *state;
+        struct core_result killed = {.request = 1, .fence = 1, .outcome = CORE_KILLED};
+        struct core_job j;
+
+        SUBMIT(2, "Cmd", "\"x\"");
+        story_offer(s, "n1", "[ Cpus = 2; Memory = 1; Disk = 1 ]", 2);
+        FORGET(events);
+        FORGET(actions);
+        assert_int_equal(story_act(s, CORE_ACT_HOLD, "0", 0), 1);
+        assert_int_equal(story_act(s, CORE_ACT_RELEASE, "0", 0), 1);
+        assert_int_equal(story_act(s, CORE_ACT_RELEASE, "0", 0), 0);
+        assert_int_equal(story_act(s, CORE_ACT_VACATE, "1", 0), 1);
+        assert_int_equal(story_act(s, CORE_ACT_HOLD, "1", 0), 1);
+        SAID(events,
+             "vacating 1 0 -> held\nvacating 1 0 -> idle\nvacating 1 1 -> idle\nvacating 1 1 -> held\n");
+        SAID(actions, "hold n1 1 0 f1\nvacate n1 1 1 f1\nhold n1 1 1 f1\n");
+        assert_true(core_result(s->core, "n1", &killed));
+        killed.member = 1;
+        assert_true(core_result(s->core, "n1", &killed));
+        core_job_get(s->core, 1, 0, &j);
+        assert_int_equal(j.state, JOB_IDLE);
+        assert_int_equal(j.hold_code, 0);
+        core_job_get(s->core, 1, 1, &j);
+        assert_int_equal(j.state, JOB_HELD);
+        assert_int_equal(j.hold_code, CORE_HOLD_USER);
+}
+
 static void test_exit_policies(void **state)
 {
         struct story *s = *state;
@@ -306,6 +335,7 @@ int main(void)
                 STORY(test_an_eager_job_does_not_wait_for_its_lease),
                 STORY(test_an_agent_that_comes_back_keeps_its_jobs),
                 STORY(test_hold_and_remove_reach_a_running_job),
+                STORY(test_the_last_word_counts_while_a_job_is_being_stopped),
                 STORY(test_exit_policies),
                 STORY(test_periodic_policies),
                 STORY(test_a_limit_on_running_time_counts_no_suspension),

@@ -60,6 +60,17 @@ def test_hold_stops_a_running_job(shared):
     shared.wait_state(f"{request}.0", "removed")
 
 
+def test_a_release_while_the_job_is_still_being_stopped(shared):
+    """The job takes a second to end after the first signal, and runs again."""
+    mark = os.path.join(shared.work, "stopping")
+    request = shared.submit(sh(f"if [ -e {mark} ]; then exit 0; fi; trap 'sleep 1; exit 3' TERM; echo up >{mark}; sleep 600 & wait"))
+    wait_until(lambda: os.path.exists(mark))
+    shared.cli("hold", str(request))
+    assert "1" in shared.cli("release", str(request))
+    shared.wait(request)
+    assert shared.history(request)[0]["starts"] == 2
+
+
 def test_rm_ends_the_whole_process_tree(shared):
     mark = os.path.join(shared.work, "tree-mark")
     request = shared.submit(sh(f"setsid {SLEEP[0]} & ({SLEEP[0]} & echo up >{mark}; {SLEEP[0]}) & wait"))
