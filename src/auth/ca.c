@@ -16,6 +16,7 @@
 #include "base/fs.h"
 
 #define CA_YEARS_S  (20LL * 365 * 86400)
+#define CA_BEFORE_S (10LL * 365 * 86400) /* so much earlier its own certificate begins */
 #define NAMES_MAX   64
 #define CA_FILE_MAX (64 << 10)
 
@@ -86,7 +87,7 @@ static X509 *certify(enum profile profile, struct str name, const char *alternat
         if (X509_set_version(cert, X509_VERSION_3) == 1 && set_serial(cert) &&
             set_name(cert, profiles[profile].organisation, name) &&
             X509_set_issuer_name(cert, X509_get_subject_name(issuer ? issuer : cert)) == 1 &&
-            ASN1_TIME_set(X509_getm_notBefore(cert), now - CA_SKEW_S) &&
+            ASN1_TIME_set(X509_getm_notBefore(cert), now - (issuer ? CA_SKEW_S : CA_BEFORE_S)) &&
             ASN1_TIME_set(X509_getm_notAfter(cert), now + (time_t)valid_s) &&
             X509_set_pubkey(cert, key) == 1 &&
             extend(&ctx, cert, NID_basic_constraints, profiles[profile].basic) &&

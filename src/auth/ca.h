@@ -4,14 +4,14 @@
  * Files: DIR/ca.key (0600, PKCS#8) and DIR/ca.crt, EC P-256, 20 years. Whoever has ca.key can be this server
  * and any of its agents. Certificates follow RFC 5280: agents' have O=agent, CN=<name> and are for client
  * authentication only, the server's has O=server and is for server authentication only. They begin CA_SKEW_S
- * before `now`, for clocks that are behind.
+ * before `now`, and the authority ten years before, for clocks that are behind, or are set back later.
  *
  * Not thread-safe as far as opening goes; an open ca is only read, so several threads may issue.
  */
 #pragma once
 #include "auth/csr.h"
 
-#define CA_SKEW_S        300
+#define CA_SKEW_S        86400
 #define CA_CSR_BYTES_MAX (16 << 10)
 
 struct ca;

@@ -38,7 +38,7 @@ static struct wait *wait_get(struct core *c, struct request *r, uint32_t member)
         if (idmap_count(request_rare(r)->waits) == WAITS_MAX)
                 return NULL;
         w = mem_new(struct wait);
-        w->since_ms = c->now_ms;
+        w->since_ms = c->steady_ms;
         idmap_put(request_rare(r)->waits, member, w);
         return w;
 }
@@ -171,14 +171,14 @@ bool better_elsewhere(struct core *c, const struct class *k, const struct bucket
         w = best ? wait_get(c, b->request, member) : wait_of(b->request, member);
         if (!w)
                 return false;
-        wait_for(w, c->now_ms - w->since_ms < longest ? best : NULL);
+        wait_for(w, c->steady_ms - w->since_ms < longest ? best : NULL);
         if (!w->queue)
                 return false;
         c->passed_over++;
         if (c->better_due_ms == 0 || w->since_ms + longest < c->better_due_ms)
                 c->better_due_ms = w->since_ms + longest;
-        if (c->now_ms + AGAIN_MS < c->better_due_ms)
-                c->better_due_ms = c->now_ms + AGAIN_MS;
+        if (c->steady_ms + AGAIN_MS < c->better_due_ms)
+                c->better_due_ms = c->steady_ms + AGAIN_MS;
         return true;
 }
 
@@ -227,8 +227,8 @@ int64_t better_tick(struct core *c)
 {
         if (c->better_due_ms == 0)
                 return INT64_MAX;
-        if (c->now_ms < c->better_due_ms)
-                return c->better_due_ms - c->now_ms;
+        if (c->steady_ms < c->better_due_ms)
+                return c->better_due_ms - c->steady_ms;
         c->better_due_ms = 0;
         for (struct request *r = c->first; r; r = r->next)
                 for (size_t i = 0; request_rare(r)->waits && i < r->bucket_count; i++)

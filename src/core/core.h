@@ -170,7 +170,10 @@ int core_account_set(struct core *c, struct str group, double shares, const stru
 /* A quality of service, and who may ask for it (nobody named: everybody). */
 void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
                   size_t user_count);
-void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms); /* before the calls of a turn */
+/* Before the calls of a turn. Durations are counted by the steady clock; the wall clock, which may be set
+ * back and forth, is for what is shown, for what users said a time of day for, and for what outlives a
+ * restart. */
+void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms);
 
 /* ---- users' commands */
 /* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id

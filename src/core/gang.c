@@ -354,12 +354,12 @@ int64_t gang_tick(struct core *c)
         for (struct class *k = c->gang_classes; k; k = k->gang_next) {
                 if (!k->gang_due_ms)
                         continue;
-                if (c->now_ms >= k->gang_due_ms) {
+                if (c->steady_ms >= k->gang_due_ms) {
                         k->gang_due_ms = 0;
                         class_look_again(c, k);
                         left = 0;
-                } else if (k->gang_due_ms - c->now_ms < left) {
-                        left = k->gang_due_ms - c->now_ms;
+                } else if (k->gang_due_ms - c->steady_ms < left) {
+                        left = k->gang_due_ms - c->steady_ms;
                 }
         }
         return left;

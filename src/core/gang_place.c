@@ -365,7 +365,7 @@ void gang_place(struct core *c, struct class *k)
 
         if (k->met_at == c->offers_new)
                 return; /* nobody has more for it than a moment ago */
-        if (k->gang_due_ms && c->now_ms < k->gang_due_ms)
+        if (k->gang_due_ms && c->steady_ms < k->gang_due_ms)
                 return; /* gang_tick wakes it */
         k->met_at = c->offers_new;
         k->gang_due_ms = 0;
@@ -390,7 +390,7 @@ void gang_place(struct core *c, struct class *k)
         eval_reset(&c->eval);
         looks = (c->looks - looks) / LOOKS_MS;
         if (looks && k->idle)
-                k->gang_due_ms = c->now_ms + (int64_t)looks;
+                k->gang_due_ms = c->steady_ms + (int64_t)looks;
 }
 
 uint64_t gang_most_now(struct core *c, struct class *k, struct buf *where)

@@ -104,8 +104,8 @@ int64_t leave_tick(struct core *c)
 
         if (c->left == 0 || c->config.shadow)
                 return INT64_MAX;
-        if (!c->leave_request && c->now_ms < c->leave_due_ms)
-                return c->leave_due_ms - c->now_ms;
+        if (!c->leave_request && c->steady_ms < c->leave_due_ms)
+                return c->leave_due_ms - c->steady_ms;
         for (struct request *r = c->first; r; r = r->next) {
                 if (r->id < c->leave_request || set_count(&request_rare(r)->left) == 0)
                         continue;
@@ -116,6 +116,6 @@ int64_t leave_tick(struct core *c)
                         return 0;
         }
         c->leave_request = 0;
-        c->leave_due_ms = c->now_ms + c->config.periodic_ms;
+        c->leave_due_ms = c->steady_ms + c->config.periodic_ms;
         return c->config.periodic_ms;
 }

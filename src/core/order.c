@@ -223,7 +223,7 @@ static bool spread(struct core *c, struct account *group)
 /* Another account that wants something is looked at at once, unless there is much to move. */
 static bool is_due(const struct core *c)
 {
-        int64_t age_ms = c->now_ms - c->order_refreshed_ms;
+        int64_t age_ms = c->steady_ms - c->order_refreshed_ms;
 
         if (c->order_stale)
                 return c->ready_classes <= FEW_CLASSES || age_ms >= STALE_MS || age_ms < 0;
@@ -236,7 +236,7 @@ void order_refresh(struct core *c)
 
         if (c->wanting > 0 && is_due(c)) {
                 c->order_stale = false;
-                c->order_refreshed_ms = c->now_ms;
+                c->order_refreshed_ms = c->steady_ms;
                 root->part = 1;
                 root->lately = 0;
                 if (spread(c, root))

@@ -156,13 +156,13 @@ void reserve_given(struct core *c, struct class *k, struct queue *q)
         struct order_mark mark = order_mark_of(k);
 
         k->given_before_ms = k->given_ms;
-        k->given_ms = c->now_ms;
+        k->given_ms = c->steady_ms;
         if (k->reserved)
                 end(c, k->reserved);
-        if (!q->passed.account || c->now_ms - q->passed_ms > reserve_after_ms(c) ||
+        if (!q->passed.account || c->steady_ms - q->passed_ms > reserve_after_ms(c) ||
             order_mark_before(&q->passed, &mark)) {
                 q->passed = mark;
-                q->passed_ms = c->now_ms;
+                q->passed_ms = c->steady_ms;
         }
 }
 
@@ -174,7 +174,7 @@ void reserve_refused(struct class *k)
 
 void reserve_class_ready(struct core *c, struct class *k)
 {
-        k->given_ms = c->now_ms;
+        k->given_ms = c->steady_ms;
 }
 
 void reserve_class_gone(struct core *c, struct class *k)
@@ -185,7 +185,7 @@ void reserve_class_gone(struct core *c, struct class *k)
 
 static bool is_hungry(struct core *c, const struct class *k)
 {
-        return !k->reserved && c->now_ms - k->given_ms >= reserve_after_ms(c) &&
+        return !k->reserved && c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
                k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 && !k->draws_bad;
 }
 
@@ -231,7 +231,7 @@ bool reserve_was_passed(struct core *c, const struct class *k, const struct queu
 {
         struct order_mark mark = order_mark_of(k);
 
-        return q->passed.account && c->now_ms - q->passed_ms <= reserve_after_ms(c) &&
+        return q->passed.account && c->steady_ms - q->passed_ms <= reserve_after_ms(c) &&
                order_mark_before(&mark, &q->passed);
 }
 
@@ -338,9 +338,9 @@ int64_t reserve_step(struct core *c)
 
         if (c->config.shadow || c->config.reserve_after_ms < 0)
                 return INT64_MAX;
-        if (c->now_ms < c->reserve_due_ms)
-                return c->reserve_due_ms - c->now_ms;
-        c->reserve_due_ms = c->now_ms + (reserve_after_ms(c) < STEP_MS ? reserve_after_ms(c) : STEP_MS);
+        if (c->steady_ms < c->reserve_due_ms)
+                return c->reserve_due_ms - c->steady_ms;
+        c->reserve_due_ms = c->steady_ms + (reserve_after_ms(c) < STEP_MS ? reserve_after_ms(c) : STEP_MS);
         for (struct reservation *r = c->reservations, *next; r; r = next) {
                 next = r->next;
                 r->start_ms = start_of(c, r);
@@ -358,7 +358,7 @@ int64_t reserve_step(struct core *c)
                 else
                         reserve_for(c, k);
         }
-        return c->reserve_due_ms - c->now_ms;
+        return c->reserve_due_ms - c->steady_ms;
 }
 
 void reserve_deinit(struct core *c)

@@ -86,14 +86,14 @@ int64_t core_tick(struct core *c)
                 label_hold(c);
         c->leaks_wanted = false;
         forget_old(c);
-        if (c->now_ms >= c->periodic_due_ms || c->periodic_request) {
+        if (c->steady_ms >= c->periodic_due_ms || c->periodic_request) {
                 if (policy_periodic_step(c, PERIODIC_SLICE))
                         wait = 0;
                 else
-                        c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
+                        c->periodic_due_ms = c->steady_ms + c->config.periodic_ms;
         }
-        if (c->periodic_due_ms - c->now_ms < wait)
-                wait = c->periodic_due_ms - c->now_ms;
+        if (c->periodic_due_ms - c->steady_ms < wait)
+                wait = c->periodic_due_ms - c->steady_ms;
         return wait < 0 ? 0 : wait > 1000 ? 1000 : wait;
 }
 
@@ -104,6 +104,6 @@ void core_ready(struct core *c)
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
         hops_ready(c);
-        c->periodic_due_ms = c->now_ms + c->config.periodic_ms;
+        c->periodic_due_ms = c->steady_ms + c->config.periodic_ms;
         gang_ready(c);
 }

@@ -149,6 +149,16 @@ static int tls_verify(X509_STORE_CTX *store, void *arg)
         return X509_verify_cert(store) == 1;
 }
 
+/* When a certificate begins protects nothing, for whoever signed it believes its key; ends and revocations
+ * limit it. One that begins later was made while somebody's clock was ahead. */
+static int tls_tolerate(int good, X509_STORE_CTX *store)
+{
+        if (good || X509_STORE_CTX_get_error(store) != X509_V_ERR_CERT_NOT_YET_VALID)
+                return good;
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        return 1;
+}
+
 static int tls_setup(struct tls_context *t, const struct tls_config *c, struct err *err)
 {
         int r, mode = SSL_VERIFY_NONE;
@@ -175,7 +185,7 @@ static int tls_setup(struct tls_context *t, const struct tls_config *c, struct e
                 mode = SSL_VERIFY_PEER; /* a server without FAIL_IF_NO_PEER_CERT: none is allowed */
         if (mode != SSL_VERIFY_NONE && !c->ca_pem.n && !t->pinned)
                 return err_set(err, -EINVAL, "TLS: neither a CA nor a fingerprint says whom to believe");
-        SSL_CTX_set_verify(t->ctx, mode, NULL);
+        SSL_CTX_set_verify(t->ctx, mode, tls_tolerate);
         SSL_CTX_set_cert_verify_callback(t->ctx, tls_verify, t);
         if (c->server_name)
                 t->server_name = mem_dupz(c->server_name);
@@ -205,6 +215,19 @@ int tls_server_new(const struct tls_config *c, struct tls_context **ret, struct 
         if (!c->cert_pem.n)
                 return err_set(err, -EINVAL, "TLS: a server needs a certificate");
         return tls_new(c, true, ret, err);
+}
+
+int tls_server_renew(struct tls_context *t, struct str cert_pem, struct str key_pem, struct err *err)
+{
+        struct tls_config c = {.cert_pem = cert_pem, .key_pem = key_pem};
+        struct tls_context *fresh;
+        int r = tls_server_new(&c, &fresh, err); /* all of it is good, or nothing changes */
+
+        if (r < 0)
+                return r;
+        tls_unref(fresh);
+        SSL_CTX_clear_chain_certs(t->ctx);
+        return tls_use_cert(t->ctx, cert_pem, key_pem, err);
 }
 
 int tls_client_new(const struct tls_config *c, struct tls_context **ret, struct err *err)

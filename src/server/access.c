@@ -9,8 +9,9 @@
 #include "base/log.h"
 #include "server/turn.h"
 
-#define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start */
-#define AGENT_VALID_S  (30 * 86400LL)      /* agents renew at a Hello */
+#define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start, and when the clock was set */
+#define STEP_BACK_MS   60000
+#define AGENT_VALID_S  (30 * 86400LL) /* agents renew at a Hello */
 #define PRUNE_MS       86400000
 
 int access_open(struct server *s, struct access **ret, struct err *err)
@@ -40,26 +41,60 @@ void access_free(struct access *a)
         free(a);
 }
 
-int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err)
+/* A certificate, the authority's behind it, for those who join know only its fingerprint; and its key. */
+static int issue(struct access *a, const struct config *config, int64_t now_ms, struct buf *ret_cert,
+                 struct buf *ret_key, struct err *err)
 {
-        BUF_CLEANUP struct buf cert = {0}, key = {0};
         struct str names[CONFIG_LISTS_MAX];
-        struct tls_config tls = {.ca_pem = ca_cert_pem(a->ca), .ask_client = true};
         int r;
 
         for (size_t i = 0; i < config->names.count; i++)
                 names[i] = str_of(config->names.items[i]);
-        r = ca_issue_server(a->ca, names, config->names.count, clock_wall_ms(), SERVER_VALID_S, &cert, &key,
+        r = ca_issue_server(a->ca, names, config->names.count, now_ms, SERVER_VALID_S, ret_cert, ret_key,
                             err);
+        if (r == 0)
+                buf_str(ret_cert, ca_cert_pem(a->ca));
+        return r;
+}
+
+static void wipe(struct buf *key)
+{
+        if (key->n)
+                explicit_bzero(key->p, key->n);
+}
+
+int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err)
+{
+        BUF_CLEANUP struct buf cert = {0}, key = {0};
+        struct tls_config tls = {.ca_pem = ca_cert_pem(a->ca), .ask_client = true};
+        int64_t now = clock_wall_ms();
+        int r = issue(a, config, now, &cert, &key, err);
+
         if (r != 0)
                 return r;
-        buf_str(&cert, ca_cert_pem(a->ca)); /* those who join know only its fingerprint */
         tls.cert_pem = buf_view(&cert);
         tls.key_pem = buf_view(&key);
         r = tls_server_new(&tls, ret, err);
-        if (key.n)
-                explicit_bzero(key.p, key.n);
+        wipe(&key);
+        a->issued_ms = now;
         return r;
+}
+
+int access_tls_renew(struct access *a, const struct config *config, struct tls_context *tls, struct err *err)
+{
+        BUF_CLEANUP struct buf cert = {0}, key = {0};
+        int64_t now = clock_wall_ms();
+        int r;
+
+        if (now > a->issued_ms - STEP_BACK_MS && now < a->issued_ms + SERVER_VALID_S / 2 * 1000)
+                return 0;
+        r = issue(a, config, now, &cert, &key, err);
+        if (r == 0)
+                r = tls_server_renew(tls, buf_view(&cert), buf_view(&key), err);
+        wipe(&key);
+        if (r == 0)
+                a->issued_ms = now;
+        return r == 0 ? 1 : r;
 }
 
 /* ---- users */

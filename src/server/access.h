@@ -1,7 +1,7 @@
 /* access: who may come in: the instance's authority, its tokens, and the certificates it gave to agents.
  *
- * Core thread, except access_tls (before the threads start). What changes goes into the turn's batch, so
- * replies that follow from it are sent TURN_DURABLE.
+ * Core thread, except access_tls (before the threads start) and access_tls_renew (front thread). What changes
+ * goes into the turn's batch, so replies that follow from it are sent TURN_DURABLE.
  */
 #pragma once
 #include "auth/token.h"
@@ -14,11 +14,15 @@ struct access {
         struct certificates *certificates;
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
+        int64_t issued_ms; /* Unix: the server's certificate; front thread */
 };
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
 void access_free(struct access *a);                                      /* NULL is fine */
 /* A certificate of this run of the server, and the context that asks agents for theirs. */
 int access_tls(struct access *a, const struct config *config, struct tls_context **ret, struct err *err);
+/* Puts a new certificate into that context when the wall clock has been set back behind the beginning of the
+ * one there, or near its end. 1: done; 0: there is no need; an error with err. */
+int access_tls_renew(struct access *a, const struct config *config, struct tls_context *tls, struct err *err);
 
 /* Front thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
  */

@@ -18,6 +18,7 @@
 #define FILES_RESERVED 512u /* descriptors that connections leave to the store, the spool and jobs' files */
 #define AGENTS_MAX     20000u
 #define API_MAX        4096u
+#define CLOCK_LOOK_MS  5000
 
 struct front_user {
         char *name; /* principal; NULL: the system knows no such user */
@@ -217,6 +218,8 @@ static void limit_connections(struct front *f)
         http_server_limits(f->http, &limits);
 }
 
+static void on_clock(void *arg);
+
 int front_new(struct server *s, struct front **ret, struct err *err)
 {
         struct front *f = mem_new(struct front);
@@ -226,6 +229,7 @@ int front_new(struct server *s, struct front **ret, struct err *err)
         f->server = s;
         f->loop = loop_new();
         f->users = map_new();
+        f->clock = timer_new(f->loop, on_clock, f);
         f->mail = mailbox_new(f->loop, receive, NULL, f);
         f->http = http_server_new(f->loop, handle, f);
         limit_connections(f);
@@ -243,10 +247,26 @@ int front_new(struct server *s, struct front **ret, struct err *err)
         return r;
 }
 
+/* The wall clock may have been set. */
+static void on_clock(void *arg)
+{
+        struct front *f = arg;
+        struct err err = {0};
+        int r = access_tls_renew(f->server->access, &f->server->config, f->tls, &err);
+
+        if (r > 0)
+                log_info("msg=\"the clock was set: the server has a new certificate\"");
+        else if (r < 0)
+                log_warn("msg=\"the server's certificate cannot be made anew\" why=\"%s\"",
+                         LOG_TEXT(str_of(err.text)));
+        timer_start(f->clock, CLOCK_LOOK_MS);
+}
+
 static void *run(void *arg)
 {
         struct front *f = arg;
 
+        timer_start(f->clock, CLOCK_LOOK_MS);
         loop_run(f->loop);
         return NULL;
 }
@@ -285,6 +305,7 @@ void front_free(struct front *f)
         tls_unref(f->tls);
         forget_users(f);
         map_free(f->users);
+        timer_free(f->clock);
         loop_free(f->loop);
         free(f->api_tls);
         free(f);

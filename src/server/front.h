@@ -16,6 +16,7 @@ struct front {
         struct http_server *http;
         struct peers *peers;
         struct tls_context *tls; /* the server's certificate; asks clients for theirs */
+        struct timer *clock;     /* the wall clock is looked at */
         struct map *users;       /* uid as bytes → struct front_user */
         char *api_tls;           /* address in use, or NULL */
         size_t agents_max;       /* connections of agents that there are descriptors for */

@@ -96,11 +96,17 @@ class Sleeper:
         self.instance, self.path = instance, os.path.join(instance.base, "slept")
         self.seconds = 0
         with open(self.path, "wb") as f:
-            f.write(struct.pack("=q", 0))
+            f.write(struct.pack("=qq", 0, 0))
         preload = os.path.join(instance.build, "tests/conform/libsleeping_clock.so")
         assert os.path.exists(preload), f"{preload} is not there: run `make build` first"
         instance.env.update(LD_PRELOAD=preload, SLEEPING_CLOCK=self.path,
                             ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+
+    def set_wall(self, seconds):
+        """The wall clock is so far ahead of the true time from now on."""
+        with open(self.path, "r+b") as f:
+            f.seek(8)
+            f.write(struct.pack("=q", seconds))
 
     def sleep(self, seconds, *last):
         """All that is of the instance stands still, and wakes when the clock has gone on; but who is to wake last stands still
