@@ -107,32 +107,14 @@ void queue_detach(struct queue *q, struct job *j)
         q->attempt_count--;
 }
 
-/* Entries are name@domain, *@domain, or "!name@domain why not", which goes before the others. */
-const char *queue_denies_owner(const struct queue *q, const char *owner)
+struct str queue_denies_owner(const struct queue *q, const char *owner)
 {
-        size_t n = strlen(owner);
-        for (size_t i = 0; i < q->owner_count; i++) {
-                const char *o = q->owners[i];
-                if (o[0] == '!' && !strncmp(o + 1, owner, n) && (o[n + 1] == 0 || o[n + 1] == ' '))
-                        return o[n + 1] ? o + n + 2 : "";
-        }
-        return NULL;
+        return owners_deny(&q->owners, str_of(owner));
 }
 
 bool queue_allows_owner(const struct queue *q, const char *owner)
 {
-        const char *at = strchr(owner, '@');
-        if (q->owner_count == 0)
-                return true;
-        if (queue_denies_owner(q, owner))
-                return false;
-        for (size_t i = 0; i < q->owner_count; i++) {
-                if (str_eqz(str_of(owner), q->owners[i]))
-                        return true;
-                if (at && q->owners[i][0] == '*' && !strcmp(q->owners[i] + 1, at))
-                        return true;
-        }
-        return false;
+        return owners_allow(&q->owners, str_of(owner));
 }
 
 static void queue_free(struct queue *q)
@@ -141,9 +123,7 @@ static void queue_free(struct queue *q)
         free(q->unreachable);
         free(q->closed);
         ad_free(q->ad);
-        for (size_t i = 0; i < q->owner_count; i++)
-                free(q->owners[i]);
-        free(q->owners);
+        owners_deinit(&q->owners);
         free(q->resources);
         free(q->ends);
         profile_unref(q->profile);

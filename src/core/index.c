@@ -236,9 +236,9 @@ static void group_drop(struct core *c, struct index_group *g)
 
 static void add_owners(const struct queue *q, struct buf *text)
 {
-        for (size_t i = 0; i < q->owner_count; i++) {
+        for (size_t i = 0; i < q->owners.count; i++) {
                 buf_char(text, '\n');
-                buf_addz(text, q->owners[i]);
+                buf_str(text, q->owners.items[i]);
         }
 }
 

@@ -69,16 +69,16 @@ static void add_tree(struct index_classes *w, struct index_group *g, const struc
  */
 static bool owners_by_name(const struct queue *q)
 {
-        for (size_t i = 0; i < q->owner_count; i++)
-                if (q->owners[i][0] == '*')
+        for (size_t i = 0; i < q->owners.count; i++)
+                if (str_starts(q->owners.items[i], STR("*")))
                         return false;
-        return q->owner_count > 0;
+        return q->owners.count > 0;
 }
 
 static bool named_before(const struct queue *q, size_t n)
 {
         for (size_t i = 0; i < n; i++)
-                if (str_eqz(str_of(q->owners[i]), q->owners[n]))
+                if (str_eq(q->owners.items[i], q->owners.items[n]))
                         return true;
         return false;
 }
@@ -89,11 +89,11 @@ void index_classes_begin(struct index_classes *w, struct core *c, const struct q
         bool by_name = owners_by_name(q);
         size_t n = 0;
 
-        *w = (struct index_classes){.core = c, .queue = q, .ask_owner = q->owner_count > 0};
+        *w = (struct index_classes){.core = c, .queue = q, .ask_owner = q->owners.count > 0};
         w->heap.before = entry_before;
         if (!kind || kind->meet_count == 0)
                 return;
-        w->entries = mem_array(NULL, kind->meet_count * (by_name ? q->owner_count : 1), sizeof(*w->entries));
+        w->entries = mem_array(NULL, kind->meet_count * (by_name ? q->owners.count : 1), sizeof(*w->entries));
         for (size_t i = 0; (met = index_meet(kind, i)) != NULL; i++) {
                 struct index_group *g = index_group_of(met);
 
@@ -101,8 +101,8 @@ void index_classes_begin(struct index_classes *w, struct core *c, const struct q
                         continue;
                 if (!by_name)
                         add_tree(w, g, &g->classes, &n);
-                for (size_t o = 0; by_name && o < q->owner_count; o++) {
-                        struct index_owner *owner = map_get(g->owners, str_of(q->owners[o]));
+                for (size_t o = 0; by_name && o < q->owners.count; o++) {
+                        struct index_owner *owner = map_get(g->owners, q->owners.items[o]);
 
                         if (owner && !named_before(q, o))
                                 add_tree(w, g, &owner->classes, &n);

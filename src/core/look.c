@@ -277,13 +277,9 @@ bool core_agent_serves(struct core *c, const char *agent, struct str owner)
 {
         struct core_agent *a = agent_find(c, agent);
 
-        for (struct queue *q = a ? a->queues : NULL; q; q = q->next) {
-                if (q->ad && q->owner_count == 0)
+        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
+                if (q->ad && owners_allow(&q->owners, owner))
                         return true;
-                for (size_t i = 0; i < q->owner_count; i++)
-                        if (str_eqz(owner, q->owners[i]))
-                                return true;
-        }
         return false;
 }
 

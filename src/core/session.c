@@ -252,12 +252,9 @@ static unsigned order_of(struct core *c, const struct ad *ad)
 
 static void set_owners(struct queue *q, const struct core_offer *o)
 {
-        for (size_t i = 0; i < q->owner_count; i++)
-                free(q->owners[i]);
-        q->owners = mem_array(q->owners, o->owner_count, sizeof(*q->owners));
-        q->owner_count = o->owner_count;
+        owners_deinit(&q->owners);
         for (size_t i = 0; i < o->owner_count; i++)
-                q->owners[i] = str_dupz(o->owners[i]);
+                owners_add(&q->owners, o->owners[i]);
 }
 
 int core_offer(struct core *c, const struct core_offer *o, struct err *err)

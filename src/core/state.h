@@ -14,6 +14,7 @@
 #pragma once
 #include "base/heap.h"
 #include "base/map.h"
+#include "base/owners.h"
 #include "core/amounts.h"
 #include "core/attributes.h"
 #include "core/core.h"
@@ -255,8 +256,7 @@ struct queue {
         unsigned refused_count;
         struct queue_resource *resources;
         unsigned resource_count;
-        char **owners;
-        size_t owner_count;
+        struct owners owners;
         struct reserved *reserved; /* NULL: nothing is kept there */
         struct order_mark passed;  /* of what it was given to lately, what is furthest back */
         int64_t passed_ms;
@@ -499,8 +499,8 @@ void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accept
  * has. */
 void queue_show_free(struct core *c, struct queue *q);
 bool queue_allows_owner(const struct queue *q, const char *owner);
-/* Why this owner in particular is not allowed, "" when that is not said; NULL: he is not named so. */
-const char *queue_denies_owner(const struct queue *q, const char *owner);
+/* As owners_deny. */
+struct str queue_denies_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,
                                   size_t *ret_count); /* by name; the caller frees the array */

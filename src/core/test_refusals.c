@@ -122,6 +122,10 @@ static void test_owners(void **state)
                    CORE_OWNER_REFUSED, CORE_FITS, CORE_FITS, CORE_OWNER_REFUSED);
         assert_string_equal(buf_z(&out), buf_z(&want));
         buf_deinit(&out);
+        /* who delivers his user log and counts in his capacity, by the same rule */
+        for (size_t i = 0; i < sizeof(offers) / sizeof(*offers); i++)
+                assert_int_equal(core_agent_serves(s->core, offers[i].agent, STR("ann@local")),
+                                 i == 2 || i == 3);
 }
 
 static enum job_state state_of(struct story *s, uint64_t request, uint32_t member)

@@ -152,8 +152,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         }
         w->verdict = CORE_OWNER_REFUSED;
         if (!queue_allows_owner(q, request_owner(r))) {
-                const char *why = queue_denies_owner(q, request_owner(r));
-                buf_addz(value, why ? why : "");
+                buf_str(value, queue_denies_owner(q, request_owner(r)));
                 return;
         }
         w->verdict = CORE_NOT_CLEARED;
