@@ -1,10 +1,10 @@
 /* Settings of a queue, and the list of queues. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "agent/config.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "place/offer.h"
 
 #define Q(member) offsetof(struct config_queue, member)
@@ -122,14 +122,10 @@ static int check_runner(const struct config *c, const struct doc *map, const str
 
 static int check_name(const struct config *c, struct str name, struct err *err)
 {
-        for (size_t i = 0; i < name.n; i++)
-                if (!isalnum((unsigned char)name.p[i]) && !strchr("-_.+", name.p[i]))
-                        return err_set(err, -EINVAL,
-                                       "a queue's name is letters, digits and -_.+, which '" STR_FMT
-                                       "' is not",
-                                       STR_ARG(name));
-        if (name.n == 0 || name.n > 64)
-                return err_set(err, -EINVAL, "a queue needs a name, of at most 64 letters");
+        if (!name_is_queue(name))
+                return err_set(err, -EINVAL,
+                               "a queue's name is " NAME_QUEUE_IS ", which '" STR_FMT "' is not",
+                               STR_ARG(name));
         for (size_t i = 0; i < c->queue_count; i++)
                 if (str_eqz(name, c->queues[i]->name))
                         return err_set(err, -EINVAL, "there are two queues of the name " STR_FMT,

@@ -222,6 +222,12 @@ void core_renew(struct core *c, const char *agent);
 /* A renewal was acknowledged at that time of the steady clock; an earlier one than is known changes nothing.
  */
 void core_heard(struct core *c, const char *agent, int64_t steady_ms);
+/* Does this agent have the attempt, and is it the job's last? Nothing that an agent says of an attempt counts
+ * otherwise; the calls below ask by themselves. */
+bool core_has_attempt(struct core *c, const char *agent, uint64_t request, uint32_t member, uint32_t fence);
+/* Does it have an attempt of this part of the request, or with CORE_PART_ANY of the request? */
+#define CORE_PART_ANY UINT32_MAX
+bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t part);
 
 /* Which jobs an offer would have first, of those between which the order leaves it the choice. */
 enum core_wish { CORE_WISH_NONE, CORE_WISH_SMALL_INPUT, CORE_WISH_SHORT_RUN, CORE_WISH_LARGE_MEMORY };

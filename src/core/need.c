@@ -57,7 +57,7 @@ static int64_t offered(struct core *c, const struct queue *q, symbol name)
         int64_t n = 0;
 
         eval_integer(&c->eval, q->ad, NULL, name, &n);
-        return n > 0 ? n : 0;
+        return n < 0 ? 0 : n > OFFERED_MAX ? OFFERED_MAX : n;
 }
 
 /* Of a resource that was given, the queue knows how many are left; of others its ad does. */

@@ -6,6 +6,10 @@
 #pragma once
 #include "core/state.h"
 
+/* What an agent says that it has, of a resource, or for a price: more is taken for this, so that sums of
+ * what agents say do not pass the end. */
+#define OFFERED_MAX (1ll << 50)
+
 struct need {
         int64_t cpus, memory_mib, disk_kib;
         struct amounts more; /* only the first `count` of it are set */

@@ -10,6 +10,7 @@
 #define QUEUE_WAIT_MAX_S 31536000 /* more is no word of a wait */
 #define LEASE_RENEWALS   3        /* in a lease's term, about */
 #define LOSE_SLICE       1000u    /* attempts that are lost in one call */
+#define CLOCK_OFF_MS     86400000 /* an agent's clock is wrong by so much at most */
 
 void core_agent_connected(struct core *c, const char *agent)
 {
@@ -57,6 +58,39 @@ void core_heard(struct core *c, const char *agent, int64_t steady_ms)
                 a->renewed_steady_ms = steady_ms;
 }
 
+/* The attempt, if it is this agent's and the job's last; else NULL. Whatever an agent says of an attempt goes
+ * through here. */
+static struct job *attempt_of(const struct request *r, const char *agent, uint32_t member, uint32_t fence)
+{
+        struct job *j = r ? request_job(r, member) : NULL;
+
+        return j && j->queue && j->fence == fence && strcmp(j->queue->agent->name, agent) == 0 ? j : NULL;
+}
+
+bool core_has_attempt(struct core *c, const char *agent, uint64_t request, uint32_t member, uint32_t fence)
+{
+        return attempt_of(request_find(c, request), agent, member, fence) != NULL;
+}
+
+bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t part)
+{
+        const struct core_agent *a = agent_find(c, agent);
+        const struct request *r = request_find(c, request);
+        uint64_t first = 0, end = UINT64_MAX;
+
+        if (!a || !r || (part != CORE_PART_ANY && part >= r->part_count))
+                return false;
+        if (part != CORE_PART_ANY) {
+                first = r->parts[part].first;
+                end = first + r->parts[part].count;
+        }
+        for (const struct queue *q = a->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->request == r && j->member >= first && j->member < end)
+                                return true;
+        return false;
+}
+
 /* Those of `a` that are this agent's attempts under that fence; the others go to *ret_stale (may be NULL). */
 static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
                  struct set *ret_stale)
@@ -64,9 +98,7 @@ static void sift(struct core *c, const char *agent, const struct core_attempts *
         struct request *r = request_find(c, a->request);
 
         SET_FOREACH (a->members, m) {
-                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
-
-                if (j && j->queue && j->fence == a->fence && str_eqz(str_of(agent), j->queue->agent->name))
+                if (attempt_of(r, agent, (uint32_t)m, a->fence))
                         set_add(ret_mine, (uint32_t)m);
                 else if (ret_stale)
                         set_add(ret_stale, (uint32_t)m);
@@ -134,27 +166,22 @@ void core_inventory(struct core *c, const char *agent, const struct core_attempt
         struct core_agent *a = agent_get(c, str_of(agent));
 
         core_renew(c, agent);
+        for (struct queue *q = a->queues; q; q = q->next)
+                for (struct job *j = q->attempts; j; j = j->next)
+                        j->unknown = true;
         for (size_t i = 0; i < count; i++) {
                 struct set mine = {0}, other = {0};
 
                 sift(c, agent, &has[i], &mine, &other);
+                SET_FOREACH (&mine, m)
+                        request_job(request_find(c, has[i].request), (uint32_t)m)->unknown = false;
                 gang_inventory(c, agent, &has[i], &mine);
                 if (set_count(&other))
                         stale(arg, has[i].request, has[i].fence, &other);
                 set_deinit(&mine);
                 set_deinit(&other);
         }
-        for (struct queue *q = a->queues; q; q = q->next)
-                for (struct job *j = q->attempts; j; j = j->next) {
-                        bool there = false;
-
-                        for (size_t i = 0; i < count && !there; i++)
-                                there = has[i].request == j->request->id && has[i].fence == j->fence &&
-                                        set_has(has[i].members, j->member);
-                        j->unknown = !there;
-                        if (!there)
-                                c->lease_due_ms = 0;
-                }
+        c->lease_due_ms = 0; /* those that are unknown are lost */
         leases_end(c);
         /* What it has, it must not be told again; what was stopped meanwhile, it must. */
         for (struct queue *q = a->queues; q; q = q->next)
@@ -239,7 +266,16 @@ static int64_t number_of(struct core *c, const struct ad *ad, symbol name)
         int64_t v = 0;
 
         eval_integer(&c->eval, ad, NULL, name, &v);
-        return v > 0 ? v : 0;
+        return v < 0 ? 0 : v > OFFERED_MAX ? OFFERED_MAX : v;
+}
+
+/* 0 when it does not say, and for what is no such number: negative, infinite, NaN. */
+static double real_of(struct core *c, const struct ad *ad, symbol name)
+{
+        double v = 0;
+
+        eval_real(&c->eval, ad, NULL, name, &v);
+        return v > 0 && v <= (double)OFFERED_MAX ? v : 0;
 }
 
 static unsigned order_of(struct core *c, const struct ad *ad)
@@ -260,14 +296,15 @@ static void set_owners(struct queue *q, const struct core_offer *o)
 int core_offer(struct core *c, const struct core_offer *o, struct err *err)
 {
         struct core_agent *a = agent_get(c, str_of(o->agent));
-        struct queue *q = queue_get(c, a, str_of(o->queue));
         const struct attributes *at = &c->attr;
         const struct expr *requirements;
         struct str away;
+        struct queue *q;
         struct ad *ad;
 
         if (ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
                 return CORE_INVALID;
+        q = queue_get(c, a, str_of(o->queue));
         default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);
         default_string(c, ad, at->Machine, o->hostname);
         default_string(c, ad, at->Name, str_of(a->name));
@@ -290,17 +327,16 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         q->disk_kib = number_of(c, ad, at->Disk) - q->taken_disk_kib;
         q->total_cpus = ad_find(ad, at->TotalCpus) ? number_of(c, ad, at->TotalCpus) : INT64_MAX;
         q->total_memory_mib = ad_find(ad, at->TotalMemory) ? number_of(c, ad, at->TotalMemory) : INT64_MAX;
-        q->price = q->speed = q->wait_s = 0;
-        eval_real(&c->eval, ad, NULL, at->QueueWait, &q->wait_s);
-        if (!(q->wait_s > 0 && q->wait_s < QUEUE_WAIT_MAX_S))
+        q->wait_s = real_of(c, ad, at->QueueWait);
+        if (q->wait_s >= QUEUE_WAIT_MAX_S)
                 q->wait_s = 0;
         q->begins_ms = q->wait_s > 0 ? c->now_ms + (int64_t)(q->wait_s * 1000) : 0;
         q->wait_unknown = false;
         eval_boolean(&c->eval, ad, NULL, at->QueueWaitUnknown, &q->wait_unknown);
         if (q->wait_unknown && !q->begins_ms) /* for who chooses: as long as a job takes */
                 q->wait_s = (double)c->everybody.run_ms / 1000;
-        eval_real(&c->eval, ad, NULL, at->Price, &q->price);
-        eval_real(&c->eval, ad, NULL, at->Speed, &q->speed);
+        q->price = real_of(c, ad, at->Price);
+        q->speed = real_of(c, ad, at->Speed);
         q->search_order = order_of(c, ad);
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
@@ -398,10 +434,20 @@ void core_refused(struct core *c, const char *agent, const struct core_attempts 
         set_deinit(&mine);
 }
 
+/* A time that an agent says, which has a clock of its own: between the submit and now, or nearly; 0 stays. */
+static int64_t time_said(const struct core *c, const struct request *r, int64_t at_ms)
+{
+        int64_t first = r->submitted_ms - CLOCK_OFF_MS, last = c->now_ms + CLOCK_OFF_MS;
+
+        if (at_ms == 0)
+                return 0;
+        return at_ms < first ? first : at_ms > last ? last : at_ms;
+}
+
 void core_started(struct core *c, const char *agent, const struct core_attempts *a, int64_t at_ms)
 {
-        struct event e = {.type = EVENT_STARTED, .value = at_ms};
         struct request *r = request_find(c, a->request);
+        struct event e = {.type = EVENT_STARTED, .value = r ? time_said(c, r, at_ms) : 0};
 
         sift(c, agent, a, &e.members, NULL);
         SET_FOREACH (a->members, m) {
@@ -414,8 +460,6 @@ void core_started(struct core *c, const char *agent, const struct core_attempts 
 
 bool core_checkpoint(struct core *c, const char *agent, const struct core_result *res)
 {
-        struct request *r = request_find(c, res->request);
-        struct job *j = r ? request_job(r, res->member) : NULL;
         struct event e = {.type = EVENT_CHECKPOINTED,
                           .request = res->request,
                           .fence = res->fence,
@@ -423,7 +467,7 @@ bool core_checkpoint(struct core *c, const char *agent, const struct core_result
                           .cpu_system_ms = res->cpu_system_ms,
                           .values = res->outputs};
 
-        if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
+        if (!attempt_of(request_find(c, res->request), agent, res->member, res->fence))
                 return false;
         set_add(&e.members, res->member);
         core_emit(c, &e, NULL);
@@ -460,10 +504,11 @@ bool core_checkpoint_has(struct core *c, const char *agent, uint64_t request, co
         return false;
 }
 
-bool core_result(struct core *c, const char *agent, const struct core_result *res)
+bool core_result(struct core *c, const char *agent, const struct core_result *said)
 {
-        struct request *r = request_find(c, res->request);
-        struct job *j = r ? request_job(r, res->member) : NULL;
+        struct request *r = request_find(c, said->request);
+        struct job *j = attempt_of(r, agent, said->member, said->fence);
+        struct core_result bounded = *said, *res = &bounded;
         struct exit_decision d;
         struct event e = {
                 .type = EVENT_EXITED,
@@ -482,8 +527,10 @@ bool core_result(struct core *c, const char *agent, const struct core_result *re
                 .bytes_out = res->bytes_out,
         };
 
-        if (!j || !j->queue || j->fence != res->fence || !str_eqz(str_of(agent), j->queue->agent->name))
+        if (!j)
                 return false;
+        e.started_ms = res->started_ms = time_said(c, r, res->started_ms);
+        e.ended_ms = res->ended_ms = time_said(c, r, res->ended_ms);
         if (res->outcome == CORE_OUTCOME_LOST) {
                 lose(c, j, res->reason.n ? res->reason : STR("the agent lost the attempt"));
                 return true;

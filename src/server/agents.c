@@ -101,7 +101,6 @@ static void forget_session(struct server *s, struct agent *a)
         a->sent = idmap_new();
         pending_free(a->pending);
         a->pending = NULL;
-        a->allowed = (struct allowed){0};
 }
 
 bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *err)
@@ -220,38 +219,6 @@ void agents_gone(struct server *s, struct str name, uint64_t session)
         forget_session(s, a);
         core_agent_away(s->core, a->name);
         log_info("msg=\"agent away\" name=\"%s\"", LOG_TEXT(name));
-}
-
-static bool holds_member(struct server *s, const struct agent *a, uint64_t request, uint32_t member)
-{
-        struct core_job j;
-
-        return core_job_get(s->core, request, member, &j) == 0 && job_state_has_attempt(j.state) && j.agent &&
-               strcmp(j.agent, a->name) == 0;
-}
-
-bool agents_holds(struct server *s, struct agent *a, uint64_t request)
-{
-        if (a->allowed.request == request && holds_member(s, a, request, a->allowed.member))
-                return true;
-        for (unsigned state = 0; state < JOB_STATES; state++) {
-                struct set members = {0};
-                bool found = false;
-
-                if (!job_state_has_attempt((enum job_state)state))
-                        continue;
-                if (core_members(s->core, request, (enum job_state)state, &members) == 0)
-                        for (uint64_t m = set_first(&members); m != SET_END && !found;
-                             m = set_next(&members, m + 1)) {
-                                found = holds_member(s, a, request, (uint32_t)m);
-                                if (found)
-                                        a->allowed = (struct allowed){request, (uint32_t)m};
-                        }
-                set_deinit(&members);
-                if (found)
-                        return true;
-        }
-        return false;
 }
 
 void agents_assign(struct server *s, const struct core_assignment *as)

@@ -21,10 +21,6 @@ struct agent {
         struct map *asked;         /* credentials that it was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
         struct pending *pending;   /* assignments of this turn */
-        struct allowed {           /* the attempt by which it may read a request's spooled files */
-                uint64_t request;
-                uint32_t member;
-        } allowed;
 };
 struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
 /* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
@@ -49,8 +45,6 @@ int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);
-/* Does it hold an attempt of this request? */
-bool agents_holds(struct server *s, struct agent *a, uint64_t request);
 
 /* From the core, by world.c. */
 void agents_assign(struct server *s, const struct core_assignment *a);

@@ -2,7 +2,12 @@
 
 #include <errno.h>
 
+#include "base/name.h"
 #include "base/pack.h"
+
+/* What an agent counts is added up: no sum of these can pass the end. */
+#define AMOUNT_MAX (1ull << 50)
+#define SIGNAL_MAX 64
 
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent)
 {
@@ -34,6 +39,12 @@ void command_free(struct command *c)
 struct str command_text(struct command *c, const char *z)
 {
         return arena_str(&c->arena, str_of(z));
+}
+
+/* Words for people: what is too long is cut. */
+static struct str words(struct command *c, const char *z, size_t max)
+{
+        return arena_str(&c->arena, str_head(str_of(z), max));
 }
 
 static struct str bytes(struct command *c, ProtobufCBinaryData d)
@@ -104,6 +115,11 @@ static const Drover__StepResult *deciding_step(const Drover__JobResult *j)
         return j->n_steps ? j->steps[j->n_steps - 1] : NULL;
 }
 
+static int64_t amount(uint64_t said)
+{
+        return (int64_t)(said < AMOUNT_MAX ? said : AMOUNT_MAX);
+}
+
 static int add_results(struct command *c, Drover__JobResult *const *list, size_t count, struct err *err)
 {
         c->results = arena_alloc(&c->arena, (count + 1) * sizeof(*c->results));
@@ -113,6 +129,9 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
 
                 if ((unsigned)j->outcome > CORE_OUTCOME_LOST)
                         return err_set(err, -EPROTO, "a result has an outcome that is not known here");
+                if (step && step->signaled && (step->exit_code < 1 || step->exit_code > SIGNAL_MAX))
+                        return err_set(err, -EPROTO, "a result has the signal %d, which there is not",
+                                       step->exit_code);
                 c->results[c->result_count++] = (struct core_result){
                         .request = j->request,
                         .member = j->member,
@@ -120,16 +139,16 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                         .outcome = (enum core_outcome)j->outcome,
                         .signaled = step && step->signaled,
                         .exit_code = step ? step->exit_code : 0,
-                        .started_ms = (int64_t)j->started_ms,
-                        .ended_ms = (int64_t)j->ended_ms,
-                        .cpu_user_ms = (int64_t)j->cpu_user_ms,
-                        .cpu_system_ms = (int64_t)j->cpu_system_ms,
-                        .memory_peak_bytes = j->memory_peak_bytes,
-                        .bytes_in = j->bytes_in,
-                        .bytes_out = j->bytes_out,
+                        .started_ms = amount(j->started_ms),
+                        .ended_ms = amount(j->ended_ms),
+                        .cpu_user_ms = amount(j->cpu_user_ms),
+                        .cpu_system_ms = amount(j->cpu_system_ms),
+                        .memory_peak_bytes = (uint64_t)amount(j->memory_peak_bytes),
+                        .bytes_in = (uint64_t)amount(j->bytes_in),
+                        .bytes_out = (uint64_t)amount(j->bytes_out),
                         .hold_code = (int32_t)j->hold_code,
                         .hold_subcode = j->hold_subcode,
-                        .reason = command_text(c, j->reason),
+                        .reason = words(c, j->reason, COMMAND_REASON_MAX),
                         .outputs = pack_outputs(c, j),
                         .checkpoint = j->checkpoint,
                 };
@@ -137,8 +156,15 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
         return 0;
 }
 
-static void set_offer(struct command *c, const Drover__Offer *o)
+static int set_offer(struct command *c, const Drover__Offer *o, struct err *err)
 {
+        if (!name_is_queue(str_of(o->queue)))
+                return err_set(err, -EPROTO, "an offer of a queue whose name is not " NAME_QUEUE_IS);
+        if (o->n_owners > COMMAND_OWNERS_MAX)
+                return err_set(err, -E2BIG, "an offer with more than %u owners", COMMAND_OWNERS_MAX);
+        for (size_t i = 0; i < o->n_owners; i++)
+                if (!name_is_line(str_of(o->owners[i]), COMMAND_REASON_MAX))
+                        return err_set(err, -EPROTO, "an offer with an owner that is no line of text");
         c->text[COMMAND_QUEUE] = command_text(c, o->queue);
         c->text[COMMAND_AD] = command_text(c, o->ad);
         c->number[COMMAND_SERIAL] = o->serial;
@@ -149,6 +175,7 @@ static void set_offer(struct command *c, const Drover__Offer *o)
         for (size_t i = 0, n = 0; i < o->n_wishes && n < CORE_WISHES_MAX; i++)
                 if (o->wishes[i] > DROVER__WISH__WISH_NONE && o->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
                         c->wishes[n++] = (enum core_wish)o->wishes[i];
+        return 0;
 }
 
 static int set_hash(struct command *c, ProtobufCBinaryData d, struct err *err)
@@ -183,7 +210,8 @@ static void set_cache_delta(struct command *c, const Drover__CacheDelta *d)
         c->flag = d->full;
         c->files = arena_alloc(&c->arena, (d->n_added + 1) * sizeof(*c->files));
         for (size_t i = 0; i < d->n_added; i++)
-                c->files[c->file_count++] = (struct core_file){d->added[i]->file, d->added[i]->size};
+                c->files[c->file_count++] =
+                        (struct core_file){d->added[i]->file, (uint64_t)amount(d->added[i]->size)};
         c->gone_count = d->n_removed;
         c->gone = arena_alloc(&c->arena, (d->n_removed + 1) * sizeof(*c->gone));
         if (d->n_removed)
@@ -196,9 +224,9 @@ static void set_links(struct command *c, const Drover__Links *l)
         for (size_t i = 0; i < l->n_links; i++)
                 c->links[c->link_count++] = (struct core_link){
                         .store = command_text(c, l->links[i]->store),
-                        .latency_us = l->links[i]->latency_us,
-                        .bytes_per_s = l->links[i]->bytes_per_s,
-                        .bytes_per_s_out = l->links[i]->bytes_per_s_out,
+                        .latency_us = (uint64_t)amount(l->links[i]->latency_us),
+                        .bytes_per_s = (uint64_t)amount(l->links[i]->bytes_per_s),
+                        .bytes_per_s_out = (uint64_t)amount(l->links[i]->bytes_per_s_out),
                         .down_ms = l->links[i]->down_ms,
                         .down_why = command_text(c, l->links[i]->down_why),
                         .measured_ms = l->links[i]->measured_ms,
@@ -231,10 +259,7 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         int r;
 
         switch (m->kind_case) {
-        case DROVER__TO_SERVER__KIND_OFFER:
-                c->kind = COMMAND_OFFER;
-                set_offer(c, m->offer);
-                return 0;
+        case DROVER__TO_SERVER__KIND_OFFER: c->kind = COMMAND_OFFER; return set_offer(c, m->offer, err);
         case DROVER__TO_SERVER__KIND_WITHDRAW:
                 c->kind = COMMAND_WITHDRAW;
                 c->text[COMMAND_QUEUE] = command_text(c, m->withdraw->queue);
@@ -244,12 +269,12 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
                 return add_attempts(c, m->accept->attempts, m->accept->n_attempts, err);
         case DROVER__TO_SERVER__KIND_REFUSE:
                 c->kind = COMMAND_REFUSE;
-                c->text[COMMAND_REASON] = command_text(c, m->refuse->reason);
+                c->text[COMMAND_REASON] = words(c, m->refuse->reason, COMMAND_REASON_MAX);
                 c->flag = m->refuse->hold;
                 return add_attempts(c, m->refuse->attempts, m->refuse->n_attempts, err);
         case DROVER__TO_SERVER__KIND_STARTED:
                 c->kind = COMMAND_STARTED;
-                c->number[0] = m->started->at_ms;
+                c->number[0] = (uint64_t)amount(m->started->at_ms);
                 return add_attempts(c, m->started->attempts, m->started->n_attempts, err);
         case DROVER__TO_SERVER__KIND_RESULT:
                 c->kind = COMMAND_RESULT;
@@ -288,8 +313,8 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         case DROVER__TO_SERVER__KIND_SCRIPT:
                 c->kind = COMMAND_SCRIPT_TEXT;
                 c->number[COMMAND_SERIAL] = m->script->serial;
-                c->text[COMMAND_SCRIPT] = command_text(c, m->script->text);
-                c->text[COMMAND_REASON] = command_text(c, m->script->error);
+                c->text[COMMAND_SCRIPT] = words(c, m->script->text, COMMAND_SCRIPT_MAX);
+                c->text[COMMAND_REASON] = words(c, m->script->error, COMMAND_REASON_MAX);
                 return 0;
         case DROVER__TO_SERVER__KIND_WHEREABOUTS:
                 c->kind = COMMAND_WHEREABOUTS;
@@ -298,7 +323,7 @@ static int fill(struct command *c, const Drover__ToServer *m, struct err *err)
         case DROVER__TO_SERVER__KIND_USER_LOG_WRITTEN:
                 c->kind = COMMAND_USER_LOG_WRITTEN;
                 c->number[COMMAND_SERIAL] = m->user_log_written->serial;
-                c->text[COMMAND_REASON] = command_text(c, m->user_log_written->error);
+                c->text[COMMAND_REASON] = words(c, m->user_log_written->error, COMMAND_REASON_MAX);
                 c->flag = m->user_log_written->again;
                 c->number[COMMAND_ADDED] = m->user_log_written->added;
                 return 0;

@@ -11,6 +11,9 @@
 
 #define COMMAND_MEMBERS_MAX  2000000u
 #define COMMAND_ATTEMPTS_MAX 1000000u
+#define COMMAND_REASON_MAX   4096u      /* bytes; more is cut */
+#define COMMAND_SCRIPT_MAX   (1u << 20) /* likewise */
+#define COMMAND_OWNERS_MAX   1024u      /* of an offer */
 
 enum command_kind {
         COMMAND_JOIN,

@@ -158,15 +158,18 @@ static void on_result(struct server *s, struct command *c)
         drover__result_ack__init(ack);
         ack->attempts = message_alloc(m, (c->result_count + 1) * sizeof(*ack->attempts));
         for (size_t i = 0; i < c->result_count; i++) {
+                struct core_result *r = &c->results[i];
                 struct set one = {0};
 
-                if (c->results[i].outputs.n)
-                        objects_take_outputs(s, &c->results[i], &outputs);
-                if (checkpoint)
-                        core_checkpoint(s->core, c->agent.p, &c->results[i]);
-                else
-                        core_result(s->core, c->agent.p, &c->results[i]);
-                set_add(&one, c->results[i].member);
+                if (core_has_attempt(s->core, c->agent.p, r->request, r->member, r->fence)) {
+                        if (r->outputs.n)
+                                objects_take_outputs(s, r, &outputs);
+                        if (checkpoint)
+                                core_checkpoint(s->core, c->agent.p, r);
+                        else
+                                core_result(s->core, c->agent.p, r);
+                }
+                set_add(&one, r->member);
                 ack->attempts[ack->n_attempts++] =
                         message_attempts(m, c->results[i].request, c->results[i].fence, &one);
                 set_deinit(&one);

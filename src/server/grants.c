@@ -178,8 +178,8 @@ void grants_get(struct server *s, struct command *c, struct agent *a)
         const struct ad *ad = core_request_ad(s->core, request, part);
         struct core_request r;
 
-        if (ad && core_request_get(s->core, request, &r) == 0 && agents_holds(s, a, request) &&
-            names_it(s, ad, name)) {
+        if (ad && core_request_get(s->core, request, &r) == 0 &&
+            core_has_part(s->core, a->name, request, part) && names_it(s, ad, name)) {
                 BUF_CLEANUP struct buf owner = {0};
 
                 grants_owner(s, request, &owner);
@@ -210,7 +210,8 @@ void grants_replaced(struct server *s, struct str owner, struct str name)
                         if (!str_eqz(name, x->name))
                                 continue;
                         grants_owner(s, x->request, &whose);
-                        if (str_eq(buf_view(&whose), owner) && agents_holds(s, a, x->request))
+                        if (str_eq(buf_view(&whose), owner) &&
+                            core_has_part(s->core, a->name, x->request, x->part))
                                 give(s, a, x->request, x->part, owner, name, TURN_DURABLE);
                 }
         }

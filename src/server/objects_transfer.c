@@ -120,7 +120,7 @@ void objects_read(struct server *s, struct command *c, struct agent *a)
         t->data->sha256 = hash_of(t);
         t->data->offset = c->number[COMMAND_OFFSET];
         if ((!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
-             !agents_holds(s, a, c->number[COMMAND_REQUEST])) &&
+             !core_has_part(s->core, a->name, c->number[COMMAND_REQUEST], CORE_PART_ANY)) &&
             !core_checkpoint_has(s->core, a->name, c->number[COMMAND_REQUEST], c->sha256)) {
                 data_error(t, "this agent runs no job that has this file");
                 answer(s, t);
@@ -205,17 +205,16 @@ void objects_write(struct server *s, struct command *c, struct agent *a)
 {
         struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_STORED);
         struct core_request r;
-        struct core_job j;
         uint64_t request = c->number[COMMAND_REQUEST];
+        uint32_t member = (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH],
+                 fence = (uint32_t)c->number[COMMAND_FENCE];
 
         t->stored = message_alloc(t->reply, sizeof(*t->stored));
         drover__spool_stored__init(t->stored);
         t->reply->to_agent.spool_stored = t->stored;
         t->stored->sha256 = hash_of(t);
         if (core_request_get(s->core, request, &r) != 0 ||
-            core_job_get(s->core, request, (uint32_t)c->number[COMMAND_MEMBER_OR_LENGTH], &j) != 0 ||
-            !job_state_has_attempt(j.state) || j.fence != c->number[COMMAND_FENCE] || !j.agent ||
-            strcmp(j.agent, a->name) != 0) {
+            !core_has_attempt(s->core, a->name, request, member, fence)) {
                 t->stored->error = message_text(t->reply, STR("this attempt is not the job's any more"));
         } else if (turn_full(s->turn)) {
                 t->stored->full = true;

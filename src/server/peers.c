@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/name.h"
 #include "ev/admission.h"
 #include "server/command.h"
 #include "server/leases.h"
@@ -13,6 +14,7 @@
 #define STRANGERS_MAX  1024u
 #define HELLO_MS       5000 /* from the connection to its Hello, handshake included */
 #define NAME_MAX_BYTES 128
+#define WORDS_MAX      256 /* bytes of what an agent says of itself */
 
 struct peer {
         struct peers *peers;
@@ -94,6 +96,12 @@ static void on_hello(struct peer *p, const Drover__Hello *h)
         }
         if (name.n == 0 || name.n > NAME_MAX_BYTES) {
                 end(p, 2, "an agent needs a certificate of this server: join with a token first");
+                return;
+        }
+        if (!name_is_line(str_of(h->hostname), WORDS_MAX) ||
+            !name_is_line(str_of(h->filesystem_domain), WORDS_MAX) ||
+            !name_is_line(str_of(h->program), WORDS_MAX) || !name_is_line(str_of(h->instance), WORDS_MAX)) {
+                end(p, 3, "a host, a filesystem domain, a program or an instance that is no line of text");
                 return;
         }
         p->name = str_dupz(name);

@@ -85,6 +85,13 @@ static void add_text(struct buf *out, const char *before, struct str text)
         buf_char(out, '\n');
 }
 
+/* A name within a line. Names are checked where they come in; those of an older log were not. */
+static void add_name(struct buf *out, const char *name)
+{
+        for (const char *p = name; *p; p++)
+                buf_char(out, (unsigned char)*p <= ' ' || *p == 0x7f ? '_' : *p);
+}
+
 static void add_time(struct buf *out, const char *what, int64_t ms)
 {
         int64_t s = ms > 0 ? ms / 1000 : 0;
@@ -172,7 +179,11 @@ static void add_evicted(struct buf *out, const struct userlog_line *l)
 
 void userlog_address(struct buf *out, const char *host)
 {
-        buf_printf(out, "<%s:0?alias=%s>", host, host);
+        buf_char(out, '<');
+        add_name(out, host);
+        buf_addz(out, ":0?alias=");
+        add_name(out, host);
+        buf_char(out, '>');
 }
 
 static void add_submit(struct buf *out, const struct userlog_line *l)
@@ -188,9 +199,11 @@ static void add_submit(struct buf *out, const struct userlog_line *l)
 
 void userlog_slot(struct buf *out, const struct userlog_line *l)
 {
-        if (l->queue)
-                buf_printf(out, "%s@", l->queue);
-        buf_addz(out, l->host);
+        if (l->queue) {
+                add_name(out, l->queue);
+                buf_char(out, '@');
+        }
+        add_name(out, l->host);
 }
 
 static void add_body(struct buf *out, enum userlog_number number, const struct userlog_line *l)

@@ -164,9 +164,7 @@ static void take_hops(struct entry *e, struct str text)
 
 void whereabouts_take(struct server *s, struct str agent, const struct whereabout *what)
 {
-        struct core_job job;
-        if (core_job_get(s->core, what->request, what->member, &job) != 0 || !job.agent ||
-            !str_eqz(agent, job.agent) || job.fence != what->fence)
+        if (!core_has_attempt(s->core, agent.p, what->request, what->member, what->fence))
                 return;
         struct entry *e = touch(s->whereabouts, what->request, what->member);
         clear(s->whereabouts, e);

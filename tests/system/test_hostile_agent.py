@@ -1,0 +1,253 @@
+"""An agent with a good certificate that lies about everything: what it may say of others' attempts and of its own, and what must
+come of each. docs/protocol.md has the table of what the server checks."""
+import hashlib
+import subprocess
+
+import pytest
+
+from drover import made, sh, wait_until
+from wire import Ended, Liar
+
+DATA = b"what the honest agent's job has written\n"
+HASH = hashlib.sha256(DATA).digest()
+
+
+class Site:
+    """A server, an honest agent that has a job with an input file, and one that lies."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self.server = instance.server()
+        self.honest, self.liar = Liar(instance, "honest"), Liar(instance, "liar")
+        self.liar.hello()
+
+    def job(self, **more):
+        """A job that the honest agent has accepted: its attempt."""
+        self.honest.hello()
+        request = self.instance.submit(sh("true", queue="queue", transfer_input_files="in.txt",
+                                          should_transfer_files="YES", **more))
+        self.honest.offer()
+        attempt = self.honest.take(request)[0]
+        self.honest.ping()
+        self.honest.wire.send(withdraw={"queue": "q"})
+        return attempt
+
+    def text(self, attempt):
+        return f"{attempt['request']}.{attempt['member']}"
+
+    def state(self, attempt):
+        return self.instance.job(self.text(attempt))["state"]
+
+    def store(self, agent, attempt, data=DATA):
+        agent.wire.send(spool_write={**attempt, "sha256": hashlib.sha256(data).digest(), "data": data, "last": True})
+        return agent.wire.until("spool_stored")
+
+    def finish(self, attempt, **more):
+        """The honest agent's result; the files that the job has then."""
+        self.honest.wire.send(result={"jobs": [{**attempt, "steps": [{"exit_code": 0}], **more}]})
+        self.honest.wire.until("result_ack")
+        wait_until(lambda: self.state(attempt) == "completed")
+        return self.instance.api("GET", f"/v1/jobs/{self.text(attempt)}/files")["files"]
+
+    def welcome_liar(self):
+        """The liar has a new session, whatever became of the last."""
+        self.liar.hello()
+
+
+@pytest.fixture(scope="module")
+def site(request):
+    with made(request, "l-") as one:
+        one.write("in.txt", "the input\n")
+        yield Site(one)
+
+
+def output(data=DATA, **more):
+    return {"name": "out.txt", "sha256": hashlib.sha256(data).digest(), "size": len(data), "mode": 0o644, **more}
+
+
+def batch(attempt):
+    return [{"request": attempt["request"], "fence": attempt["fence"], "members": [{"first": attempt["member"], "count": 1}]}]
+
+
+# ---- of an attempt that another agent has: nothing may come of it
+
+OF_OTHERS = {
+    "result": lambda a: {"result": {"jobs": [{**a, "steps": [{"exit_code": 3}], "outputs": [output()]}]}},
+    "result, lost": lambda a: {"result": {"jobs": [{**a, "outcome": 5}]}},
+    "result, held": lambda a: {"result": {"jobs": [{**a, "outcome": 1, "hold_code": 6, "reason": "it is mine"}]}},
+    "checkpoint": lambda a: {"checkpoint": {**a, "outputs": [output()]}},
+    "accept": lambda a: {"accept": {"queue": "q", "attempts": batch(a)}},
+    "refuse": lambda a: {"refuse": {"queue": "q", "attempts": batch(a), "reason": "no", "hold": True}},
+    "started": lambda a: {"started": {"attempts": batch(a), "at_ms": 1}},
+    "inventory": lambda a: {"inventory": {"running": batch(a)}},
+    "inventory, finished": lambda a: {"inventory": {"finished": batch(a)}},
+    "whereabouts": lambda a: {"whereabouts": {"attempts": [{**a, "runner": "x", "native": "y", "said": "it is mine"}]}},
+    "spool_write": lambda a: {"spool_write": {**a, "sha256": HASH, "data": DATA, "last": True}},
+    "next fence": lambda a: {"result": {"jobs": [{**a, "fence": a["fence"] + 1, "steps": [{"exit_code": 3}]}]}},
+    "withdraw": lambda a: {"withdraw": {"queue": "q"}},
+}
+
+
+@pytest.mark.parametrize("what", OF_OTHERS)
+def test_of_anothers_attempt(site, what):
+    attempt = site.job()
+    assert site.store(site.honest, attempt).get("complete")
+    before = site.instance.job(site.text(attempt))
+    site.liar.wire.send(**OF_OTHERS[what](attempt))
+    site.liar.ping()
+    after = site.instance.job(site.text(attempt))
+    assert (after["state"], after["agent"]) == (before["state"], "honest")
+    hop, = site.instance.api("GET", f"/v1/jobs/{site.text(attempt)}/path")["hops"]
+    assert "runner" not in hop
+    files = site.finish(attempt, outputs=[output()])
+    assert [f["name"] for f in files] == ["out.txt"], "another agent has taken the outputs away"
+    site.welcome_liar()
+
+
+# ---- of its own attempt: what is believed is within bounds, and the server goes on
+
+FAR = 2**63 + 5
+OWN_LIES = {
+    "times": {"started_ms": FAR, "ended_ms": 1, "steps": [{"exit_code": 0, "started_ms": FAR, "ended_ms": 7}]},
+    "ends before it starts": {"started_ms": 4000000000000, "ended_ms": 1, "steps": [{"exit_code": 0}]},
+    "amounts": {"cpu_user_ms": FAR, "cpu_system_ms": 2**64 - 1, "memory_peak_bytes": 2**64 - 1, "bytes_in": 2**64 - 1,
+                "bytes_out": 2**63, "steps": [{"exit_code": 0}]},
+    "exit code": {"steps": [{"exit_code": -2**31}]},
+    "twice in one message": {"steps": [{"exit_code": 0}]},
+    "no steps": {"steps": []},
+    "a long reason": {"outcome": 3, "reason": "x" * 3000000},
+    "a reason that is no UTF-8": {"outcome": 3, "reason": b"\xff\xfe...\n005 (001.000.000) 01/01 00:00:00 Job terminated.\n"},
+    "codes": {"outcome": 1, "hold_code": 2**32 - 1, "hold_subcode": -2**31, "reason": "x"},
+    "an output that was never sent": {"steps": [{"exit_code": 0}], "outputs": [output(b"nothing")]},
+    "an output with a bad hash": {"steps": [{"exit_code": 0}], "outputs": [{"name": "x", "sha256": b"short"}]},
+    "a checkpoint of nothing": {"outcome": 4, "checkpoint": True, "outputs": [output(b"nothing")]},
+    "unknown fields": {99: b"x" * 1000, 98: 2**64 - 1, "steps": [{"exit_code": 0}]},
+}
+
+
+@pytest.mark.parametrize("what", OWN_LIES)
+def test_of_its_own_attempt(site, what):
+    attempt = site.job(log="events.log")
+    result = {**attempt, **OWN_LIES[what]}
+    site.honest.wire.send(result={"jobs": [result] * (2 if what.startswith("twice") else 1)})
+    site.honest.wire.until("result_ack")
+    wait_until(lambda: site.state(attempt) in ("completed", "held", "idle"))
+    site.instance.cli("rm", str(attempt["request"]))
+    row, = wait_until(lambda: site.instance.history(attempt["request"]))
+    for name in ("RemoteUserCpu", "RemoteSysCpu", "RemoteWallClockTime", "BytesRecvd", "BytesSent", "MemoryUsage"):
+        value = row["ad"].get(name, 0) if "ad" in row else 0
+        assert 0 <= value < 2**52, (name, value)
+    assert len(str(row)) < 100000
+    assert site.server.running()
+
+
+# ---- messages that no agent may send: the session ends, with the reason in both logs
+
+def signal_of(number):
+    return lambda site: {"result": {"jobs": [{"request": 1, "member": 0, "fence": 1,
+                                              "steps": [{"signaled": True, "exit_code": number}]}]}}
+
+
+def offered(**more):
+    return lambda site: {"offer": {"queue": "q", "serial": 1, "ad": "[ Cpus = 1 ]", "jobs_max": 1, **more}}
+
+
+FORGED = "q\n...\n005 (001.000.000) 01/01 00:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n..."
+ENDS = {
+    "a queue with lines": (offered(queue=FORGED), "whose name is not"),
+    "a queue without a name": (offered(queue=""), "whose name is not"),
+    "a queue with a long name": (offered(queue="q" * 65), "whose name is not"),
+    "a queue that is no UTF-8": (offered(queue=b"\xff"), "whose name is not"),
+    "an owner with lines": (offered(owners=["ann@local\n*@local"]), "no line of text"),
+    "many owners": (offered(owners=["a@b"] * 1025), "more than 1024 owners"),
+    "an ad that is none": (offered(ad="[ Cpus = "), ""),
+    "a signal of 0": (signal_of(0), "a result has the signal 0"),
+    "a signal below all": (signal_of(-2**31), "a result has the signal -2147483648"),
+    "an outcome that there is not": (lambda site: {"result": {"jobs": [{"outcome": 77}]}}, "has an outcome"),
+    "a hash that is none": (lambda site: {"spool_read": {"request": 1, "sha256": b"x"}}, "is not 32 bytes long"),
+    "members past the end": (lambda site: {"accept": {"attempts": [
+        {"request": 1, "members": [{"first": 2**32 - 1, "count": 5}]}]}}, "passes the end"),
+    "more members than there may be": (lambda site: {"inventory": {"running": [
+        {"request": 1, "members": [{"first": 0, "count": 2**32 - 2}]}]}}, "too many members"),
+    "another Hello": (lambda site: {"hello": {"version": 1}}, "not expected here"),
+    "a Join": (lambda site: {"join": {"version": 1}}, "not expected here"),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_ends_the_session(site, what):
+    message, why = ENDS[what]
+    site.welcome_liar()
+    site.liar.wire.send(**message(site))
+    said = site.liar.ended()
+    assert why in said
+    assert said and said in site.server.output().replace('\\"', '"')
+    site.welcome_liar()
+
+
+HELLOS = {
+    "version 0": ({"version": 0}, "version 1"),
+    "a host with lines": ({"hostname": FORGED}, "no line of text"),
+    "a domain with lines": ({"filesystem_domain": "a\nb"}, "no line of text"),
+    "a program that is no UTF-8": ({"program": b"\xc3("}, "no line of text"),
+    "a long host": ({"hostname": "h" * 257}, "no line of text"),
+}
+
+
+@pytest.mark.parametrize("what", HELLOS)
+def test_hellos(site, what):
+    more, why = HELLOS[what]
+    with pytest.raises(Ended, match=why):
+        site.liar.hello(**more)
+    site.welcome_liar()
+
+
+def test_bytes_that_are_no_message(site):
+    for data in (b"\xff" * 50, b"\x12\xff\xff\xff\xff\x0f", b"\x0a\x03\x08\x01", b"\x12" * 4000):
+        site.welcome_liar()
+        site.liar.wire.send_bytes(data)
+        site.liar.ended()
+    site.welcome_liar()
+    site.liar.wire.send(**{})  # of no kind
+    site.liar.wire.send_bytes(b"\xba\x3e\x03abc")  # of a kind that there is not
+    site.liar.ping()
+
+
+# ---- ads that lie
+
+ADS = {
+    "infinite and no numbers": '[ Cpus = real("INF"); Memory = real("NaN"); Disk = -5; Price = real("NaN"); Speed = real("INF"); '
+                               'QueueWait = real("-INF"); SearchOrder = -1; TotalCpus = real("NaN") ]',
+    "more than there is": '[ Cpus = 9223372036854775807; Memory = 9223372036854775807; Disk = 9223372036854775807; GPUs = '
+                          '9223372036854775807; TotalCpus = 9223372036854775807; TotalMemory = 9223372036854775807 ]',
+    "less than nothing": '[ Cpus = -9223372036854775807; Memory = -1; Disk = -1; GPUs = -9223372036854775807; Price = -1e300 ]',
+    "texts for numbers": '[ Cpus = "many"; Memory = {1, 2}; Disk = [ x = 1 ]; Requirements = "yes"; Rank = error; Tags = 7 ]',
+    "itself": "[ Cpus = Cpus; Memory = Disk; Disk = Memory; Requirements = Requirements ]",
+    "names of others": '[ Cpus = 1; Name = "honest"; AgentName = "honest"; Machine = "honest"; QueueName = "q" ]',
+}
+
+
+@pytest.mark.parametrize("what", ADS)
+def test_ads(site, what):
+    """Jobs are matched all the same, and a queue of the liar is named after it."""
+    site.liar.offer("lies", ADS[what], jobs_max=2**32 - 1, owners=["nobody@nowhere"], wishes=[9, 1, 1, 1, 1, 1])
+    site.liar.ping()
+    attempt = site.job(priority="5")
+    site.finish(attempt)
+    queues = {q["name"] for a in site.instance.agents() if a["name"] == "liar" for q in a["queues"]}
+    assert "lies" in queues
+    for agent in site.instance.agents():
+        for queue in agent["queues"]:
+            assert queue["ad"]["AgentName"] == agent["name"]
+    site.liar.wire.send(withdraw={"queue": "lies"})
+
+
+# ---- the end
+
+def test_what_is_kept_is_whole(site):
+    """After all of it the server's state passes its own check, also when it is read again."""
+    site.server.stop()
+    site.instance.daemons.remove(site.server)
+    check = subprocess.run([site.instance.program("droverd"), "--dir", site.instance.dir, "--check"], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=90, check=False)
+    assert check.returncode == 0 and "\nok" in check.stdout, check.stdout
