@@ -12,7 +12,7 @@
 #include "server/userlog_private.h"
 #include "server/world.h"
 
-#define ROWS       1000 /* in one commit */
+#define ROWS       1000 /* in one commit, and as many new ones are reason to look */
 #define RECORDS    500  /* looked up in one step of the reader, or deleted in one commit */
 #define OUTPUTS    1000 /* in one commit */
 #define EVERY_MS   60000
@@ -24,12 +24,15 @@ struct ids {
         size_t count, cap;
 };
 struct prune {
-        bool busy;        /* the reader looks */
-        bool more;        /* there are more rows that are too old */
-        bool cut;         /* rows have gone since the last sweep began, or there was none */
-        int64_t due_ms;   /* boot clock */
-        uint64_t rows;    /* gone since the last line in the log */
-        struct ids sweep; /* requests that have a record: those from `at` on are still to be looked at */
+        bool busy;           /* the reader looks */
+        bool more;           /* there are more rows that are too old */
+        bool cut;            /* rows have gone since the last sweep began, or there was none */
+        uint64_t added;      /* rows since the last look */
+        int64_t due_ms;      /* boot clock */
+        int64_t began_ms;    /* the look that is under way */
+        struct timer *again; /* while there is more, the next look */
+        uint64_t rows;       /* gone since the last line in the log */
+        struct ids sweep;    /* requests that have a record: those from `at` on are still to be looked at */
         size_t at;
         bool sweeping;
         int64_t sweep_began_ms, sweep_due_ms;
@@ -37,10 +40,13 @@ struct prune {
         uint64_t doomed_seq;
 };
 
-struct prune *prune_new(void)
+static void look_again(void *arg);
+
+struct prune *prune_new(struct server *s)
 {
         struct prune *p = mem_new(struct prune);
 
+        p->again = timer_new(s->loop, look_again, s);
         p->cut = true;
         return p;
 }
@@ -49,6 +55,7 @@ void prune_free(struct prune *p)
 {
         if (!p)
                 return;
+        timer_free(p->again);
         free(p->sweep.v);
         free(p->doomed.v);
         free(p);
@@ -110,7 +117,9 @@ static void looked(struct server *s, struct task *t)
         p->busy = false;
         p->more = x->more && !x->failed;
         p->rows += x->count;
-        if (!p->more && p->rows) {
+        if (p->more) { /* half of the time is others' */
+                timer_start(p->again, clock_boot_ms() - p->began_ms);
+        } else if (p->rows) {
                 log_info("msg=\"history was pruned\" jobs=%" PRIu64, p->rows);
                 p->rows = 0;
         }
@@ -172,6 +181,8 @@ static void start_look(struct server *s)
         x->keep_rows = k->history_jobs;
         x->held_ms = core_results_held_since(s->core);
         s->prune->busy = true;
+        s->prune->added = 0;
+        s->prune->began_ms = clock_boot_ms();
         server_to_reader(s, &x->task);
 }
 
@@ -315,14 +326,28 @@ void prune_tick(struct server *s)
                 return;
         drop_outputs(s);
         drop_records(s);
-        if (p->busy || (!k->history_ms && !k->history_jobs))
+        if (p->busy || timer_running(p->again) || (!k->history_ms && !k->history_jobs))
                 return;
         if (p->sweeping) {
                 start_sweep(s);
-        } else if (p->more || now >= p->due_ms) {
+        } else if (p->more || now >= p->due_ms || (k->history_jobs && p->added >= ROWS)) {
                 p->due_ms = now + EVERY_MS;
                 start_look(s);
         } else if (p->cut && p->doomed.count == 0 && now >= p->sweep_due_ms) {
                 start_sweep(s);
         }
+}
+
+void prune_row_added(struct server *s)
+{
+        s->prune->added++;
+}
+
+static void look_again(void *arg)
+{
+        struct server *s = arg;
+
+        turn_begin(s->turn);
+        prune_tick(s);
+        turn_end(s->turn);
 }

@@ -4,7 +4,8 @@
  * "request/ID", which rows take their shared attributes from), and outputs in the spool (blobs "kept/HASH").
  *
  *   history   the oldest rows go, some at a time, each slice in a commit of its own: a server that is killed
- *             goes on where it was.
+ *             goes on where it was. While there is more, slices take half of the time; they begin when
+ *             enough rows are new, so that a fast agent is kept up with.
  *   requests  a record goes when the core has forgotten the request, no row of it is left, and the newest
  *             snapshot is younger than that: before, a restart would need it to replay the log. Which ones
  *             these are is looked up after rows have gone, and at the start; nothing is lost with a
@@ -16,6 +17,7 @@
 #pragma once
 #include "server/server.h"
 
-struct prune *prune_new(void);
-void prune_free(struct prune *p); /* NULL is fine */
+struct prune *prune_new(struct server *s); /* after its loop is there */
+void prune_free(struct prune *p);          /* NULL is fine */
 void prune_tick(struct server *s);
+void prune_row_added(struct server *s); /* to the history */

@@ -179,7 +179,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->turn = turn_new(s);
         s->userlog = userlog_new();
         s->notices = notices_new();
-        s->prune = prune_new();
+        s->prune = prune_new(s);
         r = recover(s, ret, err);
         if (r != 0)
                 return r;

@@ -8,6 +8,7 @@
 #include "server/agents.h"
 #include "server/grants.h"
 #include "server/notices.h"
+#include "server/prune.h"
 #include "server/turn.h"
 #include "server/userlog.h"
 #include "server/waits.h"
@@ -45,6 +46,7 @@ static void on_history(void *arg, const struct past_job *f)
         struct server *s = arg;
 
         store_batch_history(turn_batch(s->turn), f);
+        prune_row_added(s);
         notices_ended(s, f);
 }
 

@@ -225,3 +225,17 @@ def test_wrong_settings(instance, text, why):
     wait_until(lambda: not daemon.running())
     assert daemon.process.returncode != 0 and why in daemon.output(), daemon.output()
     instance.daemons.clear()
+
+
+def test_history_is_kept_up_with(instance):
+    """150,000 jobs that end at once: all but the newest are gone before one that waits for a fixed number a second gives up."""
+    configure(instance, "keep: {history_jobs: 2000}\n")
+    instance.server()
+    request = instance.submit(sh("true", queue="queue 150000"), "--hold")
+    instance.cli("rm", str(request))
+
+    def pruned():
+        """all rows were written, and all but the newest pruned"""
+        return instance.job(f"{request}.149999")["state"] == "removed" and 0 < rows(instance) <= 2000 + 1000
+
+    wait_until(pruned)
