@@ -112,14 +112,14 @@ static void push_kid(struct symbols *s, uint32_t at)
  * end. */
 static symbol name_of(struct parse *p)
 {
-        symbol name;
+        const struct symbols_use *use = p->symbols->use;
+        bool full = symbols_use_full(use);
+        char text[128];
 
-        if (!p->symbols->frozen)
+        if ((!p->symbols->frozen && !full) || symbols_find(p->symbols, p->lx.text))
                 return symbols_intern(p->symbols, p->lx.text);
-        name = symbols_find(p->symbols, p->lx.text);
-        if (name)
-                return name;
-        fail_at(p, CLASSAD_TOO_BIG, p->lx.at, "a name that is known nowhere");
+        snprintf(text, sizeof(text), "a new name: more than %u made-up ones are in use", full ? use->max : 0);
+        fail_at(p, CLASSAD_TOO_BIG, p->lx.at, full ? text : "a name that is known nowhere");
         return SYM_RANK;
 }
 

@@ -1,15 +1,19 @@
 /* An open-addressing table of symbol numbers, at most half full, over an array of records. The hash folds
  * case by setting bit 5 of every byte, which makes some different characters alike; the comparison is exact.
- * It is keyed with the process's hash key, so that nobody can choose names that collide. Names stand in an
- * arena.
+ * It is keyed with the process's hash key, so that nobody can choose names that collide. Names that are kept
+ * for good stand in an arena, others have memory of their own.
+ *
+ * The number of a name that was forgotten is given again only after FREE_MIN others: what still has it by
+ * mistake finds nothing, rather than another's name.
  *
  * The table also lends its parser the buffers that it works in, so that parsing a small ad is one allocation.
  */
 #include "classad/symbols_private.h"
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "classad/functions.h"
+
+#define FREE_MIN 65536u
 
 static const char *const known[] = {
         [SYM_REQUIREMENTS] = "Requirements",
@@ -76,7 +80,7 @@ static inline uint32_t probe(const struct symbols *s, struct str name, uint32_t 
         uint32_t at = hash & s->mask;
 
         while (s->slots[at].sym) {
-                if (s->slots[at].hash == hash && same_name(s->names[s->slots[at].sym], name))
+                if (s->slots[at].hash == hash && same_name(s->records[s->slots[at].sym].name, name))
                         break;
                 at = (at + 1) & s->mask;
         }
@@ -105,9 +109,172 @@ static void grow(struct symbols *s)
 static void take_spelling(struct symbols *s, symbol sym, struct str name)
 {
         s->spelled[sym] = true;
-        if (!str_eq(s->names[sym], name))
-                s->names[sym] = arena_str(&s->arena, name);
+        if (!str_eq(s->records[sym].name, name))
+                s->records[sym].name = arena_str(&s->arena, name);
 }
+
+/* ---- who has a name */
+
+static void account_drop(struct symbols *s, struct symbols_account *a)
+{
+        if (a->uses || a->names)
+                return;
+        map_take(s->accounts, str_of(a->name));
+        free(a);
+}
+
+void symbols_keep(struct symbols *s, symbol sym)
+{
+        struct symbol_record *r = &s->records[sym];
+        struct str own = r->name;
+
+        assert(sym > 0 && sym <= s->count && r->refs);
+        if (r->refs == SYMBOL_KEPT)
+                return;
+        r->refs = SYMBOL_KEPT;
+        r->account->names--;
+        account_drop(s, r->account);
+        r->account = NULL;
+        r->name = arena_str(&s->arena, own);
+        free((char *)own.p);
+}
+
+/* The current use has the name from now on. */
+static void hold(struct symbols *s, symbol sym)
+{
+        struct symbol_record *r = &s->records[sym];
+        struct symbols_use *u = s->use;
+
+        if (!u || r->refs == SYMBOL_KEPT || r->last == u)
+                return;
+        if (!u->account) {
+                symbols_keep(s, sym);
+                return;
+        }
+        r->last = u;
+        if (set_add(&u->names, sym))
+                r->refs++;
+}
+
+static symbol number_new(struct symbols *s)
+{
+        symbol sym = s->first_free;
+
+        if (s->free_count <= FREE_MIN) {
+                MEM_GROW(s->records, s->records_cap, s->count + 2u);
+                sym = ++s->count;
+        } else {
+                s->first_free = s->records[sym].next_free;
+                s->free_count--;
+        }
+        s->records[sym] = (struct symbol_record){0};
+        return sym;
+}
+
+/* Those that stand behind it, and would not be found over a gap, move up. */
+static void slot_free(struct symbols *s, uint32_t at)
+{
+        uint32_t next = at;
+
+        for (;;) {
+                next = (next + 1) & s->mask;
+                if (!s->slots[next].sym)
+                        break;
+                if (((next - s->slots[next].hash) & s->mask) < ((next - at) & s->mask))
+                        continue;
+                s->slots[at] = s->slots[next];
+                at = next;
+        }
+        s->slots[at] = (struct symbol_slot){0};
+}
+
+static void forget(struct symbols *s, symbol sym)
+{
+        struct symbol_record *r = &s->records[sym];
+
+        slot_free(s, probe(s, r->name, hash_name(s, r->name.p, r->name.n)));
+        free((char *)r->name.p);
+        r->account->names--;
+        *r = (struct symbol_record){0};
+        if (s->free_count)
+                s->records[s->last_free].next_free = sym;
+        else
+                s->first_free = sym;
+        s->last_free = sym;
+        s->free_count++;
+        s->used--;
+}
+
+/* ---- uses */
+
+struct symbols_use *symbols_use_new(struct symbols *s, struct str account)
+{
+        struct symbols_use *u = mem_new(struct symbols_use);
+        struct symbols_account *a = map_get(s->accounts, account);
+
+        if (!a) {
+                a = mem_zalloc(sizeof(*a) + account.n + 1);
+                if (account.n)
+                        memcpy(a->name, account.p, account.n);
+                map_put(s->accounts, account, a);
+        }
+        a->uses++;
+        u->symbols = s;
+        u->account = a;
+        u->max = UINT32_MAX;
+        return u;
+}
+
+void symbols_use_limit(struct symbols_use *u, uint32_t max)
+{
+        u->max = max;
+}
+
+void symbols_use_free(struct symbols_use *u)
+{
+        struct symbols *s;
+
+        if (!u)
+                return;
+        s = u->symbols;
+        assert(s->use != u && u->account);
+        SET_FOREACH (&u->names, sym) {
+                struct symbol_record *r = &s->records[sym];
+                struct symbols_account *paid = r->account;
+
+                if (r->last == u)
+                        r->last = NULL;
+                if (r->refs == SYMBOL_KEPT || --r->refs)
+                        continue;
+                forget(s, (symbol)sym);
+                if (paid != u->account)
+                        account_drop(s, paid);
+        }
+        u->account->uses--;
+        account_drop(s, u->account);
+        set_deinit(&u->names);
+        free(u);
+}
+
+struct symbols_use *symbols_use_set(struct symbols *s, struct symbols_use *u)
+{
+        struct symbols_use *was = s->use;
+
+        s->use = u;
+        return was;
+}
+
+bool symbols_use_full(const struct symbols_use *u)
+{
+        return u && u->account && u->account->names >= u->max;
+}
+
+struct symbols_use *symbols_use_keep(struct symbols *s)
+{
+        return &s->keep;
+}
+
+/* ---- names */
 
 symbol symbols_intern(struct symbols *s, struct str name)
 {
@@ -117,15 +284,24 @@ symbol symbols_intern(struct symbols *s, struct str name)
         if (sym) {
                 if (sym <= s->known && !s->spelled[sym])
                         take_spelling(s, sym, name);
+                hold(s, sym);
                 return sym;
         }
-        MEM_GROW(s->names, s->names_cap, s->count + 2);
-        s->count++;
-        s->names[s->count] = arena_str(&s->arena, name);
-        s->slots[at] = (struct symbol_slot){hash, s->count};
-        if (s->count * 2 > s->mask)
+        sym = number_new(s);
+        if (s->use && s->use->account) {
+                s->records[sym].name = str_make(mem_dup(name.p, name.n), name.n);
+                s->records[sym].account = s->use->account;
+                s->use->account->names++;
+                hold(s, sym);
+        } else {
+                s->records[sym].name = arena_str(&s->arena, name);
+                s->records[sym].refs = SYMBOL_KEPT;
+        }
+        s->slots[at] = (struct symbol_slot){hash, sym};
+        s->used++;
+        if (s->used * 2 > s->mask)
                 grow(s);
-        return s->count;
+        return sym;
 }
 
 symbol symbols_find(const struct symbols *s, struct str name)
@@ -136,7 +312,12 @@ symbol symbols_find(const struct symbols *s, struct str name)
 struct str symbols_name(const struct symbols *s, symbol sym)
 {
         assert(sym > 0 && sym <= s->count);
-        return s->names[sym];
+        return s->records[sym].name;
+}
+
+uint32_t symbols_used(const struct symbols *s)
+{
+        return s->used;
 }
 
 uint32_t symbols_count(const struct symbols *s)
@@ -152,6 +333,8 @@ struct symbols *symbols_new(void)
         s->mask = 1023;
         s->slots = mem_zalloc(((size_t)s->mask + 1) * sizeof(*s->slots));
         s->code.symbols = s;
+        s->accounts = map_new();
+        s->keep.symbols = s;
         MEM_GROW(s->kids, s->kids_cap, 64);
         MEM_GROW(s->entries, s->entries_cap, 64);
         for (symbol sym = 1; sym < SYM_FIRST_FUNCTION; sym++) {
@@ -171,12 +354,16 @@ void symbols_free(struct symbols *s)
 {
         if (!s)
                 return;
+        for (symbol sym = 1; sym <= s->count; sym++)
+                if (s->records[sym].account)
+                        free((char *)s->records[sym].name.p);
+        map_free_values(s->accounts);
         arena_deinit(&s->arena);
         code_deinit(&s->code);
         buf_deinit(&s->text);
         free(s->entries);
         free(s->kids);
-        free(s->names);
+        free(s->records);
         free(s->spelled);
         free(s->slots);
         free(s);

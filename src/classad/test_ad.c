@@ -263,10 +263,92 @@ static void test_symbols(void **state)
         symbols_free(NULL);
 }
 
+/* Names belong to those who use them, are forgotten with the last one, and charged to who brought them. */
+static void test_names_are_forgotten(void **state)
+{
+        struct symbols *s = symbols_new();
+        struct symbols_use *ann = symbols_use_new(s, STR("ann")), *bob = symbols_use_new(s, STR("bob")),
+                           *again;
+        uint32_t before = symbols_used(s);
+        symbol ours, both;
+        struct ad *ad;
+        struct err err;
+
+        (void)state;
+        assert_null(symbols_use_set(s, ann));
+        ours = symbols_intern(s, STR("OfAnn"));
+        both = symbols_intern(s, STR("OfBoth"));
+        assert_ptr_equal(symbols_use_set(s, bob), ann);
+        assert_int_equal(symbols_intern(s, STR("ofboth")), both);
+        symbols_use_set(s, NULL);
+        assert_int_equal(symbols_used(s), before + 2);
+        symbols_use_limit(ann, 2);
+        symbols_use_limit(bob, 2);
+        assert_true(symbols_use_full(ann));
+        assert_false(symbols_use_full(bob));
+        symbols_use_set(s, ann); /* at the limit old names may be used, and no new ones */
+        assert_int_equal(ad_parse(s, STR("[a = Alpha]"), CLASSAD_NEW, &ad, &err), CLASSAD_TOO_BIG);
+        assert_int_equal(ad_parse(s, STR("[OfBoth = OfAnn]"), CLASSAD_NEW, &ad, &err), 0);
+        ad_free(ad);
+        symbols_use_set(s, NULL);
+        symbols_use_free(ann);
+        assert_int_equal(symbols_find(s, STR("OfAnn")), 0);
+        assert_int_equal(symbols_find(s, STR("OfBoth")), both);
+        again = symbols_use_new(s, STR("ann")); /* what bob has of hers is hers still */
+        symbols_use_limit(again, 1);
+        assert_true(symbols_use_full(again));
+        symbols_use_set(s, bob);
+        assert_int_not_equal(symbols_intern(s, STR("Other")),
+                             ours); /* its number is not given again at once */
+        symbols_use_set(s, NULL);
+        symbols_keep(s, both);
+        assert_false(symbols_use_full(again));
+        symbols_use_free(bob);
+        symbols_use_free(again);
+        assert_int_equal(symbols_find(s, STR("OfBoth")), both);
+        assert_int_equal(symbols_used(s), before + 1);
+        symbols_free(s);
+}
+
+/* Three million names in turn, a thousand of them at once: the table finds what is there, and only that. */
+static void test_names_come_and_go(void **state)
+{
+        struct symbols *s = symbols_new();
+        struct symbols_use *uses[10] = {NULL};
+        uint32_t most = 0;
+        char name[32];
+
+        (void)state;
+        for (int i = 0; i < 30000; i++) {
+                struct symbols_use **u = &uses[i % 10];
+
+                symbols_use_free(*u);
+                *u = symbols_use_new(s, STR("ann"));
+                symbols_use_set(s, *u);
+                for (int k = 0; k < 100; k++) {
+                        snprintf(name, sizeof(name), "n%d_%d", i, k);
+                        symbols_intern(s, str_of(name));
+                }
+                symbols_use_set(s, NULL);
+                for (int back = 0; back < 12 && back <= i; back++) {
+                        snprintf(name, sizeof(name), "N%d_%d", i - back, 57);
+                        assert_int_equal(symbols_find(s, str_of(name)) != 0, back < 10);
+                }
+                if (i == 10000)
+                        most = symbols_count(s);
+        }
+        assert_int_equal(symbols_count(s), most);
+        for (int i = 0; i < 10; i++)
+                symbols_use_free(uses[i]);
+        symbols_free(s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_set_and_replace),
+                cmocka_unit_test(test_names_are_forgotten),
+                cmocka_unit_test(test_names_come_and_go),
                 cmocka_unit_test(test_text_that_is_wrong_changes_nothing),
                 cmocka_unit_test(test_literal_sees_through_folding),
                 cmocka_unit_test(test_many_changes),

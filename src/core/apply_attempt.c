@@ -42,8 +42,12 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         set_deinit(&one);
 }
 
+/* Its queue's table of resources has these names, too, and outlives it. */
 int job_set_more(struct core *c, struct job *j, struct str text)
 {
+        struct symbols_use *before;
+        int r;
+
         free(j->more);
         free(j->more_text);
         j->more = NULL;
@@ -52,7 +56,10 @@ int job_set_more(struct core *c, struct job *j, struct str text)
                 return 0;
         j->more = mem_new(struct amounts);
         j->more_text = str_dupz(text);
-        return amounts_parse(c->symbols, text, j->more);
+        before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
+        r = amounts_parse(c->symbols, text, j->more);
+        symbols_use_set(c->symbols, before);
+        return r;
 }
 
 int apply_matched(struct core *c, struct request *r, const struct event *e, struct err *err)

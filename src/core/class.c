@@ -17,7 +17,7 @@
 #include "core/reserve.h"
 #include "core/split.h"
 
-struct names {
+struct names { /* some may stand in it twice: a user's condition may have any number of them */
         struct core *core;
         symbol *v;
         size_t n, cap;
@@ -32,9 +32,6 @@ static void names_add(struct names *s, symbol name)
                 s->proc = true;
         if (name == a->ClusterId || name == a->QDate)
                 s->cluster = true;
-        for (size_t i = 0; i < s->n; i++)
-                if (s->v[i] == name)
-                        return;
         MEM_GROW(s->v, s->cap, s->n + 1);
         s->v[s->n++] = name;
 }
@@ -181,7 +178,8 @@ static void make_key(struct core *c, const struct request *r, const struct part 
         if (s.n)
                 qsort(s.v, s.n, sizeof(*s.v), by_symbol);
         for (size_t i = 0; i < s.n; i++)
-                add_key(c, key, ad, s.v[i]);
+                if (i == 0 || s.v[i] != s.v[i - 1])
+                        add_key(c, key, ad, s.v[i]);
         if (p->template->late_class)
                 for (size_t i = 0; i < p->template->late_count; i++) {
                         symbol name = p->template->late[i].name;
@@ -207,7 +205,8 @@ static bool before(const struct heap_node *x, const struct heap_node *y)
                                    container_of(y, const struct bucket, node));
 }
 
-struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+static struct class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
+                                        uint32_t member)
 {
         struct buf BUF_CLEANUP key = {0};
         struct ad *ad = class_ad(c, r, p, member);
@@ -260,6 +259,15 @@ struct class *class_get(struct core *c, const struct request *r, const struct pa
         gang_class_init(c, k);
         map_put(c->classes, buf_view(&key), k);
         index_class_add(c, k);
+        return k;
+}
+
+struct class *class_get(struct core *c, const struct request *r, const struct part *p, uint32_t member)
+{
+        struct symbols_use *before = template_names(c, p->template);
+        struct class *k = class_find_or_make(c, r, p, member);
+
+        symbols_use_set(c->symbols, before);
         return k;
 }
 

@@ -35,6 +35,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
                 c->config.classes_max = 1000;
         if (!c->config.rekey_slice)
                 c->config.rekey_slice = 120;
+        if (!c->config.names_max)
+                c->config.names_max = 50000;
         if (!c->config.account_classes_max)
                 c->config.account_classes_max = 20000;
         if (!c->config.better_wait_ms)

@@ -143,6 +143,7 @@ struct core_config {
         int64_t keep_finished_ms;     /* a finished request stays in memory so long; 0: one day */
         uint32_t keep_finished;       /* and at most so many of them; 0: 10,000 */
         uint32_t classes_max;         /* classes of one request; 0: 1,000 */
+        uint32_t names_max;           /* attribute names that one owner's jobs have made up; 0: 50,000 */
         uint32_t rekey_slice;         /* parts put into classes at once; 0: 120 */
         uint32_t account_classes_max; /* classes with idle jobs of one account; 0: 20,000 */
         bool shadow;                  /* only replays, to make snapshots: no matching, no templates */

@@ -10,8 +10,7 @@
 #include "core/split.h"
 #include "core/state.h"
 
-/* Attribute names are never forgotten, so somebody who invents new ones for each job is stopped here. */
-#define SYMBOLS_MAX 1000000u
+#define SYMBOLS_MAX 1000000u     /* names of all users; each has his own limit (names_max) */
 #define QUOTE_ID    (1ull << 62) /* no request has it */
 
 struct core_draft {
@@ -49,9 +48,10 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
 
         if (r)
                 return r;
-        if (!known && symbols_count(c->symbols) > SYMBOLS_MAX)
+        if (!known && symbols_used(c->symbols) > SYMBOLS_MAX)
                 return err_set(err, CORE_INVALID,
-                               "more than %u different attribute names are in use: restart the server",
+                               "the jobs of all users have more than %u different attribute names: "
+                               "submit it when some have ended",
                                SYMBOLS_MAX);
         if (!known && claim_check_members(c, s, err) != 0)
                 return CORE_INVALID;
@@ -115,6 +115,7 @@ static int try_late(struct core *c, const struct request *r, const struct part *
 
         for (size_t i = 0; p->count > 0 && i < p->template->late_count; i++) {
                 const struct template_late *l = &p->template->late[i];
+                struct symbols_use *before = template_names(c, p->template);
                 struct expr *x = NULL;
                 struct err why;
                 int e;
@@ -126,6 +127,7 @@ static int try_late(struct core *c, const struct request *r, const struct part *
                 if (!e)
                         e = sense_check(symbols_name(c->symbols, l->name), x, &why);
                 expr_free(x);
+                symbols_use_set(c->symbols, before);
                 if (e)
                         return err_set(err, -EINVAL, STR_FMT " of job %u: %s",
                                        STR_ARG(symbols_name(c->symbols, l->name)), p->first, why.text);

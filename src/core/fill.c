@@ -151,6 +151,7 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
                             .expression = symbols_intern(c->symbols, STR("DroverFill")),
                             .varies = p->template->fills_vary || p->item_fills,
                             .values = &values};
+        struct symbols_use *before = template_names(c, p->template);
         struct str missing = STR_NONE;
         struct value v;
         bool all = true;
@@ -169,6 +170,7 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
         ad_free(f.scratch);
         ad_free(f.place);
         ad_free(f.job);
+        symbols_use_set(c->symbols, before);
         if (all)
                 return f.varies ? FILL_VARIES : FILL_SAME;
         return f.varies ? FILL_MISSING : FILL_MISSING_SAME;

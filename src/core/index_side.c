@@ -14,7 +14,7 @@ static int index_names_find(const struct index_names *s, symbol name)
 }
 
 /* Is it there, or can it be added, and does it not move? */
-static bool index_names_use(struct index_names *s, symbol name)
+static bool index_names_use(struct symbols *symbols, struct index_names *s, symbol name)
 {
         int i = index_names_find(s, name);
 
@@ -22,6 +22,7 @@ static bool index_names_use(struct index_names *s, symbol name)
                 return !s->v[i].moving && !s->v[i].counted;
         if (s->n == INDEX_NAMES_MAX)
                 return false;
+        symbols_keep(symbols, name); /* it outlives those who have it */
         s->v[s->n++] = (struct index_name){.name = name};
         return true;
 }
@@ -66,10 +67,10 @@ static bool clause_looks(struct core *c, const struct expr *e, unsigned n, const
         if (ret->bad || uses.uses_time || uses.uses_random || uses.uses_more || ret->other_n == 0)
                 return false;
         for (unsigned i = 0; i < ret->other_n; i++)
-                if (!index_names_use(how->other, ret->other[i]))
+                if (!index_names_use(c->symbols, how->other, ret->other[i]))
                         return false;
         for (unsigned i = 0; how->own_is_shown && i < ret->own_n; i++)
-                if (!index_names_use(how->own, ret->own[i]))
+                if (!index_names_use(c->symbols, how->own, ret->own[i]))
                         return false;
         return true;
 }
@@ -152,13 +153,13 @@ static void add_shown(const struct ad *ad, const struct index_side_how *how, str
 }
 
 /* Resources that a place must have some of. A name that a clause looks at, too, is so for good. */
-static void add_asked(const struct index_side_how *how, struct index_side *s)
+static void add_asked(struct core *c, const struct index_side_how *how, struct index_side *s)
 {
         for (unsigned i = 0; how->asks && i < how->asks->count; i++) {
                 symbol name = how->asks->v[i].name;
                 int at = index_names_find(how->other, name);
 
-                if (how->asks->v[i].n <= 0 || (at < 0 && !index_names_use(how->other, name)))
+                if (how->asks->v[i].n <= 0 || (at < 0 && !index_names_use(c->symbols, how->other, name)))
                         continue;
                 if (at < 0) {
                         at = index_names_find(how->other, name);
@@ -177,7 +178,7 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
         if (how->demands)
                 add_demands(c, ad, how, &s);
         add_shown(ad, how, &s);
-        add_asked(how, &s);
+        add_asked(c, how, &s);
         buf_printf(&s.text, "%llx %llx %llx %u ", (unsigned long long)s.labels, (unsigned long long)s.counted,
                    (unsigned long long)s.known, s.clause_count);
         ad_print(&s.text, s.ad, CLASSAD_NEW, false);

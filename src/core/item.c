@@ -223,6 +223,7 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         const struct attributes *a = &c->attr;
         const struct part *p = request_part(r, member, NULL);
         enum job_state state = j ? j->state : request_state(r, member);
+        struct symbols_use *before = template_names(c, p->template);
         struct ad *ad = ad_new(c->symbols);
         struct str user = str_of(request_owner(r)), name = user;
 
@@ -258,5 +259,6 @@ struct ad *member_ad(struct core *c, const struct request *r, uint32_t member, c
         for (size_t i = 0; i < rare->priority_count; i++)
                 if (set_has(&rare->priorities[i].members, member))
                         ad_set_integer(ad, a->JobPrio, rare->priorities[i].priority);
+        symbols_use_set(c->symbols, before);
         return ad;
 }

@@ -250,6 +250,7 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         const struct part *p;
         struct str late, value;
+        struct symbols_use *before;
         struct ad *own;
         int result = 0;
 
@@ -259,6 +260,7 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
         if (!p->template)
                 return CORE_INVALID;
         late = late_text(p->template, name);
+        before = template_names(c, p->template);
         own = ad_new(c->symbols);
         ad_set_parent(own, p->template->ad);
         if (late.p && (part_expand(r, p, member, late, &text, NULL) != 0 ||
@@ -270,6 +272,7 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
                 result = CORE_INVALID;
         eval_reset(&c->eval);
         ad_free(own);
+        symbols_use_set(c->symbols, before);
         return result;
 }
 

@@ -112,8 +112,10 @@ void need_take(struct core *c, const struct need *n, struct queue *q)
 
                 if (n->more.v[i].n == 0)
                         continue;
-                if (!r)
+                if (!r) {
+                        symbols_keep(c->symbols, n->more.v[i].name); /* the queue outlives the job */
                         r = resource_get(q, n->more.v[i].name);
+                }
                 r->free = had - n->more.v[i].n;
         }
         q->jobs_left--;

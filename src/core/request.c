@@ -166,7 +166,7 @@ static int part_begin(struct core *c, struct request *r, struct request_loading 
 {
         const struct submission_part *from = &l->from->parts[l->part];
         struct part *p = &r->parts[l->part], *before = l->part ? p - 1 : NULL;
-        int e = template_get(c, from, &p->template, err);
+        int e = template_get(c, from, l->from->owner, &p->template, err);
 
         if (e)
                 return e;

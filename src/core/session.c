@@ -298,11 +298,14 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         struct core_agent *a = agent_get(c, str_of(o->agent));
         const struct attributes *at = &c->attr;
         const struct expr *requirements;
+        struct symbols_use *before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
         struct str away;
         struct queue *q;
         struct ad *ad;
+        int r = ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err);
 
-        if (ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
+        symbols_use_set(c->symbols, before);
+        if (r)
                 return CORE_INVALID;
         q = queue_get(c, a, str_of(o->queue));
         default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);

@@ -74,6 +74,10 @@ static int read_attribute(struct core *c, struct template *t, const struct submi
 
         if (!name_ok(a->name))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name", STR_ARG(a->name));
+        if (symbols_use_full(t->names) && !symbols_find(c->symbols, a->name))
+                return err_set(err, -EINVAL,
+                               STR_FMT ": you have more than %u attribute names of your own in use",
+                               STR_ARG(a->name), c->config.names_max);
         name = symbols_intern(c->symbols, a->name);
         fill_learn(t, name, a->text);
         if (a->late) {
@@ -137,9 +141,16 @@ static void look_at_attributes(struct core *c, struct template *t)
                 t->jobs_max = 1;
 }
 
-int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err)
+struct symbols_use *template_names(struct core *c, const struct template *t)
+{
+        return symbols_use_set(c->symbols, t ? t->names : NULL);
+}
+
+int template_get(struct core *c, const struct submission_part *p, struct str owner, struct template **ret,
+                 struct err *err)
 {
         struct buf BUF_CLEANUP key = {0};
+        struct symbols_use *before;
         struct template *t;
         int rc;
 
@@ -152,12 +163,19 @@ int template_get(struct core *c, const struct submission_part *p, struct templat
         }
         t = mem_new(struct template);
         t->refs = 1;
+        t->names = symbols_use_new(c->symbols, owner);
+        if (!c->replaying) /* what was accepted once is not refused */
+                symbols_use_limit(t->names, c->config.names_max);
+        before = template_names(c, t);
         rc = read_attributes(c, t, p, err);
+        if (rc == 0)
+                look_at_attributes(c, t);
+        symbols_use_set(c->symbols, before);
+        symbols_use_limit(t->names, c->config.names_max);
         if (rc != 0) {
                 template_unref(c, t);
                 return rc;
         }
-        look_at_attributes(c, t);
         t->key = str_make(mem_dup(key.p, key.n), key.n);
         map_put(c->templates, t->key, t);
         *ret = t;
@@ -178,6 +196,7 @@ void template_unref(struct core *c, struct template *t)
                 free(t->variables[i]);
         free(t->variables);
         ad_free(t->ad);
+        symbols_use_free(t->names);
         free((char *)t->key.p);
         free(t);
 }

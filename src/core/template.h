@@ -24,6 +24,7 @@ struct template
 {
         struct str key; /* owned: what makes two templates the same */
         unsigned refs;
+        struct symbols_use *names; /* of its ad, and of what is made of its late attributes */
         struct ad *ad;
         struct template_late *late;
         size_t late_count;
@@ -49,7 +50,11 @@ struct template
         bool late_class; /* a late attribute matters for matching: members are classed one by one */
 };
 
-/* The template of a part: an existing one with the same text, or a new one. 0; or -EINVAL with err, which
- * names the attribute. The caller unrefs. */
-int template_get(struct core *c, const struct submission_part *p, struct template **ret, struct err *err);
+/* The template of a part: an existing one with the same text, or a new one, whose names are charged to
+ * `owner`. 0; or -EINVAL with err, which names the attribute. The caller unrefs. */
+int template_get(struct core *c, const struct submission_part *p, struct str owner, struct template **ret,
+                 struct err *err);
 void template_unref(struct core *c, struct template *t); /* NULL is fine */
+/* What is parsed from now on is the template's: names that its late attributes have in one member, say, go
+ * with it. NULL: nobody's. Returns what symbols_use_set() takes at the end. */
+struct symbols_use *template_names(struct core *c, const struct template *t);

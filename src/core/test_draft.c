@@ -14,7 +14,7 @@
 #include "core/test_help.h"
 
 #define JOBS    20000u
-#define RECORDS 16u
+#define RECORDS 64u
 
 static struct {
         struct buf log[64], records[RECORDS];
@@ -346,6 +346,81 @@ static void test_rekey_in_slices(void **state)
         buf_deinit(&items);
 }
 
+/* A part with so many names that nobody else has, in its attributes and in an expression. */
+static void describe_names(struct submission *s, struct str owner, struct buf *room, unsigned from,
+                           unsigned count)
+{
+        static unsigned char serial;
+        struct submission_part *p;
+        size_t at[2] = {0};
+
+        *s = (struct submission){.owner = owner, .at_ms = 1700000000000};
+        s->uuid[0] = 201;
+        s->uuid[1] = ++serial;
+        p = submission_add_part(s);
+        buf_reset(room);
+        buf_addz(room, "true");
+        for (unsigned i = 0; i < count; i++)
+                buf_printf(room, " || n%u", from + i);
+        at[0] = room->n;
+        buf_printf(room, "Own%u", from);
+        at[1] = room->n;
+        submission_add_attribute(p, STR("Requirements"), str_make(room->p, at[0]), false);
+        submission_add_attribute(p, str_make(room->p + at[0], at[1] - at[0]), STR("1"), false);
+        p->rows = p->steps = 1;
+}
+
+/* Names that a draft made up are forgotten with it; those of a request when it is. */
+static void test_names_go_with_who_has_them(void **state)
+{
+        struct core *c = *state;
+        uint32_t before = symbols_used(c->symbols);
+        struct buf room = {0};
+        struct submission s;
+        uint64_t id;
+        bool existing;
+
+        for (unsigned i = 0; i < 2000; i++) { /* a million in all */
+                describe_names(&s, STR("ann@lab"), &room, i * 500, 500);
+                assert_int_equal(core_submit(c, &s, true, &id, &existing, NULL), 0);
+                submission_deinit(&s);
+                assert_int_equal(symbols_used(c->symbols), before);
+        }
+        describe_names(&s, STR("ann@lab"), &room, 0, 500);
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+        submission_deinit(&s);
+        assert_int_equal(symbols_used(c->symbols), before + 501);
+        request_free(c, request_find(c, id));
+        assert_int_equal(symbols_used(c->symbols), before);
+        buf_deinit(&room);
+}
+
+/* One owner's names do not take those of others. */
+static void test_names_of_an_owner_are_limited(void **state)
+{
+        struct core *c = *state;
+        struct err err = {""};
+        struct buf room = {0};
+        struct submission s;
+        uint64_t id;
+        bool existing;
+        int r = 0;
+
+        for (unsigned i = 0; i < 60 && !r; i++) {
+                describe_names(&s, STR("ann@lab"), &room, i * 1000, 999);
+                r = core_submit(c, &s, false, &id, &existing, &err);
+                submission_deinit(&s);
+                assert_int_equal(r, i < 50 ? 0 : CORE_INVALID);
+                while (kept.count > 1)
+                        buf_deinit(&kept.log[--kept.count]);
+        }
+        assert_non_null(strstr(err.text, "50000"));
+        describe_names(&s, STR("bob@lab"), &room, 900000, 999);
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, &err), 0);
+        submission_deinit(&s);
+        buf_deinit(&room);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -354,6 +429,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_twice_under_way_is_one_request, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_limits_count_when_it_is_accepted, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_names_go_with_who_has_them, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_names_of_an_owner_are_limited, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rekey_in_slices, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,8 @@ void notices_ended(struct server *s, const struct past_job *f)
         const struct told *t = idmap_get(s->notices->requests, f->request);
         struct notice_job j = {.request = f->request, .member = f->member, .at_ms = f->ended_ms};
         const struct told_part *p;
+        struct symbols *symbols = core_symbols(s->core);
+        struct symbols_use *names, *before;
         struct ad *ad;
         size_t i = 0;
 
@@ -333,14 +335,18 @@ void notices_ended(struct server *s, const struct past_job *f)
         if (!t || i == t->count || t->parts[i].asked == ASKED_NEVER)
                 return;
         p = &t->parts[i];
-        if (ad_parse(core_symbols(s->core), f->data, CLASSAD_NEW, &ad, NULL) != 0)
-                return;
+        names = symbols_use_new(symbols, STR_NONE);
+        before = symbols_use_set(symbols, names);
+        if (ad_parse(symbols, f->data, CLASSAD_NEW, &ad, NULL) != 0)
+                ad = ad_new(symbols);
+        symbols_use_set(symbols, before);
         ad_set_parent(ad, core_request_ad(s->core, f->request, (uint32_t)i));
         j.what = ending(s->notices, f, ad);
         j.ad = ad;
         if (wanted(p, j.what, 0))
                 tell(s, p, f->owner, &j, 1);
         ad_free(ad);
+        symbols_use_free(names);
 }
 
 /* ---- at the submit */
@@ -348,6 +354,8 @@ void notices_ended(struct server *s, const struct past_job *f)
 /* The value of a string that an attribute is bound to. */
 static bool string_of(struct str expression, struct symbols *symbols, struct buf *out)
 {
+        struct symbols_use *names = symbols_use_new(symbols, STR_NONE);
+        struct symbols_use *before = symbols_use_set(symbols, names);
         struct ad *ad = ad_new(symbols);
         symbol name = symbols_intern(symbols, STR("v"));
         struct value v;
@@ -357,6 +365,8 @@ static bool string_of(struct str expression, struct symbols *symbols, struct buf
         if (is)
                 buf_str(out, v.string);
         ad_free(ad);
+        symbols_use_set(symbols, before);
+        symbols_use_free(names);
         return is;
 }
 

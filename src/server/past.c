@@ -16,6 +16,7 @@ struct kept {
         struct kept_part *parts;
         size_t count;
         struct kept *older;
+        struct symbols_use *names; /* of these, and of its jobs' ads */
         uint64_t request;
         unsigned char uuid[16];
 };
@@ -41,6 +42,7 @@ static void kept_free(struct kept *k)
 {
         for (size_t i = 0; i < k->count; i++)
                 ad_free(k->parts[i].ad);
+        symbols_use_free(k->names);
         free(k->parts);
         free(k);
 }
@@ -76,13 +78,16 @@ static struct kept *load(struct past *p, uint64_t request)
         struct kept *k = mem_new(struct kept);
         struct submission s;
         char room[WORLD_NAME_MAX];
+        struct symbols_use *before;
         uint64_t end = 0;
 
         k->request = request;
+        k->names = symbols_use_new(p->symbols, STR_NONE);
         if (store_blob_get(p->server->store, world_record_name(room, request), &record, NULL) != 0 ||
             submission_unpack(&s, buf_view(&record), NULL) != 0)
                 return k;
         memcpy(k->uuid, s.uuid, sizeof(k->uuid));
+        before = symbols_use_set(p->symbols, k->names);
         k->parts = mem_zalloc((s.part_count + 1) * sizeof(*k->parts));
         for (; k->count < s.part_count; k->count++) {
                 const struct submission_part *part = &s.parts[k->count];
@@ -90,6 +95,7 @@ static struct kept *load(struct past *p, uint64_t request)
                 end += part->rows * part->steps;
                 k->parts[k->count] = (struct kept_part){end, template_ad(p, part)};
         }
+        symbols_use_set(p->symbols, before);
         submission_deinit(&s);
         return k;
 }
@@ -126,10 +132,13 @@ static struct ad *past_ad(struct past *p, const struct past_job *h)
 {
         struct kept *k = get(p, h->request);
         BUF_CLEANUP struct buf id = {0};
+        struct symbols_use *before = symbols_use_set(p->symbols, k->names);
         struct value starts;
         struct ad *ad;
+        int r = ad_parse(p->symbols, h->data, CLASSAD_NEW, &ad, NULL);
 
-        if (ad_parse(p->symbols, h->data, CLASSAD_NEW, &ad, NULL) != 0)
+        symbols_use_set(p->symbols, before);
+        if (r != 0)
                 return NULL;
         for (size_t i = 0; i < k->count; i++)
                 if (h->member < k->parts[i].end) {

@@ -17,7 +17,8 @@ struct maker {
         const struct ad *ad;
         struct attributes attr;
         struct eval eval;
-        struct ad *late; /* one late attribute at a time */
+        struct ad *late;           /* one late attribute at a time */
+        struct symbols_use *names; /* of it */
         bool any_late;
 };
 
@@ -29,7 +30,12 @@ static bool text_of(struct maker *k, symbol name, struct str *ret)
 
         if (late.p) {
                 k->any_late = true;
-                if (ad_set_text(k->late, name, late, NULL) != 0)
+                struct symbols *y = core_symbols(k->server->core);
+                struct symbols_use *before = symbols_use_set(y, k->names);
+                int r = ad_set_text(k->late, name, late, NULL);
+
+                symbols_use_set(y, before);
+                if (r != 0)
                         return false;
                 return eval_string(&k->eval, k->late, NULL, name, ret);
         }
@@ -325,12 +331,14 @@ Drover__Template *templates_make(struct server *s, struct message *m, uint64_t r
                 return NULL;
         attributes_intern(&k.attr, core_symbols(s->core));
         eval_init(&k.eval, r.submitted_ms / 1000, request);
+        k.names = symbols_use_new(core_symbols(s->core), STR_NONE);
         k.late = ad_new(core_symbols(s->core));
         ad_set_parent(k.late, k.ad);
         t = message_alloc(m, sizeof(*t));
         drover__template__init(t);
         fill(&k, t, &r);
         ad_free(k.late);
+        symbols_use_free(k.names);
         eval_deinit(&k.eval);
         *ret_late = k.any_late;
         return t;

@@ -232,3 +232,43 @@ def test_hellos_of_strangers(world):
                 s.sendall(HELLOS[what])
         for what, s in peers.items():
             assert (what, everything(s)) == (what, b"")
+
+
+# ---- with a token: names --------------------------------------------------------------------------------------------
+
+
+def described(requirements="true", **more):
+    """A request of one job, held, as the API takes it."""
+    attributes = {"Cmd": '"/bin/true"', "Requirements": requirements, **more}
+    return {"uuid": str(uuid.uuid4()), "hold": True, "parts": [{"attributes": attributes}]}
+
+
+def made_up(first, count):
+    return " || ".join(f"n{i:07}" for i in range(first, first + count))
+
+
+def test_made_up_names_are_not_kept(world):
+    """More than a million attribute names that nobody has: in dry runs, quotes and constraints. Then others submit as before."""
+    for i in range(24):
+        path = "/v1/requests?dry_run=1" if i % 8 else "/v1/quote"
+        assert world.as_user("mallory", "POST", path, described(made_up(i * 45000, 45000)))[0] == 200
+    for i in range(5):
+        body = {"action": "hold", "constraint": made_up(2000000 + i * 9000, 9000)}
+        assert world.as_user("mallory", "POST", "/v1/actions", body)[0] == 200
+    assert world.as_user("mallory", "POST", "/v1/requests?dry_run=1", described(made_up(0, 60000)))[0] == 400
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "hold", "constraint": made_up(0, 11000)})[0] == 400
+    status, said = world.as_user("alice", "POST", "/v1/requests", described("MyOwnName || TARGET.MyOwnName"))
+    assert (status, said.get("error")) == (201, None)
+
+
+def test_one_users_names_are_limited(world):
+    """Of requests that stay, one user's names are his share: he is told so, and others submit as before."""
+    made = []
+    for i in range(3):
+        status, said = world.as_user("mallory", "POST", "/v1/requests", described(made_up(3000000 + i * 20000, 20000)))
+        assert status == (201 if i < 2 else 400), said
+        made.append(said)
+    assert "50000" in made[2]["error"]["message"]
+    assert world.as_user("alice", "POST", "/v1/requests", described("AnotherName"))[0] == 201
+    for said in made[:2]:
+        assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[0] == 200

@@ -7,10 +7,11 @@
 #include "server/api/route.h"
 #include "server/ids.h"
 
-#define REASON_MAX      4096
-#define SLICE_NS        4000000
+#define REASON_MAX           4096
+#define SLICE_NS             4000000
+#define CONSTRAINT_NAMES_MAX 10000u /* attribute names that a constraint may bring along */
 
-#define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
+#define NOT_RUNNING_MAX      (1u << 20) /* bytes of that list */
 
 static const struct {
         const char *name;
@@ -39,7 +40,8 @@ struct act {
         size_t at;        /* of ids */
         uint64_t request; /* without ids */
         uint64_t member;
-        struct expr *expr; /* the constraint, during a slice */
+        struct expr *expr;         /* the constraint, during a slice */
+        struct symbols_use *names; /* of it */
         int64_t end_ns;
 };
 
@@ -219,6 +221,31 @@ static void finish(struct call *c)
                 call_front(c, write_reply);
 }
 
+/* The caller's names are forgotten with his expression, in this slice. */
+static void drop_constraint(struct act *x)
+{
+        expr_free(x->expr);
+        x->expr = NULL;
+        symbols_use_free(x->names);
+        x->names = NULL;
+}
+
+static int parse_constraint(struct server *s, struct act *x, struct err *err)
+{
+        struct symbols *symbols = core_symbols(s->core);
+        struct symbols_use *before;
+        int r;
+
+        x->names = symbols_use_new(symbols, STR_NONE);
+        symbols_use_limit(x->names, CONSTRAINT_NAMES_MAX);
+        before = symbols_use_set(symbols, x->names);
+        r = expr_parse(symbols, x->constraint, &x->expr, err);
+        symbols_use_set(symbols, before);
+        if (r)
+                drop_constraint(x);
+        return r;
+}
+
 /* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */
 static void act(struct server *s, struct call *c)
 {
@@ -228,7 +255,7 @@ static void act(struct server *s, struct call *c)
 
         c->when = TURN_DURABLE;
         x->end_ns = clock_mono_ns() + SLICE_NS;
-        if (x->constraint.n && expr_parse(core_symbols(s->core), x->constraint, &x->expr, &err) != 0) {
+        if (x->constraint.n && parse_constraint(s, x, &err) != 0) {
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
@@ -251,8 +278,7 @@ static void act(struct server *s, struct call *c)
                 }
                 done = x->request == 0;
         }
-        expr_free(x->expr);
-        x->expr = NULL;
+        drop_constraint(x);
         if (done)
                 finish(c);
         else

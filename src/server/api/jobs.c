@@ -253,22 +253,23 @@ static void slice(struct server *s, struct call *c)
                 check_named(s, c, l, &failed);
         if (failed)
                 return;
-        if (l->constraint.n && expr_parse(core_symbols(s->core), l->constraint, &f.constraint, &err) != 0) {
-                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
-                return;
-        }
         arena_reset(&l->arena);
         l->count = 0;
         l->more = false;
         row_maker_init(&f.maker, s, &l->arena);
+        if (l->constraint.n && row_maker_constraint(&f.maker, l->constraint, &f.constraint, &err) != 0) {
+                row_maker_deinit(&f.maker);
+                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
+                return;
+        }
         eval_init(&f.eval, clock_wall_ms() / 1000, 0);
         if (l->ids.count)
                 list_named(s, c, &f);
         else
                 list_all(s, c, &f);
         eval_deinit(&f.eval);
-        row_maker_deinit(&f.maker);
         expr_free(f.constraint);
+        row_maker_deinit(&f.maker);
         call_front(c, l->more ? ask_past : write_slice);
 }
 

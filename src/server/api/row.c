@@ -12,19 +12,35 @@
 
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a)
 {
-        *m = (struct row_maker){.server = s, .arena = a, .attr = mem_new(struct attributes)};
+        *m = (struct row_maker){.server = s,
+                                .arena = a,
+                                .attr = mem_new(struct attributes),
+                                .names = symbols_use_new(core_symbols(s->core), STR_NONE)};
+        symbols_use_limit(m->names, ROW_NAMES_MAX);
         attributes_intern(m->attr, core_symbols(s->core));
 }
 
 void row_maker_deinit(struct row_maker *m)
 {
         free(m->attr);
+        symbols_use_free(m->names);
+}
+
+int row_maker_constraint(struct row_maker *m, struct str text, struct expr **ret, struct err *err)
+{
+        struct symbols *symbols = core_symbols(m->server->core);
+        struct symbols_use *before = symbols_use_set(symbols, m->names);
+        int r = expr_parse(symbols, text, ret, err);
+
+        symbols_use_set(symbols, before);
+        return r;
 }
 
 static struct str text_of(struct row_maker *m, struct eval *ev, const struct ad *ad, symbol name,
                           bool *ret_late)
 {
         struct str late = core_part_late(m->server->core, m->request, m->part, name), v = STR_NONE;
+        struct symbols_use *before;
         struct ad *own;
 
         *ret_late = late.p != NULL;
@@ -32,12 +48,14 @@ static struct str text_of(struct row_maker *m, struct eval *ev, const struct ad 
                 eval_string(ev, ad, NULL, name, &v);
                 return arena_str(m->arena, v);
         }
+        before = symbols_use_set(core_symbols(m->server->core), m->names);
         own = ad_new(core_symbols(m->server->core));
         ad_set_parent(own, ad);
         if (ad_set_text(own, name, late, NULL) == 0)
                 eval_string(ev, own, NULL, name, &v);
         v = arena_str(m->arena, v);
         ad_free(own);
+        symbols_use_set(core_symbols(m->server->core), before);
         return v;
 }
 
