@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/users.h"
+#include "base/cgroup.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -126,7 +127,11 @@ static int start_shepherd(struct agent *a, struct err *err)
 {
         struct waiting w = {.loop = loop_new()};
         struct runner_config rc = mapping_runner(a);
+        MEM_CLEANUP char *v2 = a->config.cgroups ? cgroups_own(true) : NULL;
+        MEM_CLEANUP char *v1 = a->config.cgroups ? cgroups_own(false) : NULL;
         struct runner *r;
+        rc.cgroups[0] = v2 ? v2 : v1;
+        rc.cgroups[1] = v2 ? v1 : NULL;
         rc.loop = w.loop;
         rc.events = on_events;
         rc.arg = &w;

@@ -180,6 +180,15 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
         return 0;
 }
 
+char *cgroups_own(bool v2)
+{
+        BUF_CLEANUP struct buf mounts = {0}, self = {0};
+        if (fs_read(AT_FDCWD, "/proc/self/mountinfo", 4u << 20, &mounts, NULL) < 0 ||
+            fs_read(AT_FDCWD, "/proc/self/cgroup", 1u << 20, &self, NULL) < 0)
+                return NULL;
+        return cgroup_mount_own(buf_view(&mounts), buf_view(&self), v2 ? "" : part_names[PART_FREEZER]);
+}
+
 unsigned cgroups_limits(const struct cgroups *cs)
 {
         return cs->limits;

@@ -43,6 +43,9 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
                  struct err *err);
 /* Removes the slots that are empty, and our groups. Slots in use stay behind, to be adopted. NULL is fine. */
 void cgroups_free(struct cgroups *cs);
+/* Our own group's directory in the hierarchy of version 2, or (version 2 false) in that of version 1 which
+ * freezes; for free(). NULL: there is none. */
+char *cgroups_own(bool v2);
 unsigned cgroups_limits(const struct cgroups *cs);
 void cgroups_describe(const struct cgroups *cs,
                       struct buf *out); /* "memory (v1), cpu (v1), kill (v2)" or "none" */

@@ -136,8 +136,14 @@ static int process_open(const struct runner_config *c, struct runner **ret, stru
         r->arg = c->arg;
         r->loop = c->loop;
         r->later = timer_new(c->loop, tell, r);
-        struct shepherd_client_config config = {c->dir,     c->instance,  c->program, c->users_path,
-                                                c->min_uid, c->agent_uid, c->hidden};
+        struct shepherd_client_config config = {c->dir,
+                                                c->instance,
+                                                c->program,
+                                                c->users_path,
+                                                c->min_uid,
+                                                c->agent_uid,
+                                                {c->cgroups[0], c->cgroups[1]},
+                                                c->hidden};
         r->client = shepherd_client_new(c->loop, &config, &ops, r);
         *ret = &r->base;
         return 0;

@@ -201,9 +201,12 @@ struct runner_config {
         const char *program;         /* of a helper (the shepherd); NULL: beside ours, then PATH */
         const char *users_path;      /* map of owners to local users; NULL: everything runs as we do */
         unsigned min_uid, agent_uid; /* agent_uid: who we shall be; no job's user */
-        const char *const *hidden;   /* folders that jobs shall not see, NULL behind the last; or NULL */
-        struct errands *errands;     /* with a map: how a job's user runs a command; else NULL */
-        const char *queue;           /* of a batch system: the agent's name for it, and what the file says */
+        /* With users_path: directories beneath which a control group is made for each job, the better one
+         * first; NULL: none. */
+        const char *cgroups[2];
+        const char *const *hidden; /* folders that jobs shall not see, NULL behind the last; or NULL */
+        struct errands *errands;   /* with a map: how a job's user runs a command; else NULL */
+        const char *queue;         /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;
         size_t setting_count;
         const char *filesystem_domain; /* the agent's */

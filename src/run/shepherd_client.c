@@ -26,6 +26,7 @@ struct shepherd_client {
         const struct shepherd_client_ops *ops;
         void *arg;
         char *dir, *instance, *program, *users_path; /* program NULL: looked for at each start */
+        char *cgroups[2];
         unsigned min_uid, agent_uid;
         struct args hidden;
         int *passed; /* in the order of their records */
@@ -54,6 +55,8 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         c->instance = mem_dupz(config->instance);
         c->program = config->program ? mem_dupz(config->program) : NULL;
         c->users_path = mem_dupz(config->users_path);
+        for (int i = 0; i < 2; i++)
+                c->cgroups[i] = mem_dupz(config->cgroups[i]);
         c->min_uid = config->min_uid;
         c->agent_uid = config->agent_uid;
         for (const char *const *h = config->hidden; h && *h; h++)
@@ -101,6 +104,11 @@ become_shepherd(struct shepherd_client *c, const char *program, int ready)
                 argv[n++] = min_uid;
                 argv[n++] = "--agent-uid";
                 argv[n++] = agent_uid;
+                for (int i = 0; i < 2; i++)
+                        if (c->cgroups[i]) {
+                                argv[n++] = "--cgroup";
+                                argv[n++] = c->cgroups[i];
+                        }
         }
         for (size_t i = 0; i < c->hidden.n && n + 3 < sizeof(argv) / sizeof(*argv); i++) {
                 argv[n++] = "--hide";
@@ -411,5 +419,7 @@ void shepherd_client_free(struct shepherd_client *c)
         free(c->program);
         free(c->users_path);
         args_deinit(&c->hidden);
+        for (int i = 0; i < 2; i++)
+                free(c->cgroups[i]);
         free(c);
 }

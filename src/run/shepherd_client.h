@@ -16,6 +16,7 @@ struct shepherd_client_config {
         const char *program;         /* NULL: drover-shepherd beside our own program, then in PATH */
         const char *users_path;      /* may be NULL */
         unsigned min_uid, agent_uid; /* with users_path */
+        const char *cgroups[2];      /* with users_path: see runner.h */
         const char *const
                 *hidden; /* folders that jobs shall not see, NULL behind the last; copied; or NULL */
 };

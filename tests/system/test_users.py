@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from drover import processes, wait_until
+from drover import alive, processes, wait_until
 from guarded import Authority, Guarded
 from stores import Nginx
 from test_credentials import files_with
@@ -97,6 +97,17 @@ def test_nobody_reads_what_is_another_ones(site):
     with open(go, "w", encoding="utf-8"):
         pass
     site.instance.wait(first)
+
+
+def test_nothing_of_a_job_outlives_it(site):
+    """Not a process in a session of its own that has wiped its environment, while another user's job runs."""
+    site.agent()
+    other = site.submit(TWO, "exec sleep 600")
+    site.instance.wait_state(f"{other}.0", "running")
+    site.run(ONE, f"setsid env -i /bin/sh -c 'cd {site.home(ONE)}; echo $$ >left.new; mv left.new left; exec sleep 600' & "
+                  f"while [ ! -e {site.home(ONE)}/left ]; do sleep 0.05; done")
+    assert not alive(int(site.text(ONE, "left")))
+    site.instance.cli("rm", str(other))
 
 
 def test_who_is_not_in_the_map_is_told_so(site):

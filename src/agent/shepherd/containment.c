@@ -399,18 +399,17 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
 static int tmp_folder(const struct containment_job *job)
 {
         int tree = -1;
-        int sandbox = open(job->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (sandbox < 0)
-                return -1;
         syscall(SYS_setfsgid, job->gid);
         syscall(SYS_setfsuid, job->uid);
-        if (mkdirat(sandbox, SANDBOX_TMP, 0700) == 0 || errno == EEXIST)
+        int sandbox = open(job->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (sandbox >= 0 && (mkdirat(sandbox, SANDBOX_TMP, 0700) == 0 || errno == EEXIST))
                 tree = open_tree(sandbox, SANDBOX_TMP,
                                  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
         int error = errno;
         syscall(SYS_setfsuid, geteuid());
         syscall(SYS_setfsgid, getegid());
-        close(sandbox);
+        if (sandbox >= 0)
+                close(sandbox);
         errno = error;
         return tree;
 }

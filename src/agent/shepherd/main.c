@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,55 +17,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
 
 #define WAIT_MAX_MS 1000
-
-static int64_t clock_ms(clockid_t id)
-{
-        struct timespec t;
-        clock_gettime(id, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-int64_t boot_ms(void)
-{
-        return clock_ms(CLOCK_BOOTTIME);
-}
-
-int64_t wall_ms(void)
-{
-        return clock_ms(CLOCK_REALTIME);
-}
-
-void *must(void *p)
-{
-        if (!p) {
-                complain("out of memory");
-                abort();
-        }
-        return p;
-}
-
-void complain(const char *fmt, ...)
-{
-        char line[1024];
-        struct tm tm;
-        time_t now = time(NULL);
-        gmtime_r(&now, &tm);
-        size_t n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ warn drover-shepherd ", &tm);
-        va_list ap;
-        va_start(ap, fmt);
-        int more = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
-        va_end(ap);
-        n += more < 0 ? 0 : (size_t)more < sizeof(line) - n - 1 ? (size_t)more : sizeof(line) - n - 2;
-        line[n++] = '\n';
-        (void)!write(2, line, n);
-}
 
 /* A path may be longer than a socket's address: it is named through the folder's descriptor. */
 static int listen_in(int dir, uid_t uid, uid_t agent_uid)
@@ -145,7 +101,7 @@ static void run(struct shepherd *s)
                 struct pollfd fds[3] = {
                         {.fd = s->signals, .events = POLLIN},
                         {.fd = s->listener, .events = POLLIN},
-                        {.fd = s->agent, .events = (short)(POLLIN | (s->dirty_first ? POLLOUT : 0))},
+                        {.fd = s->agent, .events = (short)(POLLIN | (serve_waits(s) ? POLLOUT : 0))},
                 };
                 /* a wait does not count the time that the machine sleeps, a lease does */
                 if (poll(fds, 3, timeout > WAIT_MAX_MS ? WAIT_MAX_MS : (int)timeout) < 0 && errno != EINTR)
@@ -170,28 +126,11 @@ static void run(struct shepherd *s)
         serve_flush(s);
 }
 
-/* The control groups are empty now; an agent that is still there makes them again. */
-static void remove_groups(struct shepherd *s)
-{
-        for (unsigned i = 0; i < SLOTS_MAX; i++) {
-                char *d = s->slots[i] ? s->slots[i]->dirs : NULL;
-                for (unsigned k = 0; d && k < s->slots[i]->count; k++, d += strlen(d) + 1) {
-                        rmdir(d);
-                        char *slash = strrchr(d, '/');
-                        if (slash && slash > d) {
-                                *slash = 0;
-                                rmdir(d); /* works with the last of them */
-                                *slash = '/';
-                        }
-                }
-        }
-}
-
 static int usage(int fd)
 {
         static const char text[] =
                 "usage: drover-shepherd --dir STATE --instance UUID [--users FILE] [--min-uid N] "
-                "[--agent-uid N] [--start-limit SECONDS] [--hide FOLDER]...\n"
+                "[--agent-uid N] [--cgroup DIR] [--start-limit SECONDS] [--hide FOLDER]...\n"
                 "       drover-shepherd --help | --version\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
         (void)!write(fd, text, sizeof(text) - 1);
@@ -202,6 +141,7 @@ struct options {
         const char *dir, *agent_uid;
         const char *hidden[CONTAINMENT_HIDDEN_MAX]; /* beside dir */
         size_t hidden_count;
+        const char *cgroups[2];
         int ready; /* descriptor; -1: none */
 };
 
@@ -227,6 +167,8 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
                         s->users_path = value;
                 else if (!strcmp(argv[i], "--min-uid"))
                         s->min_uid = (uid_t)strtoul(value, NULL, 10);
+                else if (!strcmp(argv[i], "--cgroup"))
+                        o->cgroups[o->cgroups[0] != NULL] = value;
                 else if (!strcmp(argv[i], "--start-limit"))
                         s->start_max_ms = strtol(value, NULL, 10) * 1000;
                 else if (!strcmp(argv[i], "--agent-uid"))
@@ -277,7 +219,11 @@ int main(int argc, char **argv)
         if (o.agent_uid && s.users_path && s.uid == 0)
                 s.agent_uid = (uid_t)strtoul(o.agent_uid, NULL, 10);
         s.dir = open(o.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int lock = s.dir < 0 ? -1 : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (s.dir >= 0 && (r = sandbox_open(&s)) < 0) /* before anything is made in it */
+                return cannot_start(&o, "cannot trust the state folder", -r);
+        int lock = s.dir < 0
+                           ? -1
+                           : openat(s.dir, "shepherd.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (lock < 0)
                 return cannot_start(&o, "cannot open the state folder", errno);
         if (flock(lock, LOCK_EX | LOCK_NB) < 0)
@@ -288,9 +234,8 @@ int main(int argc, char **argv)
                 return cannot_start(&o, "cannot watch for signals in", errno);
         s.dirty_last = &s.dirty_first;
         s.message = must(malloc(SHEPHERD_BATCH_MAX));
-        r = sandbox_open(&s);
-        if (r == 0)
-                r = table_open(&s);
+        groups_open(&s, o.cgroups, 2);
+        r = table_open(&s);
         s.listener = r < 0 ? r : listen_in(s.dir, s.uid, s.agent_uid);
         if (s.listener < 0)
                 return cannot_start(&o, "cannot make what it needs in", -s.listener);
@@ -301,7 +246,7 @@ int main(int argc, char **argv)
                 close(o.ready);
         }
         run(&s);
-        remove_groups(&s);
+        groups_remove(&s);
         unlinkat(s.dir, SHEPHERD_SOCKET, 0);
         return 0;
 }

@@ -9,6 +9,8 @@
 #include "agent/shepherd/shepherd.h"
 #include "run/sandbox_names.h"
 
+#define CREDENTIALS_MAX 1024 /* files in its folder: whoever has more has put them there himself */
+
 static bool is_roots(int fd)
 {
         struct stat st;
@@ -23,14 +25,17 @@ int sandbox_open(struct shepherd *s)
         if (!is_roots(s->dir))
                 return -EPERM;
         s->jobs = openat(s->dir, "jobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (s->jobs >= 0 && !is_roots(s->jobs))
-                return -EPERM;
-        return 0;
+        if (s->jobs < 0)
+                return s->agent_uid == s->uid ? 0 : -errno;
+        return is_roots(s->jobs) ? 0 : -EPERM;
 }
 
 char *sandbox_name_of(const char *path)
 {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        for (const char *p = name; *p; p++)
+                if (*p <= ' ' || *p > '~')
+                        return NULL;
         return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? must(strdup(name)) : NULL;
 }
 
@@ -80,13 +85,13 @@ void sandbox_drop_credentials(const struct shepherd *s, const char *path)
 {
         char *name = sandbox_name_of(path);
         const struct dirent *e;
-        int box = s->jobs >= 0
+        int box = s->jobs >= 0 || s->agent_uid != s->uid
                           ? openat(s->jobs, name ? name : "", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                           : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int fd = box < 0 ? -1
                          : openat(box, SANDBOX_CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        while (dir && (e = readdir(dir)))
+        for (unsigned i = 0; dir && i < CREDENTIALS_MAX && (e = readdir(dir)); i++)
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
                         unlinkat(fd, e->d_name, 0);
         if (dir)

@@ -60,6 +60,9 @@ void child_done(struct shepherd *s, struct child *c)
                         *at = c->pid_next;
         }
         table_give(s, c->entry);
+        if (c->group)
+                groups_give(s, c->group);
+        c->group = NULL;
         if (c->remove)
                 sandbox_remove(s, c->remove);
         if (c->secrets && c->tell.why == SHEPHERD_LEASE_ENDED)
@@ -82,8 +85,11 @@ static void child_forget(struct shepherd *s, struct child *c)
         *at = c->id_next;
         if (c->dirty) {
                 struct child **d = &s->dirty_first;
-                while (*d != c)
+                size_t before = 0;
+                for (; *d != c; before++)
                         d = &(*d)->dirty_next;
+                if (before < s->list_left)
+                        s->list_left--;
                 *d = c->dirty_next;
                 if (s->dirty_last == &c->dirty_next)
                         s->dirty_last = d;
@@ -101,12 +107,14 @@ static void clear_dirty(struct shepherd *s)
                 c->dirty = false;
         s->dirty_first = NULL;
         s->dirty_last = &s->dirty_first;
+        s->listing = false;
+        s->list_left = 0;
 }
 
 /* It cannot be told any more; what it sent before its end is still read. */
 static void stop_telling(struct shepherd *s)
 {
-        s->greeted = false;
+        s->greeted = s->asked = false;
         clear_dirty(s);
 }
 
@@ -115,65 +123,97 @@ static void drop_agent(struct shepherd *s)
         if (s->agent >= 0)
                 close(s->agent);
         s->agent = -1;
-        s->greeted = false;
+        s->greeted = s->asked = false;
         clear_dirty(s);
+}
+
+bool serve_waits(const struct shepherd *s)
+{
+        return s->asked || s->listing || s->dirty_first;
+}
+
+/* False: the socket takes no more now, or nobody is there any more. */
+static bool send_some(struct shepherd *s, const void *p, size_t n)
+{
+        if (send(s->agent, p, n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                return true;
+        if (errno != EAGAIN && errno != EINTR)
+                stop_telling(s);
+        return false;
+}
+
+/* HELLO is answered: from now on all children are told, and then LISTED, before anything that happens later.
+ */
+static void begin_list(struct shepherd *s)
+{
+        const struct shepherd_hello w = {{sizeof(w), SHEPHERD_WELCOME},
+                                         SHEPHERD_VERSION,
+                                         (int32_t)getpid(),
+                                         containment_parts(s->containment),
+                                         s->no_view};
+        if (!send_some(s, &w, sizeof(w)))
+                return;
+        s->asked = false;
+        s->greeted = true;
+        clear_dirty(s);
+        for (unsigned b = 0; b < BUCKETS; b++)
+                for (struct child *c = s->by_id[b]; c; c = c->id_next)
+                        serve_dirty(s, c);
+        s->listing = true;
+        s->list_left = s->child_count;
+}
+
+static void end_list(struct shepherd *s)
+{
+        const struct shepherd_name end = {.record = {sizeof(end), SHEPHERD_LISTED}};
+        if (send_some(s, &end, sizeof(end)))
+                s->listing = false;
+}
+
+/* One message of what is dirty; false as send_some. */
+static bool send_dirty(struct shepherd *s)
+{
+        size_t n = 0, count = 0;
+        struct child *c = s->dirty_first;
+        char room[32768];
+        for (; c && n + sizeof(c->tell) <= sizeof(room) && (!s->listing || count < s->list_left);
+             c = c->dirty_next, count++) {
+                memcpy(room + n, &c->tell, sizeof(c->tell));
+                n += sizeof(c->tell);
+        }
+        if (!send_some(s, room, n))
+                return false;
+        while (s->dirty_first != c) {
+                struct child *d = s->dirty_first;
+                s->dirty_first = d->dirty_next;
+                d->dirty = false;
+        }
+        if (!s->dirty_first)
+                s->dirty_last = &s->dirty_first;
+        s->list_left -= s->listing ? count : 0;
+        return true;
 }
 
 void serve_flush(struct shepherd *s)
 {
-        while (s->agent >= 0 && s->dirty_first) {
-                size_t n = 0;
-                struct child *c = s->dirty_first;
-                char room[32768];
-                for (; c && n + sizeof(c->tell) <= sizeof(room); c = c->dirty_next) {
-                        memcpy(room + n, &c->tell, sizeof(c->tell));
-                        n += sizeof(c->tell);
+        bool more = true;
+        while (more && s->agent >= 0 && serve_waits(s)) {
+                if (s->asked) {
+                        begin_list(s);
+                        more = !s->asked;
+                } else if (s->listing && s->list_left == 0) {
+                        end_list(s);
+                        more = !s->listing;
+                } else {
+                        more = send_dirty(s);
                 }
-                ssize_t done = send(s->agent, room, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-                if (done < 0 && (errno == EAGAIN || errno == EINTR))
-                        return;
-                if (done < 0) {
-                        stop_telling(s);
-                        return;
-                }
-                while (s->dirty_first != c) {
-                        struct child *d = s->dirty_first;
-                        s->dirty_first = d->dirty_next;
-                        d->dirty = false;
-                }
-                if (!s->dirty_first)
-                        s->dirty_last = &s->dirty_first;
         }
 }
 
-/* A small answer that must not be lost: the agent reads, so waiting for room is short. */
-static void say(struct shepherd *s, const void *p, size_t n)
+/* A time of the agent's, within what can be reckoned with. */
+static int64_t bounded(uint64_t ms, int64_t most)
 {
-        int flags = fcntl(s->agent, F_GETFL);
-        fcntl(s->agent, F_SETFL, flags & ~O_NONBLOCK);
-        struct timeval limit = {.tv_sec = 5};
-        setsockopt(s->agent, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-        ssize_t done = send(s->agent, p, n, MSG_NOSIGNAL);
-        fcntl(s->agent, F_SETFL, flags);
-        if (done < 0)
-                stop_telling(s);
-}
-
-static void on_hello(struct shepherd *s)
-{
-        s->greeted = true;
-        struct shepherd_hello w = {{sizeof(w), SHEPHERD_WELCOME},
-                                   SHEPHERD_VERSION,
-                                   (int32_t)getpid(),
-                                   containment_parts(s->containment),
-                                   s->no_view};
-        say(s, &w, sizeof(w));
-        for (unsigned b = 0; b < BUCKETS; b++)
-                for (struct child *c = s->by_id[b]; c && s->greeted; c = c->id_next)
-                        say(s, &c->tell, sizeof(c->tell));
-        struct shepherd_name end = {.record = {sizeof(end), SHEPHERD_LISTED}};
-        if (s->greeted)
-                say(s, &end, sizeof(end));
+        return ms < (uint64_t)most ? (int64_t)ms : most;
 }
 
 static void handle(struct shepherd *s, const struct shepherd_record *r)
@@ -184,15 +224,14 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         const struct shepherd_signal *sig = (const void *)r;
         struct child *c = r->size >= sizeof(*name) ? child_by_id(s, &name->id) : NULL;
         switch (r->kind) {
-        case SHEPHERD_HELLO: on_hello(s); break;
+        case SHEPHERD_HELLO: s->asked = true; break;
         case SHEPHERD_START:
                 if (r->size >= sizeof(*start))
                         start_child(s, start, (const char *)(start + 1), r->size - sizeof(*start));
                 break;
         case SHEPHERD_KILL:
                 if (c && r->size >= sizeof(*k))
-                        tree_kill(s, c, SHEPHERD_KILLED,
-                                  (int64_t)(k->grace_ms < 86400000 ? k->grace_ms : 86400000));
+                        tree_kill(s, c, SHEPHERD_KILLED, bounded(k->grace_ms, 86400000));
                 break;
         case SHEPHERD_SUSPEND:
         case SHEPHERD_RESUME:
@@ -206,7 +245,8 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         case SHEPHERD_LEASE:
                 if (r->size >= sizeof(struct shepherd_lease))
                         s->lease_until =
-                                (int64_t)((const struct shepherd_lease *)(const void *)r)->until_boot_ms;
+                                bounded(((const struct shepherd_lease *)(const void *)r)->until_boot_ms,
+                                        INT64_MAX / 2);
                 break;
         case SHEPHERD_QUIT: s->quit = true; break;
         case SHEPHERD_SIGNAL:
@@ -235,8 +275,9 @@ static bool walk_memory(struct shepherd *s, int fd)
 {
         struct stat st;
         const int seals = F_SEAL_SHRINK | F_SEAL_WRITE;
+        int has;
         if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > SHEPHERD_BATCH_MAX ||
-            (fcntl(fd, F_GET_SEALS) & seals) != seals)
+            (has = fcntl(fd, F_GET_SEALS)) < 0 || (has & seals) != seals) /* it must not change under us */
                 return false;
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
@@ -244,6 +285,26 @@ static bool walk_memory(struct shepherd *s, int fd)
         bool ok = walk(s, p, (size_t)st.st_size);
         munmap(p, (size_t)st.st_size);
         return ok;
+}
+
+/* The descriptor that came with a message, or -1. There is room for two where we want one, and the kernel
+ * fills it. False: more than one came, and they are closed. */
+static bool take_passed(struct msghdr *m, int *ret)
+{
+        unsigned count = 0;
+        for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+                if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+                        continue;
+                for (size_t at = 0; at + sizeof(int) <= h->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+                        int fd;
+                        memcpy(&fd, CMSG_DATA(h) + at, sizeof(fd));
+                        if (count++ == 0)
+                                *ret = fd;
+                        else
+                                close(fd);
+                }
+        }
+        return count <= 1;
 }
 
 /* One message; false when there is none, or no agent any more. */
@@ -267,23 +328,18 @@ static bool serve_one(struct shepherd *s)
                 drop_agent(s);
                 return false;
         }
-        const struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        bool ok;
-        if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) {
-                int fd;
-                memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-                const struct shepherd_record *first = (const void *)s->message;
-                if (n >= (ssize_t)sizeof(*first) && first->kind == SHEPHERD_MEMORY) {
-                        ok = walk_memory(s, fd);
-                } else {
-                        s->passed = fd;
-                        ok = walk(s, s->message, (size_t)n);
-                        s->passed = -1;
-                }
-                close(fd);
-        } else {
+        int fd = -1;
+        bool ok = take_passed(&m, &fd) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+        const struct shepherd_record *first = (const void *)s->message;
+        if (ok && fd >= 0 && n >= (ssize_t)sizeof(*first) && first->kind == SHEPHERD_MEMORY) {
+                ok = walk_memory(s, fd);
+        } else if (ok) {
+                s->passed = fd;
                 ok = walk(s, s->message, (size_t)n);
+                s->passed = -1;
         }
+        if (fd >= 0)
+                close(fd);
         if (!ok) {
                 complain("msg=\"a malformed message; dropping the agent\"");
                 drop_agent(s);
@@ -313,7 +369,8 @@ void serve_accept(struct shepherd *s)
         }
         int size = 1 << 20;
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        while (s->agent >= 0 && serve_one(s))
+        /* what the last one has sent counts; it does not go on for ever */
+        for (int i = 0; i < 64 && s->agent >= 0 && serve_one(s); i++)
                 continue;
         drop_agent(s);
         s->agent = fd;

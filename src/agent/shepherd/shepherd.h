@@ -2,7 +2,11 @@
  *
  * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
  * messages), start (one child), containment (what is put around it), tree (killing all that a child left),
- * table (pids on disk, for the next shepherd), users (whom may a job become).
+ * groups (control groups), table (pids on disk, for the next shepherd), users (whom may a job become),
+ * sandbox (its folder), world (clock and log).
+ *
+ * Its agent may be of another user, and is not believed then: the table of what it may ask for is in
+ * drover-shepherd(8), "What an agent may ask for". Code that runs as root takes names from it, never paths.
  *
  * The states of a child:
  *
@@ -23,7 +27,8 @@
 #define TABLE_MAX    8192 /* children that run at once */
 #define BUCKETS      4096
 #define SLOTS_MAX    4096
-#define LINGER_MS    5000 /* without agent and children */
+#define CHILDREN_MAX (4 * TABLE_MAX) /* with those that ended and that the agent has not forgotten */
+#define LINGER_MS    5000            /* without agent and children */
 #define START_MAX_MS 60000
 
 enum child_state { CHILD_RUNNING, CHILD_ENDING, CHILD_DONE };
@@ -36,6 +41,7 @@ struct child {
         bool stuck; /* it was killed on the way to its program */
         enum child_state state;
         struct shepherd_child tell; /* as it is told */
+        struct slot *group;         /* its own, of ours; NULL: the agent's, or none */
         unsigned entry;             /* in the table */
         char *remove;               /* the sandbox to remove at its end, or NULL */
         char *secrets;              /* the sandbox, if it has credentials; or NULL */
@@ -46,7 +52,9 @@ struct child {
 
 /* The descriptors of one control group, kept while the slot's directories are the same. */
 struct slot {
-        char *dirs; /* the strings of the request, count of them */
+        struct slot *idle_next;
+        char name[16]; /* of one of our own */
+        char *dirs;    /* the strings of the request, count of them; NULL: it is our own */
         size_t dirs_size;
         unsigned count;
         int procs[SHEPHERD_CGROUPS_MAX];
@@ -71,7 +79,12 @@ struct shepherd {
         int jobs;                          /* where we make sandboxes for other users; -1: nowhere */
         int passed;                        /* came with the message that is read; -1: nothing */
         uid_t agent_uid;                   /* may connect, and is no job's user; ours: nobody else */
-        bool greeted;                      /* the agent has said HELLO */
+        bool asked;                        /* the agent has said HELLO, and is not answered yet */
+        bool greeted;                      /* it was answered */
+        bool listing;                      /* LISTED is to be said once list_left of what is dirty is told */
+        size_t list_left;
+        int groups; /* the directory of our own control groups; -1: there are none */
+        struct slot *idle_groups;
         bool quit;
         uid_t uid;
         const char *instance;
@@ -91,6 +104,7 @@ struct shepherd {
         char *message; /* room for one batch */
 };
 
+/* world.c */
 int64_t boot_ms(void);
 int64_t wall_ms(void);
 void *must(void *p); /* p, or abort */
@@ -98,15 +112,27 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* serve.c */
 void serve_accept(struct shepherd *s);
-void serve_agent(struct shepherd *s); /* the socket is readable */
-void serve_flush(struct shepherd *s); /* tells what is dirty; what the socket does not take stays so */
+void serve_agent(struct shepherd *s);       /* the socket is readable */
+void serve_flush(struct shepherd *s);       /* tells what is dirty; what the socket does not take stays so */
+bool serve_waits(const struct shepherd *s); /* there is something to tell */
 void serve_dirty(struct shepherd *s, struct child *c);
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);
 struct child *child_by_pid(struct shepherd *s, pid_t pid);
 void child_done(struct shepherd *s, struct child *c); /* no process of it is left */
 /* start.c: reads and checks the strings of a request; a bad one makes a FAILED child */
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size);
-void slot_thaw(const struct slot *slot);
+/* groups.c. Of a request's control groups, 0 or an errno; *ret NULL when it has none. */
+int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,
+              struct slot **ret);
+/* False: it cannot be. A group stays frozen when what was suspended in it has died. */
+bool slot_freeze(const struct slot *sl, bool on);
+bool slot_kill(const struct slot *sl); /* SIGKILL to all in it; whether anything was */
+/* Our own groups, beneath the first of these directories (NULL: none) where that works: kills what an earlier
+ * shepherd has left in them. */
+void groups_open(struct shepherd *s, const char *const dirs[], unsigned count);
+struct slot *groups_take(struct shepherd *s);          /* for one child; NULL: there are none */
+void groups_give(struct shepherd *s, struct slot *sl); /* the child has ended */
+void groups_remove(struct shepherd *s);                /* at the end: those that are empty, the agent's too */
 /* tree.c */
 void tree_reap(struct shepherd *s);
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);

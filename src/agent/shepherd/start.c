@@ -101,7 +101,8 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         at(p, SHEPHERD_AT_RLIMIT);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
                 struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
-                if (p->user == NULL && getrlimit((int)r->rlimits[i].resource, &now) == 0 &&
+                /* never above our own, also where we could */
+                if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, NULL, &now) == 0 &&
                     now.rlim_max < l.rlim_max) {
                         l.rlim_max = now.rlim_max;
                         l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
@@ -163,82 +164,6 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
 
 /* ---- in the shepherd */
 
-/* A group stays frozen when what was suspended in it has died. */
-void slot_thaw(const struct slot *sl)
-{
-        if (sl->freeze >= 0)
-                (void)!pwrite(sl->freeze, sl->freeze_v2 ? "0" : "THAWED", sl->freeze_v2 ? 1 : 6, 0);
-}
-
-static void slot_close(struct slot *sl)
-{
-        for (unsigned i = 0; i < sl->count; i++)
-                close(sl->procs[i]);
-        if (sl->kill >= 0)
-                close(sl->kill);
-        if (sl->freeze >= 0)
-                close(sl->freeze);
-        free(sl->dirs);
-        free(sl);
-}
-
-static int open_in(const char *dir, const char *name, int flags)
-{
-        char path[4096];
-        int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
-        return n < 0 || n >= (int)sizeof(path) ? -1 : open(path, flags | O_CLOEXEC);
-}
-
-/* The descriptors of the request's control groups; *ret NULL when it has none. 0 or an errno. */
-static int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,
-                     struct slot **ret)
-{
-        *ret = NULL;
-        if (r->cgroup_count == 0)
-                return 0;
-        if (r->slot >= SLOTS_MAX)
-                return EINVAL;
-        struct slot *sl = s->slots[r->slot];
-        if (sl && sl->dirs_size == size && !memcmp(sl->dirs, dirs, size) &&
-            fcntl(sl->procs[0], F_GETFD) >= 0) {
-                /* removed and made again since? then the old files say ENODEV */
-                char c;
-                if (pread(sl->procs[0], &c, 1, 0) >= 0) {
-                        slot_thaw(sl);
-                        *ret = sl;
-                        return 0;
-                }
-        }
-        if (sl)
-                slot_close(sl);
-        s->slots[r->slot] = sl = must(calloc(1, sizeof(*sl)));
-        sl->kill = sl->freeze = -1;
-        sl->dirs = must(malloc(size));
-        sl->dirs_size = size;
-        memcpy(sl->dirs, dirs, size);
-        for (const char *d = sl->dirs; sl->count < r->cgroup_count; d += strlen(d) + 1) {
-                int fd = open_in(d, "cgroup.procs", O_RDWR);
-                if (fd < 0) {
-                        int error = errno;
-                        slot_close(sl);
-                        s->slots[r->slot] = NULL;
-                        return error;
-                }
-                sl->procs[sl->count++] = fd;
-                if (sl->kill < 0)
-                        sl->kill = open_in(d, "cgroup.kill", O_WRONLY);
-                if (sl->freeze < 0) {
-                        sl->freeze = open_in(d, "cgroup.freeze", O_WRONLY);
-                        sl->freeze_v2 = sl->freeze >= 0;
-                        if (sl->freeze < 0)
-                                sl->freeze = open_in(d, "freezer.state", O_WRONLY);
-                }
-        }
-        slot_thaw(sl);
-        *ret = sl;
-        return 0;
-}
-
 /* The next string of the request, or NULL when it isn't whole. */
 static const char *next(const char **at, size_t *left)
 {
@@ -276,6 +201,19 @@ static struct child *child_new(struct shepherd *s, const struct shepherd_start *
         s->running = c;
         s->running_count++;
         return c;
+}
+
+/* The marker of this very attempt, if the child gets it: what has any other is nothing of the child's. */
+static char *find_marker(const struct shepherd *s, const struct plan *p)
+{
+        char want[256];
+        const struct shepherd_id *id = &p->r->id;
+        snprintf(want, sizeof(want), SHEPHERD_MARKER "%s/%llu.%u.%u", s->instance,
+                 (unsigned long long)id->request, id->member, id->fence);
+        for (uint32_t i = 0; i < p->r->envc; i++)
+                if (!strcmp(p->envp[i], want))
+                        return must(strdup(want));
+        return NULL;
 }
 
 static void refuse(struct shepherd *s, struct child *c, enum shepherd_where where, int error)
@@ -352,6 +290,8 @@ static int prepare(struct plan *p, struct child *c, const struct texts *t, char 
         *ret_where = SHEPHERD_AT_CGROUP;
         if ((error = slot_find(s, r, t->dirs, t->dirs_size, &slot)))
                 return error;
+        if (!slot && p->user)
+                slot = c->group = groups_take(s);
         p->slot = slot;
         *ret_where = SHEPHERD_AT_FORK;
         if ((c->entry = table_take(s)) == TABLE_MAX)
@@ -372,6 +312,11 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
 {
         if (child_by_id(s, &r->id))
                 return; /* sent twice: it is running or told already */
+        if (s->child_count >= CHILDREN_MAX) {
+                complain("msg=\"the agent forgets none of its children; no more are started\" children=%zu",
+                         s->child_count);
+                return;
+        }
         struct child *c = child_new(s, r);
         struct plan p = {.s = s, .r = r, .parent = getpid()};
         struct texts t;
@@ -389,9 +334,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 refuse(s, c, where, error);
                 return;
         }
-        for (uint32_t i = 0; i < r->envc; i++)
-                if (!strncmp(p.envp[i], SHEPHERD_MARKER, sizeof(SHEPHERD_MARKER) - 1))
-                        c->marker = must(strdup(p.envp[i]));
+        c->marker = find_marker(s, &p);
         pid_t pid = fork();
         if (pid == 0)
                 in_child(&p);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,13 +52,17 @@ static void kill_recorded(struct shepherd *s)
                 const struct table_entry *e = &s->table->entries[i];
                 if (e->pid <= 1)
                         continue;
-                int64_t start = start_of(e->pid);
+                int fd = pidfd_open(e->pid, 0); /* before its start is read: it is this process or none */
+                int64_t start = fd < 0 ? -1 : start_of(e->pid);
                 /* the entry's time was read just before the start */
-                if (start < 0 || start < e->start_boot_ms - 2 * tick_ms || start > e->start_boot_ms + 1000)
-                        continue;
-                complain("msg=\"ending a process of the last shepherd\" pid=%d", (int)e->pid);
-                kill(-e->pid, SIGKILL);
-                kill(e->pid, SIGKILL);
+                if (start >= 0 && start >= e->start_boot_ms - 2 * tick_ms &&
+                    start <= e->start_boot_ms + 1000) {
+                        complain("msg=\"ending a process of the last shepherd\" pid=%d", (int)e->pid);
+                        kill(-e->pid, SIGKILL); /* its group has its number while it is there */
+                        pidfd_send_signal(fd, SIGKILL, NULL, 0);
+                }
+                if (fd >= 0)
+                        close(fd);
         }
 }
 

@@ -1,12 +1,12 @@
 /* Ending all that a child started, and knowing when nothing is left.
  *
- * With a control group that is the group. Without one it is the child's process group, and those that left
- * it: the kernel hands us their orphans, since we are the subreaper, and each still has the marker in the
- * environment it was started with. An orphan that has wiped its environment belongs to nobody we know; it is
- * ended when nothing of the agent's runs. A container's processes are found by the marker alone, wherever
- * its engine has put them. A child whose main process has ended is ENDING until the last of
- * its tree is dead, looked at every few milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process
- * stuck in the kernel) is left to the next sweep. */
+ * With a control group that is the group (groups.c). Without one it is the child's process group, and those
+ * that left it: the kernel hands us their orphans, since we are the subreaper, and each still has the marker
+ * in the environment it was started with. An orphan that has wiped its environment belongs to nobody we know;
+ * it is ended when nothing of the agent's runs. A container's processes are found by the marker alone,
+ * wherever its engine has put them. A child whose main process has ended is ENDING until the last of its tree
+ * is dead, looked at every few milliseconds; what survives SIGKILL for ENDING_MAX_MS (a process stuck in the
+ * kernel) is left to the next sweep. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
+        if (c->group || s->agent_uid != s->uid)
+                return c->group;
         return c->tell.slot < SLOTS_MAX ? s->slots[c->tell.slot] : NULL;
 }
 
@@ -61,6 +64,20 @@ static bool has_marker(pid_t pid, const char *marker, size_t length, bool whole)
         return found;
 }
 
+/* Whether it had the marker, and was signalled. The process that is looked at is the one that is signalled:
+ * its number may be another's in between, its descriptor may not. */
+static bool signal_if_marked(pid_t pid, const char *marker, size_t length, bool whole, int sig)
+{
+        if (!has_marker(pid, marker, length, whole))
+                return false;
+        int fd = pidfd_open(pid, 0);
+        bool done =
+                fd >= 0 && has_marker(pid, marker, length, whole) && pidfd_send_signal(fd, sig, NULL, 0) == 0;
+        if (fd >= 0)
+                close(fd);
+        return done;
+}
+
 void tree_kill_strays(const char *marker, size_t length)
 {
         /* twice: the second look finds what was started during the first */
@@ -70,8 +87,8 @@ void tree_kill_strays(const char *marker, size_t length)
                 bool any = false;
                 while (dir && (e = readdir(dir))) {
                         long pid = strtol(e->d_name, NULL, 10);
-                        if (pid > 1 && pid != getpid() && has_marker((pid_t)pid, marker, length, false) &&
-                            kill((pid_t)pid, SIGKILL) == 0)
+                        if (pid > 1 && pid != getpid() &&
+                            signal_if_marked((pid_t)pid, marker, length, false, SIGKILL))
                                 any = true;
                 }
                 if (dir)
@@ -102,7 +119,7 @@ static unsigned signal_marked(const struct child *c, int sig)
                 long pid = strtol(e->d_name, NULL, 10);
                 if (pid > 1 && pid != getpid() && pid != c->tell.pid &&
                     (sig == SIGKILL || pid_namespace(e->d_name) != ours) &&
-                    has_marker((pid_t)pid, c->marker, strlen(c->marker), true) && kill((pid_t)pid, sig) == 0)
+                    signal_if_marked((pid_t)pid, c->marker, strlen(c->marker), true, sig))
                         n++;
         }
         if (dir)
@@ -168,12 +185,14 @@ static unsigned kill_orphans(struct shepherd *s, const struct child *c)
         return kill_orphans_if(s, is_of, c);
 }
 
-/* The child's process group, or the child alone before it has made one. It is not reaped yet, so that its
- * number is nobody else's. */
+/* The child's process group, or the child alone before it has made one. Once it is reaped its number may be
+ * somebody else's: then we look only whether there is such a group, all of which had SIGKILL (tree_reap). */
 static int signal_group(const struct child *c, int sig)
 {
+        if (c->state != CHILD_RUNNING)
+                return kill(-c->tell.pid, 0);
         int r = kill(-c->tell.pid, sig);
-        return r < 0 && errno == ESRCH && c->state == CHILD_RUNNING ? kill(c->tell.pid, sig) : r;
+        return r < 0 && errno == ESRCH ? kill(c->tell.pid, sig) : r;
 }
 
 /* SIGKILL to all that is left; returns whether anything was. */
@@ -181,23 +200,10 @@ static bool kill_now(struct shepherd *s, struct child *c)
 {
         bool any = false;
         struct slot *sl = slot_of(s, c);
-        char room[16384];
-        ssize_t n;
-        if (sl && (n = pread(sl->procs[0], room, sizeof(room) - 1, 0)) > 0) {
+        if (sl && slot_kill(sl))
                 any = true;
-                if (sl->kill < 0 || pwrite(sl->kill, "1", 1, 0) != 1) {
-                        room[n] = 0;
-                        for (char *p = room, *end; *p; p = end) {
-                                long pid = strtol(p, &end, 10);
-                                if (end == p)
-                                        break;
-                                if (pid > 1)
-                                        kill((pid_t)pid, SIGKILL);
-                        }
-                }
-        }
         if (sl && (c->suspended || c->stuck))
-                slot_thaw(sl);
+                slot_freeze(sl, false);
         if (c->tell.pid > 1 && signal_group(c, SIGKILL) == 0)
                 any = true;
         if (!sl && kill_orphans(s, c) > 0)
@@ -218,11 +224,8 @@ void tree_suspend(struct shepherd *s, struct child *c, bool on)
                 c->again_at = boot_ms() + STOP_AGAIN_MS;
                 return;
         }
-        if (sl && sl->freeze >= 0) {
-                const char *word = sl->freeze_v2 ? (on ? "1" : "0") : on ? "FROZEN" : "THAWED";
-                if (pwrite(sl->freeze, word, strlen(word), 0) > 0)
-                        return;
-        }
+        if (sl && slot_freeze(sl, on))
+                return;
         signal_group(c, on ? SIGSTOP : SIGCONT);
 }
 
@@ -299,14 +302,25 @@ static uint64_t micros(struct timeval t)
         return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
+/* A child that has died and is not reaped; 0: there is none. */
+static pid_t next_dead(void)
+{
+        siginfo_t info = {0};
+        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ? info.si_pid : 0;
+}
+
 void tree_reap(struct shepherd *s)
 {
         int status;
         struct rusage u;
         bool orphan = false;
         pid_t pid;
-        while ((pid = wait4(-1, &status, WNOHANG | __WALL, &u)) > 0) {
+        while ((pid = next_dead()) > 0) {
                 struct child *c = child_by_pid(s, pid);
+                if (c) /* while nobody else can have its number */
+                        kill(-pid, SIGKILL);
+                if (wait4(pid, &status, WNOHANG | __WALL, &u) != pid)
+                        break;
                 if (!c) {
                         orphan = true; /* its children are ours now */
                         continue;
