@@ -101,12 +101,12 @@ struct store_query { /* zero fields do not restrict */
         uint32_t member;
         uint32_t member_end; /* with has_member: [member, member_end); 0: this one only */
         struct str owner;
-        int64_t ended_from_ms, ended_to_ms; /* [from, to) */
         uint64_t before; /* rows older than this row id: for paging; rows come newest first */
         bool oldest;     /* rows come oldest first */
         uint32_t limit;  /* 0: no limit */
 };
-/* h lives until fn returns. Stops when it returns nonzero, which is returned. */
+/* h lives until fn returns. Stops when it returns nonzero, which is returned. The cost is that of the rows
+ * told, if the query names a request, an owner, or neither. */
 typedef int store_history_fn(void *arg, uint64_t row, const struct past_job *h);
 int store_history_query(struct store *s, const struct store_query *q, store_history_fn *fn, void *arg,
                         struct err *err);

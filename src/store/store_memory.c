@@ -330,9 +330,7 @@ static bool wanted(const struct store_query *q, const struct past_job *h)
 
         return (!q->request || h->request == q->request) &&
                (!q->has_member || (h->member >= q->member && h->member < end)) &&
-               (!q->owner.n || str_eq(h->owner, q->owner)) &&
-               (!q->ended_from_ms || h->ended_ms >= q->ended_from_ms) &&
-               (!q->ended_to_ms || h->ended_ms < q->ended_to_ms);
+               (!q->owner.n || str_eq(h->owner, q->owner));
 }
 
 static int memory_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn,

@@ -234,29 +234,35 @@ int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn 
         return r;
 }
 
-/* Chooses rows by the indices alone, newest first, and only then fetches them, so that a page of a big
- * history costs a walk over an index at most. */
+/* The rows of an owner, of a request, or all of them are read one by one from an index that has them in the
+ * order of the answer: nothing is sorted, so that the cost is that of the rows told, however long the history
+ * is. The rows of some members are chosen by their index alone, and then sorted and fetched. */
 static void history_sql(const struct store_query *q, struct buf *sql)
 {
+        const char *order = q->oldest ? " ORDER BY id" : " ORDER BY id DESC";
+
         buf_addz(sql, "SELECT id, request, member, state, submitted, ended, exit_code, owner, crc, data FROM "
-                      "history"
-                      " WHERE id IN (SELECT id FROM history WHERE 1");
+                      "history");
+        if (q->has_member)
+                buf_addz(sql, " WHERE id IN (SELECT id FROM history INDEXED BY history_job WHERE 1");
+        else
+                buf_printf(sql, " %s WHERE 1",
+                           q->request   ? "INDEXED BY history_request"
+                           : q->owner.n ? "INDEXED BY history_owner"
+                                        : "NOT INDEXED");
         if (q->request)
                 buf_addz(sql, " AND request = ?1");
         if (q->has_member)
-                buf_addz(sql, q->member_end ? " AND member >= ?2 AND member < ?8" : " AND member = ?2");
+                buf_addz(sql, q->member_end ? " AND member >= ?2 AND member < ?6" : " AND member = ?2");
         if (q->owner.n)
                 buf_addz(sql, " AND owner = ?3");
-        if (q->ended_from_ms)
-                buf_addz(sql, " AND ended >= ?4");
-        if (q->ended_to_ms)
-                buf_addz(sql, " AND ended < ?5");
         if (q->before)
-                buf_addz(sql, " AND id < ?6");
-        buf_addz(sql, q->oldest ? " ORDER BY id" : " ORDER BY id DESC");
+                buf_addz(sql, " AND id < ?4");
+        buf_addz(sql, order);
         if (q->limit)
-                buf_addz(sql, " LIMIT ?7");
-        buf_addz(sql, q->oldest ? ") ORDER BY id" : ") ORDER BY id DESC");
+                buf_addz(sql, " LIMIT ?5");
+        if (q->has_member)
+                buf_printf(sql, ")%s", order);
 }
 
 static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
@@ -292,11 +298,9 @@ int sqlite_history(struct store_backend *be, const struct store_query *q, store_
                 sqlite3_bind_int64(rd.st, 1, (int64_t)q->request);
                 sqlite3_bind_int64(rd.st, 2, q->member);
                 sqlite_bind(rd.st, 3, q->owner);
-                sqlite3_bind_int64(rd.st, 4, q->ended_from_ms);
-                sqlite3_bind_int64(rd.st, 5, q->ended_to_ms);
-                sqlite3_bind_int64(rd.st, 6, (int64_t)q->before);
-                sqlite3_bind_int64(rd.st, 7, q->limit);
-                sqlite3_bind_int64(rd.st, 8, q->member_end);
+                sqlite3_bind_int64(rd.st, 4, (int64_t)q->before);
+                sqlite3_bind_int64(rd.st, 5, q->limit);
+                sqlite3_bind_int64(rd.st, 6, q->member_end);
         }
         while (r == 0 && read_row(&rd, &r, err))
                 r = history_row(&rd, fn, arg, err);

@@ -153,6 +153,49 @@ static void bench_scan(struct load *l)
         line("store_scan_million_s", (double)(clock_mono_ns() - start) / 1e9, "s", "lower");
 }
 
+/* A million finished jobs: two owners, a thousand requests and one of 500,000. */
+static void fill_history(struct load *l, struct str data)
+{
+        sem_init(&l->room, 0, 0);
+        for (unsigned i = 0; i < SCANNED / 10000; i++) {
+                struct store_batch *b = store_batch_new();
+
+                for (uint32_t k = 0; k < 10000; k++) {
+                        uint32_t n = i * 10000 + k;
+                        struct past_job h = {.request = 1000000 + (n % 2 ? 0 : 1 + n / 1000),
+                                             .member = n,
+                                             .owner = n % 4 < 2 ? STR("bob@local") : STR("eve@local"),
+                                             .ended_ms = 1800000000000 + n,
+                                             .data = data};
+
+                        store_batch_history(b, &h);
+                }
+                store_append(l->s, l->term, b, done, l);
+        }
+        for (unsigned i = 0; i < SCANNED / 10000; i++)
+                sem_wait(&l->room);
+        sem_destroy(&l->room);
+}
+
+static int three(void *arg, uint64_t row, const struct past_job *h)
+{
+        unsigned *left = arg;
+
+        (void)row;
+        (void)h;
+        return --*left == 0;
+}
+
+static void bench_history(struct load *l, const char *name, struct store_query q)
+{
+        int64_t start = clock_mono_ns();
+        unsigned left = 3;
+
+        must(store_history_query(l->s, &q, three, &left, NULL) < 0, "history");
+        must(left != 0, "rows of history");
+        line(name, (double)(clock_mono_ns() - start) / 1e6, "ms", "lower");
+}
+
 int main(void)
 {
         const char *base = getenv("TMPDIR");
@@ -187,6 +230,10 @@ int main(void)
         h.data = buf_view(&ad);
         line("store_history_rows_per_s", rate(&l, 1024, &h, RATE_NS), "/s", "higher");
         bench_scan(&l);
+        fill_history(&l, str_head(h.data, 300));
+        bench_history(&l, "history_last_3_of_million_ms", (struct store_query){0});
+        bench_history(&l, "history_last_3_of_owner_ms", (struct store_query){.owner = STR("bob@local")});
+        bench_history(&l, "history_last_3_of_request_ms", (struct store_query){.request = 1000000});
         store_close(l.s);
         must(fs_remove_tree(AT_FDCWD, folder), "remove");
         return 0;
