@@ -71,12 +71,12 @@ static void print_value(const struct value *v)
         cli_print(&out);
 }
 
-/* In the old syntax an expression is read as what stands behind the '=' of a line. */
-static int eval_old(struct bench *b, const char *text)
+/* In the old syntax an expression is what stands behind the '=' of a line; it is put as the new one has it.
+ */
+static int put_new(struct bench *b, const char *text, struct buf *out)
 {
         struct buf line BUF_CLEANUP = {0};
         struct ad *ad;
-        struct value v;
         struct err err;
 
         if (strchr(text, '\n'))
@@ -84,21 +84,26 @@ static int eval_old(struct bench *b, const char *text)
         buf_printf(&line, "x=%s", text);
         if (ad_parse(b->symbols, buf_view(&line), CLASSAD_OLD, &ad, &err) != 0)
                 return cli_error(CLI_FAILED, "%s: %s", text, err.text);
-        eval_expr(&b->ev, ad_find(ad, symbols_intern(b->symbols, STR("x"))), b->my, b->target, &v);
-        print_value(&v);
+        expr_print(out, ad_find(ad, symbols_intern(b->symbols, STR("x"))), b->symbols);
         ad_free(ad);
         return CLI_OK;
 }
 
 static int eval_one(struct bench *b, const char *text)
 {
+        struct buf put BUF_CLEANUP = {0};
         struct expr *e;
         struct value v;
         struct err err;
+        int code = CLI_OK;
 
         if (b->old)
-                return eval_old(b, text);
-        if (expr_parse(b->symbols, str_of(text), &e, &err) != 0)
+                code = put_new(b, text, &put);
+        else
+                buf_addz(&put, text);
+        if (code != CLI_OK)
+                return code;
+        if (expr_parse(b->symbols, buf_view(&put), &e, &err) != 0)
                 return cli_error(CLI_FAILED, "%s: %s", text, err.text);
         eval_expr(&b->ev, e, b->my, b->target, &v);
         print_value(&v);

@@ -19,6 +19,11 @@ def test_eval(cli):
     assert "leading zero" in cli.err
 
 
+def test_eval_old_syntax(cli):
+    """The value may be the ad that is written in the expression."""
+    assert cli("classad", "eval", "--old", "[a=1]", "{ [ b = 2 ] }", "1 + 1") == "[ a = 1 ]\n{ [ b = 2 ] }\n2\n"
+
+
 def test_eval_with_ads(cli):
     job = cli.write("job.ad", JOB)
     cli.write("node.ad", "[ Memory = 512; Half = Memory / 2; Twice = TARGET.RequestMemory * 2 ]")
