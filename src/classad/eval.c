@@ -12,13 +12,18 @@
 #include "classad/operators.h"
 #include "classad/run.h"
 
-#define EVAL_STEPS_MAX 1000000u
-#define EVAL_BYTES_MAX (16u << 20)
+#define EVAL_STEPS_MAX   1000000u
+#define EVAL_BYTES_MAX   (16u << 20)
+#define EVAL_TIME_MAX_NS 50000000u
+#define EVAL_LOOK        1024u /* steps between two looks at the clock */
 
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed)
 {
-        *ev = (struct eval){
-                .now_s = now_s, .random = seed, .steps_max = EVAL_STEPS_MAX, .bytes_max = EVAL_BYTES_MAX};
+        *ev = (struct eval){.now_s = now_s,
+                            .random = seed,
+                            .steps_max = EVAL_STEPS_MAX,
+                            .bytes_max = EVAL_BYTES_MAX,
+                            .time_max_ns = EVAL_TIME_MAX_NS};
 }
 
 void eval_deinit(struct eval *ev)
@@ -35,17 +40,38 @@ void run_limit(struct run *r, const char *which)
 {
         if (!r->ev->limit_hit)
                 r->ev->limit_hit = which;
-        r->ev->steps = r->ev->steps_max;
+        r->ev->steps = r->ev->steps_look = r->ev->steps_max;
+}
+
+/* More steps were taken than the last look allowed. False: a limit is reached. */
+static __attribute__((noinline)) bool look(struct run *r)
+{
+        struct eval *ev = r->ev;
+        uint64_t now;
+
+        if (ev->steps > ev->steps_max || ev->limit_hit) {
+                run_limit(r, "steps");
+                return false;
+        }
+        now = ev->clock_ns();
+        if (ev->began_ns == 0) {
+                ev->began_ns = now;
+        } else if (now - ev->began_ns > ev->time_max_ns) {
+                run_limit(r, "time");
+                return false;
+        }
+        ev->steps_look = ev->steps_max - ev->steps > EVAL_LOOK ? ev->steps + EVAL_LOOK : ev->steps_max;
+        return true;
 }
 
 bool run_steps(struct run *r, size_t n)
 {
-        if (n > r->ev->steps_max - r->ev->steps) {
+        if (r->ev->limit_hit || n > r->ev->steps_max - r->ev->steps) {
                 run_limit(r, "steps");
                 return false;
         }
         r->ev->steps += (uint32_t)n;
-        return true;
+        return r->ev->steps <= r->ev->steps_look || look(r);
 }
 
 void *run_alloc(struct run *r, size_t n)
@@ -59,7 +85,7 @@ void *run_alloc(struct run *r, size_t n)
 
 bool run_text(struct run *r, struct str s, struct value *ret)
 {
-        char *p = run_alloc(r, s.n + 1);
+        char *p = run_bytes(r, s.n) ? run_alloc(r, s.n + 1) : NULL;
 
         *ret = value_error();
         if (!p)
@@ -69,6 +95,25 @@ bool run_text(struct run *r, struct str s, struct value *ret)
         p[s.n] = '\0';
         *ret = value_string(str_make(p, s.n));
         return true;
+}
+
+size_t run_print_max(const struct run *r)
+{
+        size_t most = (size_t)(r->ev->steps_max - r->ev->steps) * RUN_PRINT;
+
+        if (r->ev->limit_hit || most == 0)
+                return 1;
+        return most < r->ev->bytes_max ? most : r->ev->bytes_max;
+}
+
+bool run_printed(struct run *r, const struct buf *out, struct value *ret)
+{
+        *ret = value_error();
+        if (out->overflow) {
+                run_limit(r, out->max < r->ev->bytes_max ? "steps" : "memory");
+                return false;
+        }
+        return run_steps(r, out->n / RUN_PRINT) && run_text(r, buf_view(out), ret);
 }
 
 struct value_list *run_list(struct run *r, uint32_t n, struct value **ret_items)
@@ -150,11 +195,14 @@ static inline void own_name(struct run *r, symbol name, bool also_target, struct
 {
         const struct node *nd;
 
-        for (const struct ad *ad = r->my; ad; ad = ad->enclosing)
+        for (const struct ad *ad = r->my; ad; ad = ad->enclosing) {
                 if ((nd = ad_get(ad, name)) != NULL) {
                         found(r, nd, ad, r->target, ret);
                         return;
                 }
+                if (ad->enclosing && !run_steps(r, 1))
+                        break;
+        }
         if (also_target) {
                 if (name < SYM_TRUE && special(r, name, ret))
                         return;
@@ -215,7 +263,7 @@ void run_node_in(struct run *r, const struct node *nd, const struct ad *my, cons
 void run_item(struct run *r, const struct value_list *list, uint32_t i, struct value *ret)
 {
         if (list->items)
-                *ret = list->items[i];
+                *ret = run_steps(r, 1) ? list->items[i] : value_error();
         else
                 run_node_in(r, node_wide_kid(list->nd, i), list->my, list->target, ret);
 }
@@ -235,6 +283,8 @@ void run_select(struct run *r, const struct value *from, symbol name, struct val
                                 bool other = run_root(ad) == r->target;
                                 found(r, nd, ad, other ? run_root(r->my) : r->target, ret);
                                 return;
+                        } else if (!run_steps(r, 1)) {
+                                break;
                         }
                 *ret = value_undefined();
                 return;
@@ -243,14 +293,15 @@ void run_select(struct run *r, const struct value *from, symbol name, struct val
                 *ret = value_error();
                 if (!list)
                         return;
-                for (uint32_t i = 0; i < list->n; i++) {
+                for (uint32_t i = 0; i < list->n && !r->ev->limit_hit; i++) {
                         run_item(r, from->list, i, &member);
                         if (member.type == VALUE_LIST)
                                 items[i] = value_error();
                         else
                                 run_select(r, &member, name, &items[i]);
                 }
-                *ret = (struct value){.type = VALUE_LIST, .list = list};
+                if (!r->ev->limit_hit)
+                        *ret = (struct value){.type = VALUE_LIST, .list = list};
                 return;
         default: *ret = value_error(); return;
         }
@@ -269,13 +320,24 @@ static void subscript(struct run *r, const struct value *x, const struct value *
         } else if (x->type == VALUE_LIST && y->type == VALUE_INTEGER) {
                 if (y->integer >= 0 && y->integer < (int64_t)x->list->n)
                         run_item(r, x->list, (uint32_t)y->integer, ret);
-        } else if (x->type == VALUE_AD && y->type == VALUE_STRING) {
+        } else if (x->type == VALUE_AD && y->type == VALUE_STRING && run_bytes(r, y->string.n)) {
                 name = symbols_find(x->ad->symbols, y->string);
                 nd = name ? ad_get(x->ad, name) : NULL;
                 *ret = value_undefined();
                 if (nd)
                         found(r, nd, x->ad, run_root(x->ad) == r->target ? run_root(r->my) : r->target, ret);
         }
+}
+
+/* Operands that are literals and names take no steps of their own: many of them do. */
+#define FREE_OPERANDS 16u
+
+static inline bool many_operands(struct run *r, const struct node *nd, struct value *ret)
+{
+        if (nd->n <= FREE_OPERANDS || run_steps(r, nd->n / FREE_OPERANDS))
+                return true;
+        *ret = value_error();
+        return false;
 }
 
 /* && from the left: what is false ends it, so does an error; after something undefined only false still
@@ -286,6 +348,8 @@ static void all_of(struct run *r, const struct node *nd, struct value *ret)
         bool undefined = false;
         struct value v;
 
+        if (!many_operands(r, nd, ret))
+                return;
         for (uint32_t i = 0, n = nd->n; i < n; i++) {
                 operand(r, node_at(nd, kids[i]), &v);
                 if (v.type == VALUE_BOOLEAN ? v.boolean : operator_truth(&v) == TRUTH_TRUE)
@@ -306,6 +370,8 @@ static void any_of(struct run *r, const struct node *nd, struct value *ret)
         bool undefined = false;
         struct value v;
 
+        if (!many_operands(r, nd, ret))
+                return;
         for (uint32_t i = 0; i < nd->n; i++) {
                 operand(r, node_wide_kid(nd, i), &v);
                 enum truth truth = operator_truth(&v);
@@ -380,13 +446,10 @@ static void ad_literal_value(struct run *r, const struct node *nd, struct value 
         *ret = ad_value(ad);
 }
 
-#define TEXT_FREE 256 /* bytes of text that one step looks at */
-
 void run_binary(struct run *r, enum op op, const struct value *x, const struct value *y, struct value *ret)
 {
         *ret = value_error();
-        if (x->type == VALUE_STRING && y->type == VALUE_STRING && x->string.n > TEXT_FREE &&
-            !run_steps(r, x->string.n / TEXT_FREE))
+        if (x->type == VALUE_STRING && y->type == VALUE_STRING && !run_bytes(r, x->string.n))
                 return;
         operator_binary(op, x, y, ret);
 }
@@ -455,8 +518,7 @@ static __attribute__((noinline)) void rare(struct run *r, const struct node *nd,
 
 void run_node(struct run *r, const struct node *nd, struct value *ret)
 {
-        if (++r->ev->steps > r->ev->steps_max) {
-                run_limit(r, "steps");
+        if (++r->ev->steps > r->ev->steps_look && !look(r)) {
                 *ret = value_error();
                 return;
         }
@@ -480,6 +542,8 @@ void run_node(struct run *r, const struct node *nd, struct value *ret)
 static inline void begin(struct eval *ev)
 {
         ev->steps = 0;
+        ev->steps_look = ev->clock_ns && ev->steps_max > EVAL_LOOK ? EVAL_LOOK : ev->steps_max;
+        ev->began_ns = 0;
         ev->limit_hit = NULL;
         ev->arena.max = ev->arena.used + ev->bytes_max;
 }
@@ -492,8 +556,11 @@ static void evaluate(struct eval *ev, const struct node *nd, const struct ad *my
         r.symbols = my ? my->symbols : target ? target->symbols : symbols;
         begin(ev);
         run_node(&r, nd, ret);
-        if (ev->limit_hit)
+        ev->steps_all += ev->steps;
+        if (ev->limit_hit) {
+                ev->overruns++;
                 *ret = value_error();
+        }
 }
 
 void eval_expr(struct eval *ev, const struct expr *e, const struct ad *my, const struct ad *target,

@@ -4,8 +4,12 @@
  * that they are told, a seed for random(), and limits. Make one and use it for many evaluations; eval_reset()
  * gives the arena back, and with it all values that were not copied. Evaluating numbers and booleans
  * allocates nothing. Evaluation never fails: what goes wrong is the value `error`. Bounds: CLASSAD_DEPTH_MAX
- * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call; past one, the result is
- * error.
+ * nested references, `steps_max` steps and `bytes_max` bytes of arena for one call, and, where the caller has
+ * a clock, `time_max_ns`; past one, the result is error.
+ *
+ * A step is an amount of work: one operator, some 256 bytes of text that are looked at, or some sixteen moves
+ * of a regular expression. Each function takes steps for what it does, so that no step costs more than a
+ * microsecond (tests/bench/bench_steps.c looks for the worst).
  *
  * The functions eval() and splitTime() may add names to the ads' table of symbols: evaluations with one table
  * belong to one thread.
@@ -20,10 +24,17 @@ struct eval {
         uint64_t random;    /* state of random() */
         uint32_t steps_max; /* default 1,000,000 */
         size_t bytes_max;   /* of arena for one call; default 16 MiB */
-        uint32_t steps;     /* taken by the current call */
-        uint32_t depth;
-        const char
-                *limit_hit; /* NULL, or which limit made the last call an error: "depth", "steps", "memory" */
+        /* Nanoseconds of a clock that never goes back, or NULL: calls end by their steps alone. Asked once in
+         * some thousand steps, so short calls never ask. */
+        uint64_t (*clock_ns)(void);
+        uint64_t time_max_ns; /* of one call, by clock_ns; default 50 ms */
+        uint32_t steps;       /* taken by the current call */
+        uint32_t steps_look;  /* past so many the limits are looked at */
+        uint64_t began_ns;    /* when clock_ns was first asked in this call; 0: not yet */
+        /* NULL, or which limit made the last call an error: "depth", "steps", "memory", "time" */
+        const char *limit_hit;
+        uint64_t steps_all; /* of all calls */
+        uint64_t overruns;  /* calls that a limit made an error */
 };
 
 void eval_init(struct eval *ev, int64_t now_s, uint64_t seed);

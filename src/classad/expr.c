@@ -71,7 +71,11 @@ unsigned expr_clause_count(const struct expr *e)
 struct walk {
         const struct ad *my;
         const struct symbols *symbols;
-        uint32_t *hidden; /* by symbol: how many ads around hide it; NULL: none */
+        /* By symbol: the scope in which an ad around hides it. A scope is the expression of one attribute,
+         * with a number of its own: in another attribute's, nothing is hidden by the ads around this one. */
+        uint32_t *hidden;
+        uint32_t scope, scopes;
+        uint32_t nodes; /* that may still be looked at */
         expr_reference_fn *fn;
         void *arg;
         struct expr_uses uses;
@@ -112,7 +116,7 @@ static bool tell(struct walk *w, symbol name, bool target)
 /* Ads written in an expression hide names: what they bind is not looked for outside. */
 static bool is_hidden(const struct walk *w, symbol name)
 {
-        return w->hidden && w->hidden[name] > 0;
+        return w->hidden && w->hidden[name] == w->scope;
 }
 
 static void walk_node(struct walk *w, const struct node *nd, unsigned depth);
@@ -143,12 +147,11 @@ static void walk_name(struct walk *w, const struct node *nd, unsigned depth)
         }
         if (tell(w, nd->a, false) && own) {
                 /* it stands in the ad itself, where nothing is hidden */
-                uint32_t *hidden = w->hidden;
+                uint32_t scope = w->scope;
 
-                w->hidden = NULL;
+                w->scope = ++w->scopes;
                 walk_node(w, own, depth);
-                free(w->hidden);
-                w->hidden = hidden;
+                w->scope = scope;
         }
         if (!own && nd->op == OP_NAME)
                 tell(w, nd->a, true);
@@ -192,19 +195,28 @@ static void walk_wide(struct walk *w, const struct node *nd, unsigned depth)
 static void walk_ad(struct walk *w, const struct node *nd, unsigned depth)
 {
         const struct entry *e = node_entries(nd);
+        uint32_t *before = NULL;
 
         if (!w->hidden && w->symbols)
                 w->hidden = mem_zalloc((symbols_count(w->symbols) + 1u) * sizeof(*w->hidden));
-        for (uint32_t i = 0; w->hidden && i < nd->n; i++)
-                w->hidden[e[i].name]++;
+        if (w->hidden)
+                before = mem_array(NULL, nd->n + 1u, sizeof(*before));
+        for (uint32_t i = 0; before && i < nd->n; i++) {
+                before[i] = w->hidden[e[i].name];
+                w->hidden[e[i].name] = w->scope;
+        }
         for (uint32_t i = 0; i < nd->n; i++)
                 walk_node(w, node_at(nd, e[i].at), depth);
-        for (uint32_t i = 0; w->hidden && i < nd->n; i++)
-                w->hidden[e[i].name]--;
+        for (uint32_t i = nd->n; before && i > 0; i--)
+                w->hidden[e[i - 1].name] = before[i - 1];
+        free(before);
 }
 
 static void walk_node(struct walk *w, const struct node *nd, unsigned depth)
 {
+        if (w->nodes == 0)
+                return;
+        w->nodes--;
         if (nd->op <= OP_FOLD || ++depth > RUN_RECURSION_MAX)
                 return;
         switch (nd->op) {
@@ -229,27 +241,37 @@ static void walk_node(struct walk *w, const struct node *nd, unsigned depth)
 }
 
 static void references(const struct expr *e, const struct node *from, const struct ad *my,
-                       expr_reference_fn *fn, void *arg, struct expr_uses *ret_uses)
+                       expr_reference_fn *fn, void *arg, struct expr_uses *ret_uses, uint32_t *nodes)
 {
-        struct walk w = {.my = my, .fn = fn, .arg = arg};
+        struct walk w = {.my = my, .fn = fn, .arg = arg, .scope = 1, .scopes = 1, .nodes = *nodes};
 
         w.symbols = my ? my->symbols : expr_symbols(e);
         walk_node(&w, from, 0);
         free(w.told);
         free(w.hidden);
         *ret_uses = w.uses;
+        *nodes = w.nodes;
+}
+
+void expr_references_within(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
+                            struct expr_uses *ret_uses, uint32_t *nodes)
+{
+        references(e, &e->root, my, fn, arg, ret_uses, nodes);
 }
 
 void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
                      struct expr_uses *ret_uses)
 {
-        references(e, &e->root, my, fn, arg, ret_uses);
+        uint32_t nodes = UINT32_MAX;
+
+        expr_references_within(e, my, fn, arg, ret_uses, &nodes);
 }
 
 void expr_clause_references(const struct expr *e, unsigned n, const struct ad *my, expr_reference_fn *fn,
                             void *arg, struct expr_uses *ret_uses)
 {
         const struct node *root = expr_root(e);
+        uint32_t nodes = UINT32_MAX;
 
-        references(e, root->op == OP_AND ? node_wide_kid(root, n) : root, my, fn, arg, ret_uses);
+        references(e, root->op == OP_AND ? node_wide_kid(root, n) : root, my, fn, arg, ret_uses, &nodes);
 }

@@ -29,6 +29,10 @@ struct expr_uses {
 typedef void expr_reference_fn(void *arg, symbol name, bool target);
 void expr_references(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
                      struct expr_uses *ret_uses);
+/* The same, looking at no more than *nodes nodes of expressions; *nodes becomes what is left of them. 0: not
+ * all names were told. */
+void expr_references_within(const struct expr *e, const struct ad *my, expr_reference_fn *fn, void *arg,
+                            struct expr_uses *ret_uses, uint32_t *nodes);
 /* The same for one clause, 0..count-1. */
 void expr_clause_references(const struct expr *e, unsigned n, const struct ad *my, expr_reference_fn *fn,
                             void *arg, struct expr_uses *ret_uses);

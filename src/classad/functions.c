@@ -1,5 +1,6 @@
 /* The table, and the call: arguments are evaluated into a few values on the stack, or into the arena when
- * there are many. A name that is no function's, and a wrong number of arguments, are errors. */
+ * there are many. A name that is no function's, and a wrong number of arguments, are errors. The call takes
+ * the steps for looking once at all texts among the arguments; a function that does more takes more. */
 #include "classad/functions.h"
 
 #define EAGER(name, min, max) {#name, min, max, false, function_##name, FUNCTION_USES_NOTHING},
@@ -26,8 +27,11 @@ const struct function *function_find(symbol name)
 static __attribute__((noinline)) void call_eager(struct call *c, const struct function *f, struct value *args,
                                                  struct value *ret)
 {
-        for (unsigned i = 0; i < c->argc; i++)
+        for (unsigned i = 0; i < c->argc; i++) {
                 run_node(c->run, node_wide_kid(c->nd, i), &args[i]);
+                if (args[i].type == VALUE_STRING && !run_bytes(c->run, args[i].string.n))
+                        break;
+        }
         c->args = args;
         *ret = value_error();
         if (!c->run->ev->limit_hit)
@@ -78,19 +82,20 @@ bool call_strict(const struct call *c, struct value *ret)
 
 bool run_value_text(struct run *r, const struct value *v, struct str *ret)
 {
-        struct buf out BUF_CLEANUP = {.max = r->ev->bytes_max};
+        struct buf out BUF_CLEANUP = {.max = run_print_max(r)};
+        size_t attributes = 0;
         struct value text;
 
         if (v->type == VALUE_STRING) {
                 *ret = v->string;
                 return true;
         }
-        value_print(&out, v);
-        if (out.overflow) {
-                run_limit(r, "memory");
+        for (const struct ad *ad = v->type == VALUE_AD ? v->ad : NULL; ad; ad = ad->parent)
+                attributes += ad->count;
+        if (!run_steps(r, attributes / 8))
                 return false;
-        }
-        if (!run_text(r, buf_view(&out), &text))
+        value_print(&out, v);
+        if (!run_printed(r, &out, &text))
                 return false;
         *ret = text.string;
         return true;
@@ -104,7 +109,7 @@ bool call_text(const struct call *c, unsigned i, struct str *ret_text, struct va
                 *ret = *v;
                 return false;
         }
-        if (run_value_text(c->run, v, ret_text) && run_steps(c->run, ret_text->n / 256))
+        if (run_value_text(c->run, v, ret_text))
                 return true;
         *ret = value_error();
         return false;

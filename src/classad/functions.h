@@ -65,8 +65,12 @@ bool run_value_text(struct run *r, const struct value *v, struct str *ret);
 /* real(x): numbers, times and strings that begin with a number. */
 bool value_convert_real(const struct value *v, double *ret);
 bool value_convert_integer(const struct value *v, int64_t *ret);
-/* PCRE2 under limits: 1 it matches, 0 not, -1 a bad pattern or too much work. */
-int regexp_matches(struct run *r, struct str pattern, struct str subject, struct str options);
+/* PCRE2 under the limits of the evaluation: what a pattern does is counted in steps while it is done. */
+struct regexp;
+struct regexp *regexp_new(struct run *r, struct str pattern, struct str options); /* NULL: a bad pattern */
+void regexp_free(struct regexp *x);                                               /* NULL is fine */
+/* Does the pattern match somewhere in the subject? 1 or 0; -1 when that takes too much work. */
+int regexp_search(struct regexp *x, struct str subject);
 
 /* All functions: F, L lazy, T when it looks at the time, R at the random state. The manual has what each
  * does. */

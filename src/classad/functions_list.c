@@ -13,7 +13,7 @@ static void find_member(const struct call *c, enum op op, struct value *ret)
                 return;
         for (uint32_t i = 0; i < list->list->n; i++) {
                 run_item(c->run, list->list, i, &member);
-                if (!run_steps(c->run, 1))
+                if (c->run->ev->limit_hit)
                         return;
                 run_binary(c->run, op, &member, x, &same);
                 if (value_is_true(&same)) {
@@ -59,7 +59,7 @@ static int64_t reduce(const struct call *c, enum op op, struct value *ret_all)
 
         for (uint32_t i = 0; i < list->n; i++) {
                 run_item(c->run, list, i, &member);
-                if (!run_steps(c->run, 1))
+                if (c->run->ev->limit_hit)
                         return -1;
                 if (member.type == VALUE_UNDEFINED)
                         continue;
@@ -163,7 +163,7 @@ static void compare_all(const struct call *c, bool any, struct value *ret)
                 return;
         for (uint32_t i = 0; i < list->list->n; i++) {
                 run_item(c->run, list->list, i, &member);
-                if (!run_steps(c->run, 1))
+                if (c->run->ev->limit_hit)
                         return;
                 run_binary(c->run, op, &member, x, &same);
                 if (same.type == VALUE_BOOLEAN && same.boolean != any)
@@ -246,7 +246,8 @@ static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_a
         double d;
         bool real = false;
 
-        if (!string_args(c, 1, &set, ret))
+        /* reading numbers takes longer than looking for where they end */
+        if (!string_args(c, 1, &set, ret) || !run_steps(c->run, c->args[0].string.n / 8))
                 return -1;
         it.rest = c->args[0].string;
         while (next_item(&it, &item)) {
@@ -402,19 +403,16 @@ void function_stringList_regexpMember(const struct call *c, struct value *ret)
         struct items it = {.delimiters = &set};
         struct str item,
                 options = c->argc > 3 && c->args[3].type == VALUE_STRING ? c->args[3].string : STR("");
+        struct regexp *x;
+        int r = 0;
 
         if (!string_args(c, 2, &set, ret))
                 return;
+        x = regexp_new(c->run, c->args[0].string, options);
         it.rest = c->args[1].string;
-        *ret = value_boolean(false);
-        if (it.rest.n == 0 && regexp_matches(c->run, c->args[0].string, STR(""), options) < 0)
-                *ret = value_error();
-        while (next_item(&it, &item)) {
-                int r = regexp_matches(c->run, c->args[0].string, item, options);
-
-                if (r == 0)
-                        continue;
-                *ret = r > 0 ? value_boolean(true) : value_error();
-                return;
-        }
+        while (x && r == 0 && next_item(&it, &item))
+                r = regexp_search(x, item);
+        if (x && r >= 0)
+                *ret = value_boolean(r > 0);
+        regexp_free(x);
 }

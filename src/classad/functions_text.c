@@ -31,7 +31,7 @@ static bool join_one(struct run *r, struct buf *out, struct str separator, bool 
 
         if (v->type == VALUE_UNDEFINED)
                 return true;
-        if (v->type == VALUE_ERROR || !run_value_text(r, v, &s))
+        if (v->type == VALUE_ERROR || !run_value_text(r, v, &s) || !run_bytes(r, s.n))
                 return false;
         if (out->n)
                 buf_str(out, separator);

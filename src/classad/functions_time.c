@@ -366,7 +366,8 @@ void function_formatTime(const struct call *c, struct value *ret)
         if (call_strict(c, ret) || !time_to_format(c, &tm))
                 return;
         if (c->argc == 2) {
-                if (c->args[1].type != VALUE_STRING || c->args[1].string.n >= sizeof(format))
+                if (c->args[1].type != VALUE_STRING || c->args[1].string.n >= sizeof(format) ||
+                    !run_steps(c->run, c->args[1].string.n / 2))
                         return;
                 if (c->args[1].string.n)
                         memcpy(format, c->args[1].string.p, c->args[1].string.n);

@@ -197,17 +197,14 @@ static bool named(const struct call *c, const struct node **ret)
 
 void function_unparse(const struct call *c, struct value *ret)
 {
-        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
+        struct buf out BUF_CLEANUP = {.max = run_print_max(c->run)};
         const struct node *nd;
 
         if (!named(c, &nd))
                 return;
         if (nd)
                 expr_print(&out, (const struct expr *)nd, c->run->symbols);
-        if (out.overflow)
-                run_limit(c->run, "memory");
-        else
-                run_text(c->run, buf_view(&out), ret);
+        run_printed(c->run, &out, ret);
 }
 
 struct unresolved {
@@ -231,40 +228,57 @@ static int compare_names(const void *a, const void *b)
         return str_icmp(*(const struct str *)a, *(const struct str *)b);
 }
 
+/* Does one of the names match the pattern? */
+static void any_name(const struct call *c, const struct unresolved *u, struct value *ret)
+{
+        struct value pattern;
+        struct regexp *x;
+        int r = 0;
+
+        call_eval(c, 1, &pattern);
+        if (pattern.type != VALUE_STRING || !(x = regexp_new(c->run, pattern.string, STR("i"))))
+                return;
+        for (size_t i = 0; i < u->n && r == 0; i++)
+                r = regexp_search(x, u->names[i]);
+        if (r >= 0)
+                *ret = value_boolean(r > 0);
+        regexp_free(x);
+}
+
 void function_unresolved(const struct call *c, struct value *ret)
 {
         struct unresolved u = {.symbols = c->run->symbols};
-        struct buf out BUF_CLEANUP = {.max = c->run->ev->bytes_max};
-        struct value pattern;
+        struct buf out BUF_CLEANUP = {.max = run_print_max(c->run)};
+        uint32_t left, nodes;
         const struct node *nd;
         struct expr_uses uses;
-        bool matches = false, bad = false;
 
-        if (!named(c, &nd))
+        /* the walk has a table of the names */
+        if (!named(c, &nd) ||
+            !run_steps(c->run, 4 + (c->run->symbols ? symbols_count(c->run->symbols) / RUN_TEXT : 0)))
                 return;
+        nodes = left = c->run->ev->steps_max - c->run->ev->steps;
         *ret = value_undefined();
         if (!nd)
                 return;
-        expr_references((const struct expr *)nd, run_root(c->run->my), unresolved_name, &u, &uses);
+        expr_references_within((const struct expr *)nd, run_root(c->run->my), unresolved_name, &u, &uses,
+                               &nodes);
+        *ret = value_error();
+        if (nodes == 0)
+                run_limit(c->run, "steps");
+        if (!run_steps(c->run, left - nodes))
+                u.n = 0;
         if (u.n)
                 qsort(u.names, u.n, sizeof(*u.names), compare_names);
-        if (c->argc == 2)
-                call_eval(c, 1, &pattern);
-        for (size_t i = 0; i < u.n; i++) {
-                if (c->argc == 1) {
-                        buf_addz(&out, i ? "," : "");
-                        buf_str(&out, u.names[i]);
-                } else if (pattern.type == VALUE_STRING) {
-                        int r = regexp_matches(c->run, pattern.string, u.names[i], STR("i"));
-                        matches = matches || r > 0;
-                        bad = bad || r < 0;
-                }
+        for (size_t i = 0; c->argc == 1 && i < u.n; i++) {
+                buf_addz(&out, i ? "," : "");
+                buf_str(&out, u.names[i]);
         }
-        free(u.names);
         if (c->argc == 1)
-                run_text(c->run, buf_view(&out), ret);
+                run_printed(c->run, &out, ret);
         else
-                *ret = bad || pattern.type != VALUE_STRING ? value_error() : value_boolean(matches);
+                any_name(c, &u, ret);
+        free(u.names);
 }
 
 /* The first argument in the scope of each ad of the second. */
@@ -301,7 +315,8 @@ void function_countMatches(const struct call *c, struct value *ret)
         call_eval(c, 1, &contexts);
         if (contexts.type == VALUE_ERROR)
                 return;
-        for (uint32_t i = 0; contexts.type == VALUE_LIST && i < contexts.list->n; i++)
+        for (uint32_t i = 0; contexts.type == VALUE_LIST && i < contexts.list->n && !c->run->ev->limit_hit;
+             i++)
                 if (each_context(c, &contexts, i, &v) && value_is_true(&v))
                         count++;
         *ret = value_integer(count);

@@ -1,5 +1,6 @@
-/* Printing walks the nodes. Parentheses are kept as they were written, and added where an expression was put
- * together in another way than by reading. Folded nodes print what was written. */
+/* Printing walks the nodes, and ends early when the buffer is full. Parentheses are kept as they were
+ * written, and added where an expression was put together in another way than by reading. Folded nodes print
+ * what was written. */
 #include "classad/print_private.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void print_tree(const struct printer *p, const struct node *nd, unsigned 
 void print_string(struct buf *out, struct str s)
 {
         buf_char(out, '"');
-        for (size_t i = 0; i < s.n; i++) {
+        for (size_t i = 0; i < s.n && !out->overflow; i++) {
                 unsigned char c = (unsigned char)s.p[i];
 
                 switch (c) {
@@ -154,7 +155,7 @@ static void print_literal(const struct printer *p, const struct node *nd)
 
 static void print_kids(const struct printer *p, const struct node *nd, const char *between, unsigned level)
 {
-        for (uint32_t i = 0; i < nd->n; i++) {
+        for (uint32_t i = 0; i < nd->n && !p->out->overflow; i++) {
                 buf_addz(p->out, i ? between : "");
                 print_tree(p, node_wide_kid(nd, i), level);
         }
@@ -165,7 +166,7 @@ static void print_entries(const struct printer *p, const struct node *nd)
         const struct entry *e = node_entries(nd);
 
         buf_addz(p->out, "[ ");
-        for (uint32_t i = 0; i < nd->n; i++) {
+        for (uint32_t i = 0; i < nd->n && !p->out->overflow; i++) {
                 buf_addz(p->out, i ? "; " : "");
                 print_name(p, e[i].name);
                 buf_addz(p->out, " = ");
@@ -334,7 +335,7 @@ void ad_print(struct buf *out, const struct ad *ad, enum classad_syntax syntax, 
         if (p.old && n)
                 qsort_r(all, n, sizeof(*all), compare_listed, ad->symbols);
         buf_addz(out, p.old ? "" : "[ ");
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n && !out->overflow; i++) {
                 buf_addz(out, i && !p.old ? "; " : "");
                 print_name(&p, all[i].name);
                 buf_addz(out, " = ");

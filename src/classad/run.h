@@ -28,6 +28,17 @@ void run_node_in(struct run *r, const struct node *nd, const struct ad *my, cons
                  struct value *ret);
 /* Takes n steps; false when there are none left. */
 bool run_steps(struct run *r, size_t n);
+#define RUN_TEXT  256u /* bytes of text that one step looks at or copies */
+#define RUN_PRINT 8u   /* bytes that one step prints */
+
+/* Takes the steps for n bytes of text that are looked at once; short texts take none. */
+static inline bool run_bytes(struct run *r, size_t n)
+{
+        return n < RUN_TEXT || run_steps(r, n / RUN_TEXT);
+}
+/* How much may be printed with the steps that are left: the max of a buf that run_printed takes. */
+size_t run_print_max(const struct run *r);
+bool run_printed(struct run *r, const struct buf *out, struct value *ret); /* as a string; takes the steps */
 /* As operator_binary, with steps taken for long texts. */
 void run_binary(struct run *r, enum op op, const struct value *x, const struct value *y, struct value *ret);
 /* From the evaluation's arena; NULL when the limit is reached (then the whole evaluation is error). */

@@ -96,7 +96,7 @@ static void print_list(struct buf *out, const struct value_list *list)
                 return;
         }
         buf_addz(out, "{ ");
-        for (uint32_t i = 0; i < list->n; i++) {
+        for (uint32_t i = 0; i < list->n && !out->overflow; i++) {
                 buf_addz(out, i ? "," : "");
                 value_print(out, &list->items[i]);
         }
