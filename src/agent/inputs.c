@@ -209,7 +209,7 @@ static struct fetch *find_url(const struct agent *a, const char *key, const stru
 
 static void fetch_free(struct fetch *f)
 {
-        if (f->move)
+        if (f->move && f->a->movers)
                 movers_cancel(f->move);
         if (f->held)
                 cache_unpin(f->a->cache, f->held);
@@ -497,7 +497,6 @@ void inputs_close(struct agent *a)
         while (in->first) {
                 struct fetch *f = in->first;
                 in->first = f->next;
-                f->move = NULL; /* the movers are gone */
                 fetch_free(f);
         }
         free(in);

@@ -2,6 +2,7 @@
 import hashlib
 import os
 import signal
+import socket
 
 import agents
 import pytest
@@ -275,3 +276,11 @@ def test_images_that_are_there_count_as_held(instance, store):
     text = "executable = /bin/true\ncontainer_image = docker://docker.io/library/{}\nqueue\n"
     for image, size in (("debian:12", 120 << 20), ("other:1", 0)):
         assert cost(instance, text.format(image))["bytes_held"] == size
+
+
+def test_an_agent_is_stopped_while_it_fetches(instance, store):
+    agent = start(instance, store)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        instance.submit(cat(f"http://127.0.0.1:{mute.getsockname()[1]}/f"))
+        mute.accept()
+        assert agent.stop() == 0
