@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -232,6 +233,21 @@ int cache_begin(struct cache *c, char part[32])
         snprintf(part, 32, "%llu.part", (unsigned long long)++c->serial);
         int fd = openat(c->dir, part, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         return fd < 0 ? -errno : fd;
+}
+
+int cache_scratch(struct cache *c)
+{
+        char part[32];
+        int fd = cache_begin(c, part);
+        if (fd >= 0)
+                cache_abandon(c, part);
+        return fd;
+}
+
+uint64_t cache_room(const struct cache *c)
+{
+        struct statvfs v;
+        return fstatvfs(c->dir, &v) < 0 ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
 }
 
 void cache_abandon(struct cache *c, const char *part)

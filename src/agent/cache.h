@@ -9,6 +9,9 @@
  * summed first. The index (names, versions, last use) is a file of its own with a checksum; without it
  * contents are kept and names are lost.
  *
+ * Who calls cache_keep has summed the file himself, and no process that is less trusted ever had it open for
+ * writing: what such a process brings goes into a scratch file, which is copied and summed on the way.
+ *
  * It holds `limit` bytes; what was used longest ago goes first. What is pinned stays, and so does what is
  * being written: for as long as jobs need it, there may be more. One thread; no call waits for more than the
  * directory.
@@ -56,6 +59,10 @@ int cache_open_contents(const struct cache *c, const struct cached *e); /* for r
 
 /* A temporary file, open for reading and writing: a descriptor, or -errno. */
 int cache_begin(struct cache *c, char part[32]);
+/* The same without a name, so that it is gone with its last descriptor. */
+int cache_scratch(struct cache *c);
+/* Bytes that its file system has room for. */
+uint64_t cache_room(const struct cache *c);
 void cache_abandon(struct cache *c, const char *part);
 /* The temporary file is whole, and has this checksum: it becomes contents, or gives way to those that are
  * there. 0 or -errno. */

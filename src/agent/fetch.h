@@ -22,7 +22,10 @@ struct fetch {
         void *sum;
         int64_t began_ns;
         /* of a URL */
-        char *url, *key, *owner, *user;
+        char *url, *key, *owner;
+        char *user; /* whose mover fetches it; NULL: the agent's own does */
+        struct move_answer
+                *claims;   /* with `user`: what his mover says of it, while it is copied; else NULL */
         uint64_t shown;    /* version of the credential that the move has; 0: none */
         size_t store, way; /* the way it is tried now; 0: as it was named */
         bool made_room;

@@ -22,6 +22,7 @@
 #include "agent/movers.h"
 #include "agent/shipped.h"
 #include "base/clock.h"
+#include "base/file_key.h"
 #include "base/hex.h"
 #include "base/log.h"
 
@@ -223,6 +224,7 @@ static void fetch_free(struct fetch *f)
         free(f->key);
         free(f->owner);
         free(f->user);
+        free(f->claims);
         free(f->first_error);
         while (f->waiters) {
                 struct waiter *w = f->waiters;
@@ -424,7 +426,9 @@ static int want_url(void *arg, struct str element, struct err *err)
                 f->key = mem_dupz(like.key);
                 f->url = mem_dupz(url);
                 f->owner = mem_dupz(at->t->m->owner);
-                f->user = at->a->users_path ? mem_dupz(at->t->user.name) : NULL;
+                /* a mover of one of those who share it could give the others what it likes, or fail them */
+                if (at->a->users_path && !file_key_is_common(buf_view(&key)))
+                        f->user = mem_dupz(at->t->user.name);
         }
         add_waiter(f, at, url);
         if (is_new)

@@ -16,7 +16,10 @@
 #define IDLE_MS    10000  /* a mover that had nothing to do so long is let go */
 #define SILENCE_MS 120000 /* it says something every second */
 #define LOOK_MS    5000
+#define LATE_MS    5000        /* of a transfer's limit, which a mover keeps itself */
 #define LIVES      2           /* movers that one transfer may bring down */
+#define AT_ONCE    64          /* packets of one mover that are read before the others have their turn */
+#define SIGNS_MAX  1000        /* in LOOK_MS; of an honest one as many at once as a socket holds */
 #define IDS        0xc0000000u /* marks a run_id as a mover's; see stage_child.c */
 
 struct mover {
@@ -28,7 +31,9 @@ struct mover {
         struct child *child; /* ours; else the shepherd's, by id */
         struct run_id id;
         struct move *move; /* that it does */
-        int64_t heard_ms;  /* or when it became idle */
+        int64_t began_ms;
+        int64_t heard_ms; /* or when it became idle */
+        unsigned signs;   /* since the last look */
 };
 struct move {
         struct agent *a;
@@ -56,7 +61,7 @@ static void go_on(struct agent *a);
 /* Checksums and probes are short, and not held up by what is long. */
 static bool is_long(const struct move *m)
 {
-        return m->task.op == MOVE_GET || m->task.op == MOVE_PUT;
+        return m->task.op == MOVE_GET || m->task.op == MOVE_PUT || m->task.op == MOVE_COPY;
 }
 
 static void move_free(struct move *m)
@@ -64,6 +69,8 @@ static void move_free(struct move *m)
         move_task_deinit(&m->task);
         if (m->fd >= 0)
                 close(m->fd);
+        if (m->task.from >= 0)
+                close(m->task.from);
         free(m->owner);
         free(m->user);
         free(m);
@@ -72,6 +79,20 @@ static void move_free(struct move *m)
 static bool same_user(const char *a, const char *b)
 {
         return a == b || (a && b && !strcmp(a, b));
+}
+
+static void wait_first(struct movers *all, struct move *m)
+{
+        m->next = all->first;
+        all->first = m;
+        if (!m->next)
+                all->last = &m->next;
+}
+
+static void wait_last(struct movers *all, struct move *m)
+{
+        *all->last = m;
+        all->last = &m->next;
 }
 
 /* ---- processes */
@@ -95,7 +116,7 @@ static void mover_free(struct mover *v)
         free(v);
 }
 
-/* What it was doing is done by another one, or has failed. */
+/* What it was doing is done by another one, or has failed. `how` is the predicate of a sentence. */
 static void mover_lost(struct mover *v, const char *how)
 {
         struct agent *a = v->a;
@@ -110,10 +131,7 @@ static void mover_lost(struct mover *v, const char *how)
         log_warn("msg=\"a mover is lost\" how=\"%s\" op=%s url=\"%s\"", how, move_op_names[m->task.op],
                  LOG_TEXT(str_of(url)));
         if (++m->lives < LIVES) {
-                m->next = all->first;
-                all->first = m;
-                if (!m->next)
-                        all->last = &m->next;
+                wait_first(all, m);
         } else {
                 struct move_answer failed = {.status = MOVE_FAILED, .error = EIO, .tries = LIVES};
                 snprintf(failed.text, sizeof(failed.text), "cannot %s %s: what did it %s",
@@ -135,6 +153,12 @@ static void on_exit_of(void *arg, struct child *c, int status)
         mover_lost(v, how);
 }
 
+/* Can this be the answer to that? */
+static bool makes_sense(const struct move_task *t, const struct move_answer *a)
+{
+        return a->status != MOVE_UNCHANGED || (t->op == MOVE_GET && t->known);
+}
+
 static void on_packet(void *arg, int what)
 {
         struct mover *v = arg;
@@ -142,10 +166,17 @@ static void on_packet(void *arg, int what)
         struct move_answer answer;
         int r;
         (void)what;
-        while ((r = move_receive_answer(v->socket, MSG_DONTWAIT, &answer)) >= 0) {
+        for (unsigned n = 0; (r = move_receive_answer(v->socket, MSG_DONTWAIT, &answer)) >= 0;) {
                 v->heard_ms = clock_boot_ms();
-                if (r == 0 || !v->move)
-                        continue;
+                if (++v->signs > SIGNS_MAX || (r > 0 && v->move && !makes_sense(&v->move->task, &answer))) {
+                        r = -EPROTO;
+                        break;
+                }
+                if (r == 0 || !v->move) {
+                        if (++n < AT_ONCE)
+                                continue;
+                        return; /* of the rest we are told again */
+                }
                 struct move *m = v->move;
                 v->move = NULL;
                 a->movers->busy -= is_long(m);
@@ -282,9 +313,20 @@ static void begin(struct agent *a, struct move *m)
                 return;
         }
         v->move = m;
-        v->heard_ms = clock_boot_ms();
+        v->began_ms = v->heard_ms = clock_boot_ms();
         m->mover = v;
         a->movers->busy += is_long(m);
+}
+
+/* With `users`: is there none under way of its owner? */
+static bool is_first(const struct agent *a, const struct move *m)
+{
+        if (!a->users_path || !m->owner)
+                return false;
+        for (const struct mover *v = a->movers->list; v; v = v->next)
+                if (v->move && is_long(v->move) && v->move->owner && !strcmp(v->move->owner, m->owner))
+                        return false;
+        return true;
 }
 
 static struct move *next_to_do(struct agent *a)
@@ -292,7 +334,8 @@ static struct move *next_to_do(struct agent *a)
         struct movers *all = a->movers;
         uint64_t most = a->config.transfers ? a->config.transfers : 1;
         struct move **link = &all->first, *m;
-        while ((m = *link) && ((is_long(m) && all->busy >= most) || (m->user && !a->backends[0]->ready)))
+        while ((m = *link) &&
+               ((is_long(m) && all->busy >= most && !is_first(a, m)) || (m->user && !a->backends[0]->ready)))
                 link = &m->next;
         if (m && !(*link = m->next))
                 all->last = link;
@@ -327,14 +370,28 @@ struct move *movers_start(struct agent *a, const struct move_task *task, int fd,
         m->a = a;
         move_task_copy(&m->task, task);
         m->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        m->task.from = task->from < 0 ? -1 : fcntl(task->from, F_DUPFD_CLOEXEC, 3);
         m->owner = mem_dupz(owner);
         m->user = mem_dupz(user);
         m->done = done;
         m->arg = arg;
-        *a->movers->last = m;
-        a->movers->last = &m->next;
+        if (task->op == MOVE_COPY)
+                wait_first(a->movers, m); /* what it copies has been fetched, and takes room until then */
+        else
+                wait_last(a->movers, m);
         go_on_later(a);
         return m;
+}
+
+struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const char *owner,
+                         move_done_fn *done, void *arg)
+{
+        struct move_task t;
+        move_task_init(&t, MOVE_COPY);
+        t.from = from;
+        t.size = size;
+        t.tries = 1;
+        return movers_start(a, &t, to, owner, NULL, done, arg);
 }
 
 void movers_cancel(struct move *m)
@@ -381,7 +438,14 @@ bool movers_event(struct agent *a, const struct run_event *e)
         return true;
 }
 
-/* Idle ones go; silent ones too. */
+/* Beyond its limit, and after it should have ended by itself. */
+static bool is_late(const struct mover *v, int64_t now)
+{
+        uint64_t limit = v->move ? v->move->task.limit_ms : 0;
+        return limit && now - v->began_ms > (int64_t)(limit + LATE_MS);
+}
+
+/* Idle ones go; silent ones too, and those that would never end. */
 static void on_look(void *arg)
 {
         struct agent *a = arg;
@@ -389,11 +453,16 @@ static void on_look(void *arg)
         timer_start(a->movers->look, LOOK_MS);
         for (struct mover *v = a->movers->list, *next; v; v = next) {
                 next = v->next;
+                v->signs = 0;
                 if (!v->move && now - v->heard_ms > IDLE_MS) {
                         mover_free(v);
                 } else if (v->move && now - v->heard_ms > SILENCE_MS) {
                         mover_lost(v, "said nothing any more");
                         break; /* the list may be another one now */
+                } else if (is_late(v, now)) {
+                        v->move->lives = LIVES;
+                        mover_lost(v, "did not end in the time that it may take");
+                        break;
                 }
         }
         go_on(a);

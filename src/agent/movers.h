@@ -2,9 +2,14 @@
  *
  * A transfer waits until fewer than `transfers` are under way, then a mover does it: one that is idle, or a
  * new one. Each is of one local user: with `users` in the agent's file transfers for a job are done by its
- * user, in a process that the shepherd starts; what is the agent's own (checksums, probes) is done as the
- * agent. A mover that dies, or says nothing for a while, takes its transfer with it; another one tries it
- * once more.
+ * user, in a process that the shepherd starts; what is the agent's own (checksums, probes, copies, what is
+ * the same for all) is done as the agent. A mover that dies, says nothing for a while, or says what makes no
+ * sense takes its transfer with it; another one tries it once more.
+ *
+ * What a user's mover answers is that user's word. It is bounded here in form, number of packets and time;
+ * who asked believes nothing that matters to others. Nor does a user with many transfers that never end hold
+ * up the next one: with `users` an owner of whom none is under way has his first one at once, beyond
+ * `transfers`.
  */
 #pragma once
 #include "agent/agent.h"
@@ -16,10 +21,14 @@ typedef void move_done_fn(void *arg, const struct move_answer *answer);
 
 void movers_open(struct agent *a);
 void movers_close(struct agent *a); /* callbacks are not called any more */
-/* The task is copied and the descriptor (-1: none) doubled. owner and user: whose it is, NULL for the agent's
- * own. */
+/* The task is copied and the descriptor (-1: none) doubled. owner: whose it is, user: as whom; NULL for the
+ * agent's own. */
 struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
                           const char *user, move_done_fn *done, void *arg);
+/* As the agent: the first `size` bytes of one file become another, and are summed. Both descriptors are
+ * doubled. */
+struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const char *owner,
+                         move_done_fn *done, void *arg);
 void movers_cancel(struct move *m); /* done is not called */
 /* True: the task was a mover's. */
 bool movers_event(struct agent *a, const struct run_event *e);

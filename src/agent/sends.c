@@ -144,13 +144,16 @@ static void on_sent(void *arg, const struct move_answer *answer)
                         on_failed(at, answer);
                 return;
         }
-        if (answer->tries == 1)
-                stores_measured(at->a, s->store, PROBE_OUT, answer->moved, answer->took_us);
-        stores_answered(at->a, s->store);
-        MEM_CLEANUP char *shown = move_url_shown(s->files[s->index].url);
+        const struct send_file *f = &s->files[s->index];
+        if (!at->a->users_path) { /* else a process of the job's user says so */
+                if (answer->tries == 1)
+                        stores_measured(at->a, s->store, PROBE_OUT, answer->moved, answer->took_us);
+                stores_answered(at->a, s->store);
+        }
+        MEM_CLEANUP char *shown = move_url_shown(f->url);
         log_info("msg=sent url=\"%s\" bytes=%llu ms=%llu", LOG_TEXT(str_of(shown)),
-                 (unsigned long long)answer->size, (unsigned long long)answer->took_us / 1000);
-        at->bytes_out += answer->size;
+                 (unsigned long long)f->size, (unsigned long long)answer->took_us / 1000);
+        at->bytes_out += f->size;
         s->index++;
         next(at);
 }

@@ -95,6 +95,11 @@ static size_t shown_on_any_way(const struct file_asker *r, struct str url, const
 
 /* ---- keys */
 
+bool file_key_is_common(struct str key)
+{
+        return str_find(key, '\n') < 0;
+}
+
 bool file_key(struct str url, const struct file_asker *r, const struct store_urls *stores, size_t count,
               struct buf *out, size_t *ret_store)
 {

@@ -34,6 +34,9 @@ size_t file_asker_shows(const struct file_asker *r, struct str url);
  * False, with nothing added: there are no more, or the URL has a user, who is known to one way only. */
 bool file_other_way(struct str url, const struct store_urls *store, size_t n, struct buf *out);
 
+/* Is what has this key the same for all who ask? */
+bool file_key_is_common(struct str key);
+
 /* Adds the key. *ret_store (may be NULL) as in file_url. False, with nothing added: it is no URL. */
 bool file_key(struct str url, const struct file_asker *r, const struct store_urls *stores, size_t count,
               struct buf *out, size_t *ret_store);

@@ -127,6 +127,8 @@ static int serve(struct options *o)
                 transfer_run(&o->config, &task, fd, &answer);
                 if (fd >= 0)
                         close(fd);
+                if (task.from >= 0)
+                        close(task.from);
                 move_task_deinit(&task);
                 if (move_send_answer(0, &answer) < 0)
                         return 0;

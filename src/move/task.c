@@ -17,7 +17,7 @@ enum packet { PACKET_TASK = 1, PACKET_ANSWER, PACKET_SIGN };
 
 void move_task_init(struct move_task *t, enum move_op op)
 {
-        *t = (struct move_task){.op = op, .size = MOVE_SIZE_ANY};
+        *t = (struct move_task){.op = op, .size = MOVE_SIZE_ANY, .from = -1};
         t->facts.size = MOVE_SIZE_ANY;
 }
 
@@ -125,7 +125,7 @@ void move_pack_task(const struct move_task *t, struct buf *out)
         pack_str(out, str_of(t->url));
         pack_u64(out, t->at);
         pack_u64(out, t->size);
-        pack_u64(out, (t->known ? 1u : 0u) | (t->summed ? 2u : 0u));
+        pack_u64(out, (t->known ? 1u : 0u) | (t->summed ? 2u : 0u) | (t->scratch ? 4u : 0u));
         pack_facts(&t->facts, out);
         pack_str(out, str_make((const char *)t->sha256, 32));
         pack_u64(out, t->tries);
@@ -146,13 +146,14 @@ bool move_unpack_task(struct str bytes, struct move_task *ret)
 {
         struct unpack u = unpack_from(bytes);
         bool right = unpack_u64(&u) == PACKET_TASK;
-        move_task_init(ret, (enum move_op)unpack_max(&u, MOVE_CHECK));
+        move_task_init(ret, (enum move_op)unpack_max(&u, MOVE_COPY));
         struct str url = unpack_str(&u);
         ret->at = unpack_u64(&u);
         ret->size = unpack_u64(&u);
-        uint64_t flags = unpack_max(&u, 3);
+        uint64_t flags = unpack_max(&u, 7);
         ret->known = flags & 1;
         ret->summed = flags & 2;
+        ret->scratch = flags & 4;
         unpack_facts(&u, &ret->facts);
         bytes_into(&u, ret->sha256);
         ret->tries = (uint32_t)unpack_max(&u, 1000);
@@ -199,27 +200,34 @@ bool move_unpack_answer(struct str bytes, struct move_answer *ret)
         ret->took_us = unpack_u64(&u);
         ret->latency_us = unpack_u64(&u);
         text_into(&u, ret->text, sizeof(ret->text));
+        for (char *p = ret->text; *p; p++) /* a job's owner reads it in a line of his log */
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
+                        *p = ' ';
         return right && unpack_done(&u);
 }
 
 /* ---- as packets */
 
-static int send_packet(int socket, struct str bytes, int fd, int flags)
+#define FDS_MAX 2 /* that travel with a task */
+
+union control {
+        char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+        struct cmsghdr align;
+};
+
+static int send_packet(int socket, struct str bytes, const int *fds, size_t count, int flags)
 {
         struct iovec io = {(void *)(uintptr_t)bytes.p, bytes.n};
-        union {
-                char room[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control = {{0}};
+        union control control = {{0}};
         struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
-        if (fd >= 0) {
+        if (count) {
                 m.msg_control = control.room;
-                m.msg_controllen = sizeof(control.room);
+                m.msg_controllen = CMSG_SPACE(count * sizeof(int));
                 struct cmsghdr *c = CMSG_FIRSTHDR(&m);
                 c->cmsg_level = SOL_SOCKET;
                 c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(int));
+                c->cmsg_len = CMSG_LEN(count * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, count * sizeof(int));
         }
         ssize_t n;
         do
@@ -228,76 +236,84 @@ static int send_packet(int socket, struct str bytes, int fd, int flags)
         return n < 0 ? -errno : 0;
 }
 
-/* The packet in room; a descriptor that came with it in *ret_fd, else -1. Its length, or -errno. */
-static ssize_t receive_packet(int socket, char *room, size_t size, int flags, int *ret_fd)
+/* The packet in room; the descriptors that came with it in fds, -1 in place of those that did not. fds NULL:
+ * the kernel drops them. Its length, or -errno, and then no descriptor. */
+static ssize_t receive_packet(int socket, char *room, size_t size, int flags, int fds[FDS_MAX])
 {
         struct iovec io = {room, size};
-        union {
-                char room[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control = {{0}};
+        union control control = {{0}};
         struct msghdr m = {.msg_iov = &io,
                            .msg_iovlen = 1,
-                           .msg_control = control.room,
-                           .msg_controllen = sizeof(control.room)};
+                           .msg_control = fds ? control.room : NULL,
+                           .msg_controllen = fds ? sizeof(control.room) : 0};
         ssize_t n;
-        *ret_fd = -1;
+        for (size_t i = 0; fds && i < FDS_MAX; i++)
+                fds[i] = -1;
         do
                 n = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-                        memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
-        if (n == 0)
-                return -ENOTCONN;
-        return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
+        struct cmsghdr *c = fds ? CMSG_FIRSTHDR(&m) : NULL; /* the kernel makes one of all that come */
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+            c->cmsg_len <= CMSG_LEN(FDS_MAX * sizeof(int)))
+                memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+        if (n > 0 && !(m.msg_flags & MSG_TRUNC))
+                return n;
+        for (size_t i = 0; fds && i < FDS_MAX; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+        return n == 0 ? -ENOTCONN : -EPROTO;
 }
 
 int move_send_task(int socket, const struct move_task *t, int fd)
 {
         SECRET_CLEANUP struct buf b = {0};
+        const int fds[FDS_MAX] = {fd, t->from};
         buf_room(&b, MOVE_PACKET_MAX); /* so that no part of a credential stays where it grew out of */
         move_pack_task(t, &b);
-        return send_packet(socket, buf_view(&b), fd, MSG_DONTWAIT);
+        return send_packet(socket, buf_view(&b), fds, fd < 0 ? 0 : t->from < 0 ? 1 : 2, MSG_DONTWAIT);
 }
 
 int move_send_answer(int socket, const struct move_answer *a)
 {
         BUF_CLEANUP struct buf b = {0};
         move_pack_answer(a, &b);
-        return send_packet(socket, buf_view(&b), -1, 0);
+        return send_packet(socket, buf_view(&b), NULL, 0, 0);
 }
 
 int move_send_sign(int socket)
 {
         BUF_CLEANUP struct buf b = {0};
         pack_u64(&b, PACKET_SIGN);
-        int r = send_packet(socket, buf_view(&b), -1, MSG_DONTWAIT);
+        int r = send_packet(socket, buf_view(&b), NULL, 0, MSG_DONTWAIT);
         return r == -EAGAIN ? 0 : r; /* nobody has looked at the last ones yet */
 }
 
 int move_receive_task(int socket, struct move_task *ret, int *ret_fd)
 {
         MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
-        ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, 0, ret_fd);
-        bool good = n >= 0 && move_unpack_task(str_make(room, (size_t)n), ret);
-        explicit_bzero(room, n > 0 ? (size_t)n : 0);
-        if (good)
+        int fds[FDS_MAX];
+        ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, 0, fds);
+        if (n < 0)
+                return (int)n;
+        bool good = move_unpack_task(str_make(room, (size_t)n), ret);
+        explicit_bzero(room, (size_t)n);
+        if (good) {
+                *ret_fd = fds[0];
+                ret->from = fds[1];
                 return 0;
-        if (*ret_fd >= 0)
-                close(*ret_fd);
-        return n < 0 ? (int)n : -EPROTO;
+        }
+        for (size_t i = 0; i < FDS_MAX; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
+        return -EPROTO;
 }
 
 int move_receive_answer(int socket, int flags, struct move_answer *ret)
 {
-        MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
-        int fd;
-        ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, flags, &fd);
-        if (fd >= 0)
-                close(fd);
+        char room[MOVE_ANSWER_MAX];
+        ssize_t n = receive_packet(socket, room, sizeof(room), flags, NULL);
         if (n < 0)
                 return (int)n;
         if (n == 1 && room[0] == PACKET_SIGN)

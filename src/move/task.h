@@ -3,6 +3,10 @@
  * Agent and mover are joined by a pair of connected sockets that keep packets whole (SOCK_SEQPACKET). A
  * packet is a task (agent to mover, the file's descriptor with it), an answer, or a sign of life. A mover
  * does one task at a time; closing the socket ends it.
+ *
+ * A mover that runs as a job's user may be stopped, killed and answered for by any other process of that
+ * user, so its answers are claims of that user. The agent believes of them no checksum, size or time, and
+ * takes a file from such a mover by MOVE_COPY, which a mover of the agent's own does.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,15 +17,17 @@
 #define MOVE_URL_MAX        8192u
 #define MOVE_CREDENTIAL_MAX 65536u
 #define MOVE_PACKET_MAX     98304u /* a task with its credential, which may have 64 KiB */
+#define MOVE_ANSWER_MAX     2048u  /* an answer, with all its texts */
 #define MOVE_SIZE_ANY       UINT64_MAX
 
 enum move_op {
         MOVE_GET,   /* from the URL into the file */
         MOVE_PUT,   /* the part [at, at + size) of the file to the URL */
         MOVE_PROBE, /* how far is it? */
-        MOVE_CHECK  /* the checksum of the file; no URL */
+        MOVE_CHECK, /* the checksum of the file; no URL */
+        MOVE_COPY   /* `size` bytes of the file `from` into the file, and their checksum; no URL */
 };
-static const char *const move_op_names[] = {"get", "put", "probe", "check"};
+static const char *const move_op_names[] = {"get", "put", "probe", "check", "copy"};
 
 struct move_facts {         /* what tells one version at a URL from another */
         uint64_t size;      /* MOVE_SIZE_ANY: not known */
@@ -41,7 +47,9 @@ struct move_credential {
 struct move_task {
         enum move_op op;
         char *url;
-        uint64_t at, size; /* PUT; GET: size is what it must have, or MOVE_SIZE_ANY */
+        uint64_t at, size; /* PUT, COPY; GET: size is what it must have, or MOVE_SIZE_ANY */
+        int from;          /* COPY: the other file, open for reading, borrowed; -1: none */
+        bool scratch;      /* GET: the file is copied by who asked for it, so it need not reach the disk */
         bool known;        /* GET: these facts are of a copy that is here: perhaps it is unchanged */
         struct move_facts facts;
         bool summed; /* GET: it must have this checksum */
@@ -62,11 +70,11 @@ struct move_answer {
         int error; /* positive errno */
         uint32_t tries;
         struct move_facts facts;  /* GET */
-        unsigned char sha256[32]; /* GET, CHECK */
-        uint64_t size;            /* of the whole: GET, PUT, CHECK */
+        unsigned char sha256[32]; /* GET, CHECK, COPY */
+        uint64_t size;            /* of the whole: GET, PUT, CHECK, COPY */
         uint64_t moved, took_us;  /* bytes that crossed the wire, and in how long; both of all attempts */
         uint64_t latency_us;      /* until the first answer; 0: not measured */
-        char text[512];
+        char text[512];           /* without control characters, whatever the mover has sent */
 };
 
 /* A private file in memory, without a name, that has its contents: for libraries and programs that read
@@ -86,9 +94,10 @@ void move_task_credential(struct move_task *t, const char *type, const char *nam
 int move_send_task(int socket, const struct move_task *t, int fd); /* fd -1: none */
 int move_send_answer(int socket, const struct move_answer *a);
 int move_send_sign(int socket); /* never waits */
-/* *ret_fd is the caller's, -1: none came. -ENOTCONN: the other side has closed. */
+/* *ret_fd and ret->from are the caller's, -1: none came. -ENOTCONN: the other side has closed. */
 int move_receive_task(int socket, struct move_task *ret, int *ret_fd);
-/* 1: an answer; 0: a sign of life; -EAGAIN: nothing is there (with MSG_DONTWAIT in flags). */
+/* 1: an answer; 0: a sign of life; -EAGAIN: nothing is there (with MSG_DONTWAIT in flags). Descriptors that
+ * come along are dropped. */
 int move_receive_answer(int socket, int flags, struct move_answer *ret);
 
 /* For the tests of both. */

@@ -108,7 +108,16 @@ static void a_descriptor_goes_along(void **state)
         assert_int_equal(move_send_task(pair[0], &t, fd), 0);
         assert_int_equal(move_receive_task(pair[1], &got, &got_fd), 0);
         assert_true(got_fd >= 0 && got_fd != fd && fcntl(got_fd, F_GETFD) == FD_CLOEXEC);
+        assert_int_equal(got.from, -1);
         close(got_fd);
+        move_task_deinit(&got);
+        t.from = fd;
+        assert_int_equal(move_send_task(pair[0], &t, fd), 0);
+        assert_int_equal(move_receive_task(pair[1], &got, &got_fd), 0);
+        assert_true(got_fd >= 0 && got.from >= 0 && got_fd != got.from &&
+                    fcntl(got.from, F_GETFD) == FD_CLOEXEC);
+        close(got_fd);
+        close(got.from);
         move_task_deinit(&got);
         move_task_deinit(&t);
         assert_int_equal(move_receive_answer(pair[0], MSG_DONTWAIT, &back), -EAGAIN);
@@ -123,6 +132,39 @@ static void a_descriptor_goes_along(void **state)
         assert_int_equal(move_receive_answer(pair[0], 0, &back), -ENOTCONN);
         close(pair[0]);
         close(fd);
+}
+
+/* What comes back is of a process that is less trusted: it hands over nothing that would stay open. */
+static void descriptors_of_a_mover_are_dropped(void **state)
+{
+        int pair[2], before = dup(0), after;
+        struct move_task t;
+        struct move_answer back;
+        (void)state;
+        close(before);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        fill_task(&t);
+        t.from = 0;
+        assert_int_equal(move_send_task(pair[1], &t, 0), 0); /* any packet with two of them */
+        assert_int_equal(move_receive_answer(pair[0], 0, &back), -EPROTO);
+        close(pair[0]);
+        close(pair[1]);
+        after = dup(0);
+        assert_int_equal(after, before);
+        close(after);
+        move_task_deinit(&t);
+}
+
+static void words_are_one_line(void **state)
+{
+        struct move_answer a, back;
+        BUF_CLEANUP struct buf b = {0};
+        (void)state;
+        fill_answer(&a);
+        strcpy(a.text, "gone\n000 (1.0.0)\x1b[2J\x7f.");
+        move_pack_answer(&a, &b);
+        assert_true(move_unpack_answer(buf_view(&b), &back));
+        assert_string_equal(back.text, "gone 000 (1.0.0) [2J .");
 }
 
 static void passwords_are_not_shown(void **state)
@@ -144,8 +186,11 @@ static void passwords_are_not_shown(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(packets_keep_everything), cmocka_unit_test(torn_packets_are_refused),
-                cmocka_unit_test(a_descriptor_goes_along), cmocka_unit_test(passwords_are_not_shown)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(packets_keep_everything),
+                                           cmocka_unit_test(torn_packets_are_refused),
+                                           cmocka_unit_test(a_descriptor_goes_along),
+                                           cmocka_unit_test(descriptors_of_a_mover_are_dropped),
+                                           cmocka_unit_test(words_are_one_line),
+                                           cmocka_unit_test(passwords_are_not_shown)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,6 +230,36 @@ static void checks_a_file(void **state)
         assert_memory_equal(a.sha256, sum, 4);
 }
 
+/* No more than is asked for, whoever writes on; less is a failure, and is told at once. */
+static void copies_what_somebody_else_brought(void **state)
+{
+        struct move_task t;
+        struct move_answer a;
+        BUF_CLEANUP struct buf name = {0};
+        static const unsigned char sum[4] = {0x2c, 0xf2, 0x4d, 0xba};
+        (void)state;
+        put_file("brought", "hello, and more");
+        put_file("here", "what was there");
+        buf_printf(&name, "%s/brought", top);
+        move_task_init(&t, MOVE_COPY);
+        t.from = open(buf_z(&name), O_RDONLY | O_CLOEXEC);
+        assert_true(t.from >= 0);
+        t.size = 5;
+        run_url(&t, "", "here", &a);
+        assert_int_equal(a.status, MOVE_DONE);
+        assert_true(a.size == 5);
+        assert_memory_equal(a.sha256, sum, 4);
+        buf_reset(&name);
+        buf_printf(&name, "%s/here", top);
+        BUF_CLEANUP struct buf copied = {0};
+        assert_int_equal(fs_read(AT_FDCWD, buf_z(&name), 100, &copied, NULL), 0);
+        assert_string_equal(buf_z(&copied), "hello");
+        t.size = 16;
+        run_url(&t, "", "here", &a);
+        assert_true(a.status == MOVE_FAILED && a.error == ESTALE && a.tries == 1);
+        close(t.from);
+}
+
 static int setup(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -258,7 +288,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(conforms), cmocka_unit_test(bad_programs_harm_nobody),
-                cmocka_unit_test(unknown_schemes_are_named), cmocka_unit_test(checks_a_file)};
+                cmocka_unit_test(unknown_schemes_are_named), cmocka_unit_test(checks_a_file),
+                cmocka_unit_test(copies_what_somebody_else_brought)};
         signal(SIGPIPE, SIG_IGN); /* as the program does: a mover may end before it has read its task */
         return cmocka_run_group_tests(tests, setup, teardown);
 }

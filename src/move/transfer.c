@@ -15,11 +15,12 @@
 #include "base/mem.h"
 #include "move/mover.h"
 
-#define TRIES    5
-#define RETRY_MS 1000
-#define LATER_MS 60000
-#define ROOM     (1u << 17)
-#define ALIVE_MS 500
+#define TRIES     5
+#define RETRY_MS  1000
+#define LATER_MS  60000
+#define ROOM      (1u << 17)
+#define ALIVE_MS  500
+#define COPY_ROOM (1u << 20)
 
 static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
 
@@ -150,11 +151,34 @@ static int get(struct transfer *t, const struct mover_kind *k, struct move_answe
                 r = k->get(t, err);
         if (r == 0)
                 r = compare(t, a->sha256, err);
-        if (r == 0 && fsync(t->fd) < 0)
+        if (r == 0 && !t->task->scratch && fsync(t->fd) < 0)
                 r = -errno;
         a->size = t->done;
         a->facts = t->found;
         a->facts.size = t->done;
+        return r;
+}
+
+/* The other file is somebody else's, who may be writing in it still: no more is read than is asked for. */
+static int copy(struct transfer *t, struct move_answer *a)
+{
+        const struct move_task *task = t->task;
+        MEM_CLEANUP char *room = mem_alloc(COPY_ROOM);
+        int r = transfer_restart(t);
+        while (r == 0 && t->done < task->size) {
+                uint64_t left = task->size - t->done;
+                ssize_t n =
+                        pread(task->from, room, left < COPY_ROOM ? (size_t)left : COPY_ROOM, (off_t)t->done);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                r = n > 0 ? transfer_write(t, room, (size_t)n) : n < 0 ? -errno : -ESTALE;
+                if (r == 0)
+                        r = transfer_alive(t);
+        }
+        if (r == 0 && fsync(t->fd) < 0)
+                r = -errno;
+        sum_so_far(t, a->sha256);
+        a->size = t->done;
         return r;
 }
 
@@ -175,6 +199,7 @@ static int attempt(struct transfer *t, const struct mover_kind *k, struct move_a
         case MOVE_GET: return get(t, k, a, err);
         case MOVE_PROBE: return k->probe(t, err);
         case MOVE_CHECK: return check(t, a);
+        case MOVE_COPY: return copy(t, a);
         case MOVE_PUT: break;
         }
         if (fstat(t->fd, &st) < 0)
@@ -213,6 +238,11 @@ static const char *kind_shown(const char *type)
         return !strcmp(type, "s3") ? "S3 key" : !strcmp(type, "file") ? "key" : type;
 }
 
+static bool has_url(const struct move_task *task)
+{
+        return task->op != MOVE_CHECK && task->op != MOVE_COPY;
+}
+
 static void tell_failure(const struct move_task *task, struct move_answer *a, int r, const struct err *first,
                          const struct err *last, double seconds)
 {
@@ -220,8 +250,8 @@ static void tell_failure(const struct move_task *task, struct move_answer *a, in
         MEM_CLEANUP char *url = move_url_shown(task->url);
         a->status = MOVE_FAILED;
         a->error = errno_of(r);
-        if (task->op == MOVE_CHECK)
-                buf_printf(&b, "cannot read it: %s", first->text);
+        if (!has_url(task))
+                buf_printf(&b, "cannot %s it: %s", task->op == MOVE_CHECK ? "read" : "copy", first->text);
         else
                 buf_printf(&b, "cannot %s %s: %s",
                            task->op == MOVE_GET   ? "fetch"
@@ -278,10 +308,10 @@ void transfer_run(const struct mover_config *c, const struct move_task *task, in
                   struct move_answer *answer)
 {
         struct transfer t = {.task = task, .config = c, .fd = fd, .deadline_ms = INT64_MAX};
-        const struct mover_kind *k = task->op == MOVE_CHECK ? NULL : kind_of(c, str_of(task->url));
+        const struct mover_kind *k = has_url(task) ? kind_of(c, str_of(task->url)) : NULL;
         *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY};
         t.found.size = MOVE_SIZE_ANY;
-        if (!k && task->op != MOVE_CHECK) {
+        if (!k && has_url(task)) {
                 MEM_CLEANUP char *url = move_url_shown(task->url);
                 struct str scheme = mover_scheme(str_of(url));
                 answer->status = MOVE_FAILED;

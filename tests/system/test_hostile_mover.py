@@ -1,0 +1,200 @@
+"""A user whose mover lies, with an agent that runs the jobs of two users: it gets nowhere, and nobody else notices.
+
+With `users` a mover is a process of the job's user, who may stop it, take its socket and answer in its place. hostile_mover.py is such
+a one: its user ONE tells it in each URL what to do, and TWO is the one who must not notice."""
+import glob
+import hashlib
+import os
+import re
+import subprocess
+
+import pytest
+
+from drover import processes, wait_until
+from stores import Nginx
+from users import AGENT, ONE, TWO, Site
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+
+HELD, RUNS = "held", "completed"
+# What its mover does -> what comes of the job, and what its owner is told or the job has read.
+ATTEMPTS = {
+    "honest": (RUNS, "honest"),
+    "rewrite": (RUNS, "honest|REWROT"),  # its own job sees the file as it is when it is taken
+    "descriptors": (RUNS, "honest"),
+    "more": (HELD, "brought"),
+    "sparse": (HELD, "No space left on device"),
+    "unchanged": (HELD, "talked nonsense"),
+    "nonsense": (HELD, "talked nonsense"),
+    "too_large": (HELD, "talked nonsense"),
+    "flood": (HELD, "talked nonsense"),
+    "never": (HELD, "in the time that it may take"),
+    "words": (HELD, "gone"),
+    "no_space": (HELD, "No space left on device"),
+    "dies": (HELD, "what did it ended"),
+}
+
+
+class Lies:
+    """An agent whose movers lie but for its own, and a store that everybody may read."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self.store = Nginx(os.path.join(instance.base, "nginx"))
+        self.site = Site(instance, f"stores:\n  lab:\n    urls: {self.store.url}lab/\n")
+        self.program = os.path.join(self.site.bin, "hostile-mover")
+        with open(os.path.join(os.path.dirname(__file__), "hostile_mover.py"), encoding="utf-8") as f:
+            text = f.read().replace("@AGENT@", str(AGENT.pw_uid))
+        with open(self.program, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(self.program, 0o755)
+        self.store.wait()
+
+    def start(self, more=""):
+        self.agent = self.site.agent(more=f"mover: {self.program}\nmovers:\n  lie: /bin/false\nprobe: 0\ntransfer_tries: 1\n"
+                                          f"transfer_retry: 1ms\nqueues:\n  - {{name: here, cpus: 16}}\n{more}")
+
+    def submit(self, user, url, script="cat f", **more):
+        return self.site.submit(user, script, ShouldTransferFiles="IF_NEEDED", TransferInput=url, **more)
+
+    def wrong_contents(self):
+        """Of the agent's cache: files that are not what their names say."""
+        return [name for name in glob.glob(os.path.join(self.site.state, "cache", "*"))
+                if re.fullmatch("[0-9a-f]{64}", os.path.basename(name)) and sum_of(name) != os.path.basename(name)]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.agent.pid}/fd"))
+
+
+def sum_of(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+@pytest.fixture
+def lies(instance):
+    lies = Lies(instance)
+    yield lies
+    lies.store.stop()
+
+
+def test_what_a_lie_comes_to(lies):
+    """Its own jobs bear what comes of it; what the agent keeps is what its names say; another user's job has its file meanwhile."""
+    lies.start("transfers: 3\ntransfer_limit: 5s\n")
+    instance, site = lies.instance, lies.site
+    common = lies.store.put("lab/common", b"for all\n")
+    site.run(TWO, "cat common", ShouldTransferFiles="IF_NEEDED", TransferInput=common)
+    before = lies.descriptors()
+    requests = {how: lies.submit(ONE, f"lie://x/{how}/f?how={how}&data=honest", f"cat f >{site.home(ONE)}/read-{how}")
+                for how in ATTEMPTS}
+    # three of these movers never end, and there is room for three
+    wait_until(lambda: len(processes(lies.program)) >= 3)
+    assert site.text(TWO, "out") == "for all\n"
+    other = lies.submit(TWO, "lie://x/f?data=mine")
+    instance.wait(other)
+    assert site.text(TWO, "out") == "mine"
+    became = {}
+    for how, request in requests.items():
+        state = instance.wait_state(f"{request}.0", "held", "completed") if instance.job(f"{request}.0") else None
+        became[how] = (state["state"], state.get("hold_reason") or site.text(ONE, f"read-{how}"))
+    wrong = {how: got for how, got in became.items() if got[0] != ATTEMPTS[how][0] or not re.search(ATTEMPTS[how][1], got[1]) or
+             not got[1].isprintable()}
+    assert not wrong
+    assert lies.wrong_contents() == []
+    assert lies.descriptors() <= before + 5
+    # nothing of the others had to go for it
+    lies.store.stop()
+    site.run(TWO, "cat common", ShouldTransferFiles="IF_NEEDED", TransferInput=common)
+    assert site.text(TWO, "out") == "for all\n" and lies.agent.running()
+
+
+def test_no_bytes_reach_another_owner(lies):
+    """Neither as the file of a checksum that is shipped, nor as a file of a store that everybody reads."""
+    lies.start("filesystem_domain: elsewhere.example\ncache_fresh: 1h\n")
+    site, instance = lies.site, lies.instance
+    site.write(TWO, "data", "shipped\n")
+    common = lies.store.put("lab/common", b"for all\n")
+    shipped = sum_of(os.path.join(site.home(TWO), "data"))
+
+    def submit(user, inputs, script):
+        home = site.home(user)
+        text = ("executable = /bin/sh\ntransfer_executable = false\n" f"arguments = \"-c '{script}'\"\n"
+                f"transfer_input_files = {inputs}\noutput = out\nrequest_memory = 32 MB\nrequest_disk = 9 MB\nqueue\n")
+        p = subprocess.run([os.path.join(site.bin, "drover"), "submit", "-"], env={**instance.env, "HOME": home, "TMPDIR": home},
+                           cwd=home, user=user.pw_uid, group=user.pw_gid, extra_groups=[], input=text, capture_output=True, text=True,
+                           timeout=90, check=False)
+        assert p.returncode == 0, p.stdout + p.stderr
+        return int(re.search(r"\d+", p.stdout.split("cluster")[-1] if "cluster" in p.stdout else p.stdout)[0])
+
+    url = f"{common}?how=forge&sha={shipped}"
+    for one in (f"lie://x/f?how=forge&sha={shipped}", url):
+        instance.wait(submit(ONE, one, "true"))
+    request = submit(TWO, f"data, {url}", "cat data common")
+    instance.wait(request)
+    home = site.home(TWO)
+    subprocess.run([os.path.join(site.bin, "drover"), "get", f"{request}.0", "-o", "got"], env={**instance.env, "HOME": home},
+                   cwd=home, user=TWO.pw_uid, group=TWO.pw_gid, extra_groups=[], capture_output=True, timeout=90, check=True)
+    assert site.text(TWO, "got/out") == "shipped\nfor all\n"
+    assert lies.wrong_contents() == []
+
+
+def test_a_mover_that_dies_holds_nobody_else(lies):
+    """Two owners' jobs wait for one file; one of them kills his movers."""
+    lies.start("transfers: 1\n")
+    site, instance = lies.site, lies.instance
+    flag = os.path.join(site.home(ONE), "now")
+    os.chmod(site.home(ONE), 0o711)
+    common = lies.store.put("lab/f", b"for all\n") + f"?how=dies&when={flag}"
+    first = lies.submit(ONE, common)
+    wait_until(lambda: instance.job(f"{first}.0")["state"] in ("staging", "completed"))
+    second = lies.submit(TWO, common)
+    wait_until(lambda: (instance.job(f"{second}.0") or {"state": "completed"})["state"] in ("staging", "completed"))
+    site.write(ONE, "now")
+    for request in (first, second):
+        state = instance.wait_state(f"{request}.0", "completed", "held")
+        assert state["state"] == "completed", state
+    assert site.text(TWO, "out") == "for all\n"
+
+
+def test_nobody_waits_for_anothers_movers(lies):
+    """However many of one user's transfers never end, the next user's has its turn."""
+    lies.start("transfers: 2\n")
+    for i in range(4):
+        lies.submit(ONE, f"lie://x/{i}/f?how=never")
+    wait_until(lambda: len(processes(lies.program)) >= 2)
+    lies.instance.wait(lies.submit(TWO, "lie://x/f?data=mine"))
+    assert lies.site.text(TWO, "out") == "mine"
+    assert len(processes(lies.program)) <= 4
+    assert lies.agent.stop() == 0  # with its transfers under way
+
+
+def test_what_movers_measure_moves_no_job(lies):
+    """An output's size is the agent's word, and how fast a store is comes from the agent's own movers."""
+    lies.start()
+    site, instance = lies.site, lies.instance
+    request = site.submit(ONE, "head -c 70000 /dev/zero >made", ShouldTransferFiles="IF_NEEDED", TransferOutput="made",
+                          TransferOutputRemaps=f"made={lies.store.url}lab/made?how=sent_lots", Log=os.path.join(site.home(ONE), "log"))
+    instance.wait(request)
+    assert 70000 <= instance.api("GET", "/v1/server")["moved"]["bytes_out"] < 80000
+
+    def links():
+        store, = instance.api("GET", "/v1/stores")["stores"]
+        return store["links"]
+
+    assert links() == []
+    common = lies.store.put("lab/large", bytes(300000))
+    site.run(TWO, "true", ShouldTransferFiles="IF_NEEDED", TransferInput=common)
+    wait_until(links)
+    assert links()[0]["bytes_per_s"] > 0
+
+
+def test_its_answers_are_to_its_own_task(lies):
+    """One that answers what it has not been asked yet brings its owner the wrong files at worst, and never half of one."""
+    lies.start()
+    site, instance = lies.site, lies.instance
+    site.run(ONE, "cat f", ShouldTransferFiles="IF_NEEDED", TransferInput="lie://x/f?how=twice&data=first")
+    request = lies.submit(ONE, "lie://x/g/f?data=another", "cat f")
+    state = instance.wait_state(f"{request}.0", "completed", "held")
+    assert state["state"] == "held" and "brought" in state["hold_reason"] or site.text(ONE, "out") == "another"
+    instance.wait(lies.submit(TWO, "lie://x/g/f?data=mine"))
+    assert site.text(TWO, "out") == "mine" and lies.wrong_contents() == []
