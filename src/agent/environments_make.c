@@ -13,8 +13,10 @@
 #include "base/log.h"
 #include "run/errand.h"
 
-#define PROBE_MS  60000
-#define END_MS    3000 /* after SIGTERM, for what nobody wants any more */
+#define PROBE_MS 60000
+#define END_MS   3000 /* after SIGTERM, for what nobody wants any more */
+#define SIZE_KIB_MAX                                                                                         \
+        (1ull << 40)   /* its maker is the job's user, who may say anything: sums do not overflow */
 #define WORDS_MAX 180u /* bytes of what went wrong: a hold's reason is not much longer */
 
 const char *const environment_words[] = {
@@ -73,7 +75,7 @@ static bool read_size(struct str out, uint64_t *ret_bytes)
 {
         struct str kib;
         out = str_trim(out);
-        if (!str_word(&out, &kib) || str_to_u64(kib, ret_bytes) != 0 || *ret_bytes > UINT64_MAX >> 10)
+        if (!str_word(&out, &kib) || str_to_u64(kib, ret_bytes) != 0 || *ret_bytes > SIZE_KIB_MAX)
                 return false;
         *ret_bytes <<= 10;
         return true;
