@@ -236,6 +236,7 @@ int main(int argc, char **argv)
         static struct agent a = {.magic = AGENT_MAGIC, .dir = -1, .jobs = -1};
         struct err err = {""};
         bool done;
+        secret_no_dumps();
         if (argc == 2 && !strcmp(argv[1], "--stage")) /* our own child, as a job's user: see stage_work.h */
                 return stage_work_child();
         if (argc >= 2 && !strcmp(argv[1], "import-galaxy"))
@@ -257,7 +258,6 @@ int main(int argc, char **argv)
         }
         log_init("drover-agent", level);
         signal(SIGPIPE, SIG_IGN);
-        secret_no_dumps();
         umask(022);
         a.loop = loop_new();
         struct watch_signal *term = watch_signal_new(a.loop, SIGTERM, on_stop, &a);

@@ -6,7 +6,6 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/move_files.h"
@@ -582,7 +581,6 @@ int stage_work_child(void)
         struct head h;
         struct stage_work w;
         BUF_CLEANUP struct buf b = {.max = TASK_MAX + 1};
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the descriptor isn't for other processes of this user */
         stage_work_init(&w, STAGE_IN, 0);
         if (pread(0, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.magic != STAGE_MAGIC ||
             read_bytes(0, h.task_at, h.task_size, &b) < 0 || !unpack_work(buf_view(&b), &w))

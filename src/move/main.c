@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -244,7 +243,7 @@ int main(int argc, char **argv)
 {
         struct options o = {.size = MOVE_SIZE_ANY};
         int i = 1, r = 2;
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* its files aren't for other processes of this user */
+        secret_no_dumps();
         signal(SIGPIPE, SIG_IGN);
         for (; i < argc && !strncmp(argv[i], "--", 2); i += 2) {
                 if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version")) {

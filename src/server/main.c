@@ -79,8 +79,10 @@ int main(int argc, char **argv)
 {
         struct server s = {0};
         struct err err = {0};
-        int r = config_read(&s.config, argc, argv, &err);
+        int r;
 
+        secret_no_dumps();
+        r = config_read(&s.config, argc, argv, &err);
         if (r < 0) {
                 fprintf(stderr, "droverd: %s\n", err.text);
                 config_deinit(&s.config);
@@ -89,7 +91,6 @@ int main(int argc, char **argv)
         if (r == 0) {
                 log_init("droverd", s.config.log_level);
                 umask(077);
-                secret_no_dumps();
                 raise_files_limit();
                 r = serve(&s);
         } else {

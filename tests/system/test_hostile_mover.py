@@ -2,17 +2,20 @@
 
 With `users` a mover is a process of the job's user, who may stop it, take its socket and answer in its place. hostile_mover.py is such
 a one: its user ONE tells it in each URL what to do, and TWO is the one who must not notice."""
+import ctypes
+import errno
 import glob
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
 from drover import processes, wait_until
 from stores import Nginx
-from users import AGENT, ONE, TWO, Site
+from users import AGENT, ONE, TWO, Site, as_user, mode_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
 
@@ -64,6 +67,16 @@ class Lies:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.agent.pid}/fd"))
+
+
+@pytest.fixture(scope="module")
+def installed(request, tmp_path_factory):
+    """Where the programs are, by their names, as the build installs them."""
+    dest = tmp_path_factory.mktemp("dest")
+    build = os.path.abspath(request.config.getoption("--build"))
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"], check=True,
+                   env={**os.environ, "DESTDIR": str(dest)}, stdout=subprocess.DEVNULL)
+    return {name: os.path.join(d, name) for d, _, names in os.walk(dest) for name in names if os.path.basename(d) in ("bin", "sbin")}
 
 
 def sum_of(path):
@@ -198,3 +211,45 @@ def test_its_answers_are_to_its_own_task(lies):
     assert state["state"] == "held" and "brought" in state["hold_reason"] or site.text(ONE, "out") == "another"
     instance.wait(lies.submit(TWO, "lie://x/g/f?data=mine"))
     assert site.text(TWO, "out") == "mine" and lies.wrong_contents() == []
+
+
+PAUSES = b"""
+#include <unistd.h>
+__attribute__((constructor)) static void wait_before_main(void) { for (;;) pause(); }
+"""
+
+
+@pytest.mark.parametrize("name", ["drover-mover", "drover-agent", "drover-shepherd", "droverd"])
+def test_nobody_looks_into_a_program_before_its_first_line(instance, installed, name):
+    """Installed, a program of ours that runs as a user is closed to that user's other processes from its first instruction on."""
+    base = instance.base
+    os.chmod(os.path.dirname(base), 0o711)
+    os.chmod(base, 0o711)
+    program, library = os.path.join(base, name), os.path.join(base, "pauses.so")
+    shutil.copy2(installed[name], program)
+    assert mode_of(program) == 0o711
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=PAUSES, check=True)
+    with subprocess.Popen([program, "--version"], env={"LD_PRELOAD": library}, user=ONE.pw_uid, group=ONE.pw_gid,
+                          extra_groups=[], stdin=subprocess.PIPE) as p:
+        try:
+            wait_until(lambda: waits_in(p.pid, library))
+            assert as_user(ONE, lambda: take_descriptor(p.pid)) == errno.EPERM
+            assert as_user(ONE, lambda: os.access(f"/proc/{p.pid}/mem", os.R_OK)) is False
+        finally:
+            p.kill()
+    with subprocess.Popen(["/bin/sleep", "1000"], user=ONE.pw_uid, group=ONE.pw_gid, extra_groups=[], stdin=subprocess.PIPE) as p:
+        try:
+            assert as_user(ONE, lambda: take_descriptor(p.pid)) == 0  # of any other program of its user
+        finally:
+            p.kill()
+
+
+def take_descriptor(pid):
+    """0: the standard input of that process is ours as well; or an errno."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return 0 if libc.syscall(438, os.pidfd_open(pid), 0, 0) >= 0 else ctypes.get_errno()  # pidfd_getfd(2)
+
+
+def waits_in(pid, library):
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/syscall", encoding="ascii") as call:
+        return library in maps.read() and call.read().split()[0] == "34"  # pause

@@ -50,6 +50,7 @@ class Site:
         os.makedirs(self.bin)
         for name in ("drover", "drover-agent", "drover-mover", "drover-shepherd"):
             shutil.copy(instance.program(name), self.bin)
+            os.chmod(os.path.join(self.bin, name), 0o755 if name == "drover" else 0o711)  # as they are installed
         instance.port = free_port()
         config = os.path.join(instance.base, "droverd.yaml")
         with open(config, "w", encoding="utf-8") as f:

@@ -212,6 +212,7 @@ int main(int argc, char **argv)
 {
         static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000, .start_max_ms = START_MAX_MS};
         struct options o = {.ready = -1};
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
         int r = read_options(argc, argv, &s, &o);
         if (r >= 0)
                 return r;
@@ -240,7 +241,6 @@ int main(int argc, char **argv)
         if (s.listener < 0)
                 return cannot_start(&o, "cannot make what it needs in", -s.listener);
         contain(&s, &o);
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
         if (o.ready >= 0) {
                 (void)!write(o.ready, SHEPHERD_IS_READY, strlen(SHEPHERD_IS_READY));
                 close(o.ready);
