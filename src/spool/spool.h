@@ -52,7 +52,9 @@ size_t spool_upload_expire(struct spool *s, int64_t before_ms);
 struct spool_finish {
         const char *id;
         const char *expect; /* hash that the bytes must have; NULL: any */
-        int result;         /* 0; SPOOL_NOT_FOUND, WRONG_HASH, FULL; -EBUSY; other -errno: it may be gone */
+        /* 0; SPOOL_NOT_FOUND, WRONG_HASH; -EBUSY; SPOOL_FULL, other -errno: it may be gone, and is sent anew
+         */
+        int result;
         char hash[SPOOL_HASH_TEXT]; /* written when the result is 0, as is size */
         uint64_t size;
         struct err err;

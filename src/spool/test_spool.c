@@ -307,6 +307,123 @@ static void many_finish_together(void **state)
         }
 }
 
+/* ---- a disk that fails (the linker puts these in place of the calls) */
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_renameat(int from_dir, const char *from, int to_dir, const char *to);
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to);
+ssize_t __real_write(int fd, const void *p, size_t n);
+ssize_t __wrap_write(int fd, const void *p, size_t n);
+
+static unsigned fails_in; /* the fails_in-th call from now; 0: none */
+static int fails_with;
+
+static bool fails(void)
+{
+        if (fails_in == 0 || --fails_in > 0)
+                return false;
+        errno = fails_with;
+        return true;
+}
+
+int __wrap_fsync(int fd)
+{
+        return fails() ? -1 : __real_fsync(fd);
+}
+
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+        return fails() ? -1 : __real_renameat(from_dir, from, to_dir, to);
+}
+
+ssize_t __wrap_write(int fd, const void *p, size_t n)
+{
+        int number = fails_with;
+
+        if (!fails())
+                return __real_write(fd, p, n);
+        (void)!__real_write(fd, p, n / 2);
+        errno = number;
+        return -1;
+}
+
+/* All steps of three files that come in; what fails is done again, as who sends it does. How many failed. */
+static unsigned bring_three(struct fixture *f, const char ids[3][UUID_TEXT], const char *const texts[3],
+                            int expected)
+{
+        struct spool_finish all[3] = {0};
+        unsigned failed = 0;
+
+        for (int i = 0; i < 3; i++) {
+                struct str text = str_of(texts[i]);
+                uint64_t size = 0;
+                int r = spool_upload_begin(f->s, ids[i], ANN, &size, NULL);
+
+                if (r == 0)
+                        r = put(f, ids[i], size, str_skip(text, (size_t)size), &size);
+                if (r) {
+                        assert_int_equal(r, expected);
+                        failed++;
+                        r = spool_upload_begin(f->s, ids[i], ANN, &size, NULL);
+                        assert_true(r == 0 && size == 0); /* as it was: nothing torn counts */
+                        assert_int_equal(put(f, ids[i], 0, text, &size), 0);
+                }
+                all[i].id = ids[i];
+        }
+        spool_finish(f->s, all, 3);
+        for (int i = 0; i < 3; i++) {
+                uint64_t size = 0;
+
+                if (all[i].result == 0) {
+                        expect_object(f, all[i].hash, str_of(texts[i]));
+                        continue;
+                }
+                assert_int_equal(all[i].result, expected);
+                assert_true(*all[i].err.text);
+                failed++;
+                assert_int_equal(spool_upload_begin(f->s, ids[i], ANN, &size, NULL), 0);
+                if (size == 0)
+                        assert_int_equal(put(f, ids[i], 0, str_of(texts[i]), &size), 0);
+                assert_int_equal(spool_finish_one(f->s, ids[i], NULL, all[i].hash, NULL, NULL), 0);
+                expect_object(f, all[i].hash, str_of(texts[i]));
+        }
+        return failed;
+}
+
+static void each_step_may_fail(void **state)
+{
+        static const int numbers[][2] = {
+                {ENOSPC, SPOOL_FULL}, {EDQUOT, SPOOL_FULL}, {EIO, -EIO}, {EROFS, -EROFS}};
+        struct fixture *f = *state;
+
+        for (size_t k = 0; k < 4; k++) {
+                unsigned n = 0;
+
+                for (bool reached = true; reached;) {
+                        char ids[3][UUID_TEXT], texts[3][64];
+                        const char *const t[3] = {texts[0], texts[1], texts[2]};
+
+                        n++;
+                        for (int i = 0; i < 3; i++) {
+                                uuid_new(ids[i]);
+                                snprintf(texts[i], sizeof(texts[i]), "file %d of %u, with error %zu", i, n,
+                                         k);
+                        }
+                        fails_in = n;
+                        fails_with = numbers[k][0];
+                        unsigned failed = bring_three(f, ids, t, numbers[k][1]);
+
+                        reached = fails_in == 0;
+                        fails_in = 0;
+                        assert_int_equal(failed > 0, reached);
+                        if (n % 5 == 0)
+                                restart(f);
+                }
+                assert_true(n > 12); /* three times two writes, a rename and a flush at least, and folders */
+        }
+}
+
 static int count_one(void *arg, struct str hash, uint64_t size, int64_t ms)
 {
         assert_int_equal(hash.n, 64);
@@ -472,6 +589,7 @@ int main(void)
                 T(a_size_limit_holds),
                 T(a_short_write_leaves_the_upload_as_it_was),
                 T(many_finish_together),
+                T(each_step_may_fail),
                 T(what_nobody_wants_is_collected),
                 T(old_uploads_expire),
                 T(uploads_count_for_their_owner),

@@ -528,18 +528,14 @@ void spool_finish(struct spool *s, struct spool_finish *f, size_t count)
         for (size_t i = 0; i < count; i++)
                 prepare(s, &e[i], &f[i]);
         for (size_t i = 0; i < count; i++)
-                if (e[i].u && (futimens(e[i].fd, now) || fsync(e[i].fd))) {
-                        int number = errno;
-
-                        err_set(&f[i].err, 0, "cannot flush an upload: %s", strerror(number));
-                        stop(s, &e[i], &f[i], -number, true);
-                }
+                if (e[i].u && (futimens(e[i].fd, now) || fsync(e[i].fd)))
+                        stop(s, &e[i], &f[i], spool_fail(errno, &f[i].err, "flush an upload"), true);
         name_objects(s, e, f, count);
         for (size_t i = 0; i < count; i++) {
                 int r = e[i].u ? flush_of(s, e, f, i) : 0;
 
                 if (r)
-                        err_set(&f[i].err, 0, "cannot flush the spool: %s", strerror(-r));
+                        r = spool_fail(-r, &f[i].err, "flush a folder");
                 if (e[i].u)
                         stop(s, &e[i], &f[i], r, true);
         }
