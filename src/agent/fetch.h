@@ -18,7 +18,9 @@ struct fetch {
         struct move *move;
         /* shipped */
         char *name; /* of the file, as who asked first calls it */
-        uint64_t request, offset, size;
+        uint64_t request, offset,
+                size;     /* request: one that waits for it, or did; the server is asked for it */
+        unsigned refused; /* requests for which the server has refused it since it last gave any */
         void *sum;
         int64_t began_ns;
         /* of a URL */
@@ -41,8 +43,11 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32]);
 struct fetch *fetch_first(const struct agent *a);
 struct attempt *fetch_for(const struct fetch *f); /* one that waits for it; there is one until it ends */
-void fetch_get(struct fetch *f);                  /* from where it is, whatever the cache has */
-void fetch_url(struct fetch *f);                  /* fetch_url.c: from its URL */
+/* Of what was shipped: another request that waits for it is the one to ask for. False: there is none that the
+ * server has not refused. */
+bool fetch_for_another(struct fetch *f);
+void fetch_get(struct fetch *f); /* from where it is, whatever the cache has */
+void fetch_url(struct fetch *f); /* fetch_url.c: from its URL */
 /* Ends those that asked whether this store is there. Stores may have other numbers, or none. */
 void fetch_store_known(struct agent *a, size_t store, bool answers);
 void fetch_stores_changed(struct agent *a);

@@ -191,6 +191,29 @@ struct attempt *fetch_for(const struct fetch *f)
         return f->waiters->at;
 }
 
+/* Those of the request that was refused go to the end. */
+bool fetch_for_another(struct fetch *f)
+{
+        unsigned count = 0;
+        for (const struct waiter *w = f->waiters; w; w = w->next)
+                count++;
+        if (++f->refused > count)
+                return false;
+        for (unsigned i = 0; i < count; i++) {
+                struct waiter *first = f->waiters, **last = &f->waiters;
+                if (first->at->request != f->request) {
+                        f->request = first->at->request;
+                        return true;
+                }
+                f->waiters = first->next;
+                while (*last)
+                        last = &(*last)->next;
+                first->next = NULL;
+                *last = first;
+        }
+        return false;
+}
+
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
 {
         struct fetch *f = a->inputs->first;

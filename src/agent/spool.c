@@ -120,10 +120,14 @@ void spool_data(struct agent *a, const Drover__SpoolData *m)
         struct fetch *f = m->sha256.len == 32 ? fetch_find_shipped(a, m->sha256.data) : NULL;
         if (!f || !f->sum || (!*m->error && m->offset != f->offset))
                 return;
-        if (*m->error) {
-                end(a, f, m->error);
+        if (*m->error) { /* of a request that may be over; the others have nothing to do with that */
+                if (fetch_for_another(f))
+                        ask(a, f);
+                else
+                        end(a, f, m->error);
                 return;
         }
+        f->refused = 0;
         int r = f->fd < 0 ? -EIO : fs_write_all(f->fd, m->data.data, m->data.len);
         if (r < 0) {
                 end(a, f, "cannot write an input from the spool into the cache");

@@ -284,3 +284,23 @@ def test_an_agent_is_stopped_while_it_fetches(instance, store):
         instance.submit(cat(f"http://127.0.0.1:{mute.getsockname()[1]}/f"))
         mute.accept()
         assert agent.stop() == 0
+
+
+def test_a_shipped_file_comes_for_who_is_left(instance, store):
+    """Two requests wait for the same file; the one in whose name it is fetched is removed, and the other has it."""
+    start(instance, store, QUICK + "filesystem_domain: elsewhere.example\nqueues:\n  - {name: here, cpus: 4}\n")
+    size = 200 << 20
+    with open(os.path.join(instance.work, "large"), "wb") as f:
+        f.truncate(size)
+    text = ("executable = /usr/bin/stat\ntransfer_executable = false\narguments = -c %s large\nshould_transfer_files = YES\n"
+            "transfer_input_files = large\noutput = out\nqueue\n")
+    first, second = (instance.submit(text, "--hold") for _ in range(2))
+    instance.cli("release", str(first))
+    instance.wait_state(f"{first}.0", "staging")
+    instance.cli("release", str(second))
+    instance.wait_state(f"{second}.0", "staging")
+    assert instance.job(f"{first}.0")["state"] == "staging"
+    instance.cli("rm", str(first))
+    assert instance.wait_state(f"{second}.0", "completed", "held")["state"] == "completed"
+    instance.cli("get", str(second), "-o", "got")
+    assert instance.read("got/out") == f"{size}\n"
