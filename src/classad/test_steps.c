@@ -280,7 +280,7 @@ static void test_sums(void **state)
 /* Ads within attributes that refer to one another: looking for the names is linear. */
 static void test_hidden_names(void **state)
 {
-        struct buf told BUF_CLEANUP = {0}, ad BUF_CLEANUP = {0};
+        struct buf ad BUF_CLEANUP = {0};
         struct world w;
 
         (void)state;
