@@ -24,3 +24,8 @@ int64_t clock_mono_ns(void)
 {
         return read_ns(CLOCK_MONOTONIC);
 }
+
+int64_t clock_thread_ns(void)
+{
+        return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -233,6 +233,21 @@ struct listing {
         int64_t left;
 };
 
+static const char *page_error(struct view error)
+{
+        static char text[512];
+        struct buf message BUF_CLEANUP = {0};
+        struct view item;
+        struct str key;
+        size_t at = 0;
+
+        while (view_member(error, &at, &key, &item))
+                if (str_eqz(key, "message"))
+                        view_text(item, &message);
+        snprintf(text, sizeof(text), "%s", buf_z(&message));
+        return text;
+}
+
 /* Takes the elements of a page as they come, then the cursor behind them. */
 static int list_page(struct listing *t, struct view root, struct buf *next)
 {
@@ -260,7 +275,9 @@ static int list_page(struct listing *t, struct view root, struct buf *next)
         while (view_member(root, &at, &key, &item))
                 if (str_eqz(key, "next"))
                         view_text(item, next);
-        return 0;
+                else if (str_eqz(key, "error")) /* the listing ends before its time */
+                        code = cli_error(CLI_FAILED, "%s", page_error(item));
+        return code;
 }
 
 /* All of a listing as the server writes it: it need not be looked at. */

@@ -153,6 +153,7 @@ int core_changes_look(struct core *c, struct core_changes *x, struct core_walk *
                       uint64_t request, uint32_t member)
 {
         struct request *r = request_find(c, request);
+        uint64_t steps = c->eval.steps_all;
         struct queue *q;
         struct ad *job;
 
@@ -160,7 +161,7 @@ int core_changes_look(struct core *c, struct core_changes *x, struct core_walk *
                 return CORE_UNKNOWN;
         x->core = c;
         job = member_ad(c, r, member, request_job(r, member));
-        for (; queues > 0 && (q = walk_next(w)); queues--) {
+        for (; queues > 0 && walk_has_steps(c, steps, queues) && (q = walk_next(w)); queues--) {
                 struct ad *place;
 
                 if (!q->agent->connected || !q->ad || !queue_allows_owner(q, request_owner(r)))

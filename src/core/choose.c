@@ -8,6 +8,7 @@
 
 #include "classad/match.h"
 #include "core/estimate.h"
+#include "core/overrun.h"
 #include "core/reserve.h"
 
 /* A job without data that is over so soon does not care how fast a place is. */
@@ -20,6 +21,18 @@ static bool agree(struct core *c, const struct class *k, const struct queue *q)
         return match_ads(&c->eval, k->ad, q->ad) == MATCH_YES;
 }
 
+static bool fits_and_agrees(struct core *c, struct class *k, struct queue *q, struct need *ret_need)
+{
+        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        bool yes;
+
+        need_of(c, k, k->ad, q->ad, ret_need);
+        yes = need_fits(c, ret_need, q) && reserve_allows(c, k, q, ret_need) && agree(c, k, q);
+        if (c->eval.steps_all - steps > OVERRUN_ORDINARY || c->eval.overruns != overruns)
+                overrun_looked(c, k, q, steps, overruns);
+        return yes && !k->overrun && q->paused_until_ms <= c->steady_ms;
+}
+
 /* It would only be refused again. */
 static bool was_refused(const struct class *k, const struct queue *q)
 {
@@ -29,17 +42,18 @@ static bool was_refused(const struct class *k, const struct queue *q)
         return false;
 }
 
-bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need)
+bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *ret_need)
 {
         c->looks++;
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !queue_allows_owner(q, k->owner))
+                return false;
+        if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))
                 return false;
         if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         if (q->refused_count && was_refused(k, q))
                 return false;
-        need_of(c, k, k->ad, q->ad, ret_need);
-        return need_fits(c, ret_need, q) && reserve_allows(c, k, q, ret_need) && agree(c, k, q);
+        return fits_and_agrees(c, k, q, ret_need);
 }
 
 /* ---- of several places, for a class */
@@ -82,13 +96,17 @@ double choose_cost(struct core *c, const struct part *p, uint32_t member, const 
         return (double)cost.total_ms + order;
 }
 
-struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q)
+struct candidate choose_worth(struct core *c, struct class *k, struct queue *q)
 {
-        return (struct candidate){
+        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        struct candidate found = {
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
                 .cost = choose_cost(c, first_part(k), (uint32_t)set_first(&class_first_bucket(k)->idle), q),
         };
+
+        overrun_looked(c, k, q, steps, overruns);
+        return found;
 }
 
 int choose_better(const struct candidate *a, const struct candidate *b)
@@ -133,14 +151,16 @@ static double wish_met(struct core *c, const struct queue *q, const struct class
                                              : -(double)cost.run_ms;
 }
 
-struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn)
+struct liked choose_liking(struct core *c, struct queue *q, struct class *k, size_t turn)
 {
+        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
         struct liked l = {
                 .class = k,
                 .rank = q->has_rank ? match_rank(&c->eval, q->ad, k->ad) : 0,
                 .turn = turn,
         };
 
+        overrun_looked(c, k, q, steps, overruns);
         for (int i = 0; i < CORE_WISHES_MAX && q->wishes[i] != CORE_WISH_NONE; i++)
                 l.wishes[i] = wish_met(c, q, k, q->wishes[i]);
         return l;

@@ -5,7 +5,7 @@
 
 /* Would this queue take a member of the class now? Then *ret_need is what the member takes. What only one
  * member can be asked about is not looked at (give.c). */
-bool choose_fits(struct core *c, const struct class *k, const struct queue *q, struct need *ret_need);
+bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *ret_need);
 
 /* Do the stores that the class's job needs which goes first answer there? */
 bool choose_reaches(struct core *c, const struct class *k, const struct queue *q);
@@ -27,9 +27,9 @@ static inline double choose_order(unsigned search_order)
 /* What a place costs a member by the placement that is configured, and its search order; lower is better.
  * COST_NOWHERE (cost.h): the member is not given there. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
-struct candidate choose_worth(struct core *c, const struct class *k, struct queue *q); /* what it is worth */
-int choose_better(const struct candidate *a, const struct candidate *b); /* <0: a is the better one */
-void choose_sort(struct candidate *found, size_t count);                 /* best first */
+struct candidate choose_worth(struct core *c, struct class *k, struct queue *q); /* what it is worth */
+int choose_better(const struct candidate *a, const struct candidate *b);         /* <0: a is the better one */
+void choose_sort(struct candidate *found, size_t count);                         /* best first */
 
 /* ---- of several classes, for an offer */
 struct liked {
@@ -39,5 +39,5 @@ struct liked {
         size_t turn;                    /* of the order, which decides between equals */
 };
 bool choose_offer_prefers(const struct queue *q);
-struct liked choose_liking(struct core *c, const struct queue *q, struct class *k, size_t turn);
+struct liked choose_liking(struct core *c, struct queue *q, struct class *k, size_t turn);
 void choose_sort_liked(struct liked *found, size_t count); /* best first */

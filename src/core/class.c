@@ -286,6 +286,7 @@ void class_unref(struct core *c, struct class *k)
         heap_deinit(&k->buckets);
         free(k->owner);
         free(k->key);
+        buf_deinit(&k->overrun_why);
         free(k);
 }
 

@@ -8,9 +8,7 @@
 #include "core/qos.h"
 #include "core/reserve.h"
 
-/* A user's expression that takes longer than about a millisecond is an error: the queue waits for it. */
-#define EVAL_STEPS_MAX 20000u
-#define FILE_NOW       100u /* jobs whose rows of history are written with their removal */
+#define FILE_NOW 100u /* jobs whose rows of history are written with their removal */
 
 struct core *core_new(const struct core_config *config, const struct core_world *world)
 {
@@ -46,7 +44,9 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->symbols = symbols_new();
         attributes_intern(&c->attr, c->symbols);
         eval_init(&c->eval, 0, config->seed);
-        c->eval.steps_max = EVAL_STEPS_MAX;
+        c->eval.steps_max = CORE_EVAL_STEPS_MAX;
+        c->eval.bytes_max = CORE_EVAL_BYTES_MAX;
+        c->eval.clock_ns = config->eval_clock_ns;
         c->requests = idmap_new();
         c->uuids = idmap_new();
         c->owners = map_new();

@@ -28,6 +28,11 @@
 
 struct core;
 
+/* What one evaluation of a user's expression may take, since the queue waits for it: steps (some
+ * milliseconds), and bytes. */
+#define CORE_EVAL_STEPS_MAX 20000u
+#define CORE_EVAL_BYTES_MAX (4u << 20)
+
 /* Positive results of core calls. */
 enum core_error {
         CORE_UNKNOWN = 1, /* no such request or job */
@@ -137,17 +142,18 @@ struct order_weights {
 };
 
 struct core_config {
-        int64_t lease_ms;             /* default lease; 0: 5 min */
-        int64_t lease_margin_ms;      /* the server waits so much longer than the agent; 0: 10 s */
-        int64_t periodic_ms;          /* how often periodic policies are evaluated; 0: 20 s */
-        int64_t keep_finished_ms;     /* a finished request stays in memory so long; 0: one day */
-        uint32_t keep_finished;       /* and at most so many of them; 0: 10,000 */
-        uint32_t classes_max;         /* classes of one request; 0: 1,000 */
-        uint32_t names_max;           /* attribute names that one owner's jobs have made up; 0: 50,000 */
-        uint32_t rekey_slice;         /* parts put into classes at once; 0: 120 */
-        uint32_t account_classes_max; /* classes with idle jobs of one account; 0: 20,000 */
-        bool shadow;                  /* only replays, to make snapshots: no matching, no templates */
-        uint64_t seed;                /* of random() in users' expressions */
+        int64_t lease_ms;                /* default lease; 0: 5 min */
+        int64_t lease_margin_ms;         /* the server waits so much longer than the agent; 0: 10 s */
+        int64_t periodic_ms;             /* how often periodic policies are evaluated; 0: 20 s */
+        int64_t keep_finished_ms;        /* a finished request stays in memory so long; 0: one day */
+        uint32_t keep_finished;          /* and at most so many of them; 0: 10,000 */
+        uint32_t classes_max;            /* classes of one request; 0: 1,000 */
+        uint32_t names_max;              /* attribute names that one owner's jobs have made up; 0: 50,000 */
+        uint32_t rekey_slice;            /* parts put into classes at once; 0: 120 */
+        uint32_t account_classes_max;    /* classes with idle jobs of one account; 0: 20,000 */
+        bool shadow;                     /* only replays, to make snapshots: no matching, no templates */
+        uint64_t seed;                   /* of random() in users' expressions */
+        uint64_t (*eval_clock_ns)(void); /* see eval.h; NULL: users' expressions end by their steps alone */
         struct share_config share;
         struct order_weights weights;
         int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
@@ -427,7 +433,8 @@ struct core_why {
 };
 typedef void core_why_fn(void *arg, const struct core_why *w);
 int core_why(struct core *c, uint64_t request, uint32_t member, core_why_fn *fn, void *arg);
-/* The same of the next so many queues of a walk. 0; CORE_UNKNOWN: the job is not there any more. */
+/* The same of the next so many queues of a walk, or fewer when expressions take long. 0; CORE_UNKNOWN: the
+ * job is not there any more. */
 int core_why_some(struct core *c, struct core_walk *w, unsigned queues, uint64_t request, uint32_t member,
                   core_why_fn *fn, void *arg);
 

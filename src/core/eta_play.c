@@ -78,15 +78,23 @@ bool eta_suits(struct core *c, const struct class *k, const struct queue *q, con
         return yes;
 }
 
+/* Steps: of a class whose expressions take so long the places are not all looked at. A step counts as a tenth
+ * of a microsecond. */
+#define FIT_STEPS_MAX 50000u
+
 static const struct eta_fit *find_fit(struct eta_play *x, const struct class *k, int64_t cpus)
 {
         struct eta_fit *f = idmap_get(x->fits, k->index.serial);
+        uint64_t steps;
 
         if (f)
                 return f;
+        steps = x->core->eval.steps_all;
         f = mem_new(struct eta_fit);
         idmap_put(x->fits, k->index.serial, f);
-        for (size_t i = 0; i < x->lane_count && f->count < ETA_FITS_MAX; i++) {
+        for (size_t i = 0;
+             i < x->lane_count && f->count < ETA_FITS_MAX && x->core->eval.steps_all - steps < FIT_STEPS_MAX;
+             i++) {
                 struct lane *l = &x->lanes[i];
 
                 if (l->cpus < cpus)
@@ -97,6 +105,7 @@ static const struct eta_fit *find_fit(struct eta_play *x, const struct class *k,
                 if (eta_suits(x->core, k, l->queue, l->whole))
                         f->lanes[f->count++] = (uint16_t)i;
         }
+        x->cost += (unsigned)(x->core->eval.steps_all - steps);
         return f;
 }
 

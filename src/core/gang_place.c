@@ -259,8 +259,8 @@ static void name_machines(struct core *c, struct queue **where, uint64_t n, stru
 /* Gives the members one after the other, and takes all back: what a queue says of the next one may depend on
  * what it has left. The queue that does not want the one that it would have next, and how many it would have
  * had; NULL: they can be given. */
-static struct queue *try(struct core *c, const struct class *k, const struct bucket *b,
-                         const struct set *members, struct queue **where, uint64_t *ret_took)
+static struct queue *try(struct core *c, struct class *k, const struct bucket *b, const struct set *members,
+                         struct queue **where, uint64_t *ret_took)
 {
         struct need *needs = mem_array(NULL, set_count(members), sizeof(*needs));
         struct queue *not_wanted = NULL;

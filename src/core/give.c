@@ -2,8 +2,6 @@
  * event and one assignment. */
 #include "core/give.h"
 
-#include <assert.h>
-
 #include "classad/match.h"
 #include "core/better.h"
 #include "core/choose.h"
@@ -12,6 +10,7 @@
 #include "core/fill.h"
 #include "core/near.h"
 #include "core/order.h"
+#include "core/overrun.h"
 #include "core/reserve.h"
 
 /* How many members are tried when a queue's expression looks at what differs from job to job. */
@@ -63,8 +62,10 @@ static uint32_t next_fence(const struct request *r, uint32_t member)
 }
 
 /* The queue's word on one member, when its expressions look at more than the class. */
-static bool member_allowed(struct core *c, const struct queue *q, const struct request *r, uint32_t member)
+static bool member_allowed(struct core *c, struct class *k, struct queue *q, const struct request *r,
+                           uint32_t member)
 {
+        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
         struct ad *ad;
         bool yes;
 
@@ -72,8 +73,9 @@ static bool member_allowed(struct core *c, const struct queue *q, const struct r
                 return true;
         ad = member_ad(c, r, member, request_job(r, member));
         yes = match_one_way(&c->eval, q->ad, ad);
+        overrun_looked(c, k, q, steps, overruns);
         ad_free(ad);
-        return yes;
+        return yes && !k->overrun;
 }
 
 /* As choose_fits, but what it has said already is not asked again. */
@@ -177,7 +179,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
                 return ADD_SKIPPED;
         if (!may_take(c, g, &need) || (!first && !need_same(&need, &g->need)))
                 return ADD_FULL;
-        if (!member_allowed(c, g->queue, g->bucket->request, member))
+        if (!member_allowed(c, g->class, g->queue, g->bucket->request, member))
                 return ++g->tries == LATE_TRIES ? ADD_FULL : ADD_SKIPPED;
         filled = fill_in(c, g, member, &need);
         if (filled != ADD_DONE)
@@ -497,7 +499,7 @@ bool give_wanted(struct core *c, const struct bucket *b, uint32_t member, struct
         enum fill_result filled;
         struct need need;
 
-        if (!member_allowed(c, q, b->request, member) || !cost_reaches(c, p, member, q))
+        if (!member_allowed(c, b->class, q, b->request, member) || !cost_reaches(c, p, member, q))
                 return false;
         if (!fill_wanted(p))
                 return true;
@@ -528,9 +530,10 @@ void give_members(struct core *c, struct class *k, struct bucket *b, struct queu
                   const struct set *members, const struct give_set *set)
 {
         struct set left = {0};
+        bool stuck = false;
 
         set_copy(&left, members);
-        while (set_count(&left)) { /* once, unless members are filled in differently */
+        while (set_count(&left) && !stuck) { /* once, unless members are filled in differently */
                 struct group g = {.class = k, .bucket = b, .queue = q, .most = UINT64_MAX, .set = set};
                 int r = claim_draws(c, k, q, &g.draws, NULL);
 
@@ -538,9 +541,12 @@ void give_members(struct core *c, struct class *k, struct bucket *b, struct queu
                         if (r != 0 || group_add(c, &g, (uint32_t)m) == ADD_FULL)
                                 break;
                 }
-                assert(set_count(&g.members) > 0); /* it was asked before */
+                /* All was asked before, but an expression may have run out of its time now: gang_settle frees
+                 * the set then. */
+                if (set_count(&g.members) > 0)
+                        group_hand_out(c, &g);
+                stuck = set_count(&g.members) == 0;
                 set_remove_all(&left, &g.members);
-                group_hand_out(c, &g);
                 group_deinit(&g);
                 draws_unref(c->limits, g.draws);
         }

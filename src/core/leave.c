@@ -1,6 +1,7 @@
 #include "core/leave.h"
 
 #define LOOK_SLICE 100u /* evaluations in one call */
+#define LOOK_STEPS 200u /* of an evaluation: each so many count as another one */
 
 static bool ends(const struct event *e)
 {
@@ -63,9 +64,13 @@ static uint64_t look_at(struct core *c, struct request *r, const struct set *mem
         uint64_t m;
 
         for (m = set_next(members, from); m != SET_END && *budget; m = set_next(members, m + 1)) {
-                --*budget;
+                uint64_t steps = c->eval.steps_all;
+                unsigned took;
+
                 if (!wants_to_stay(c, r, (uint32_t)m))
                         set_add(&gone, (uint32_t)m);
+                took = 1 + (unsigned)((c->eval.steps_all - steps) / LOOK_STEPS);
+                *budget -= took < *budget ? took : *budget;
         }
         emit_gone(c, r, &gone);
         return m;

@@ -18,6 +18,12 @@ static void say(struct exit_decision *d, enum job_state next, int32_t code, int3
         snprintf(d->reason, sizeof(d->reason), STR_FMT, STR_ARG(reason));
 }
 
+/* What the periodic policies of a request may take in one go, and so many steps count as another evaluation.
+ */
+#define POLICY_STEPS_MAX     200000u
+#define POLICY_STEPS_PER_JOB 100u
+#define POLICY_STEPS         100u
+
 /* "the job attribute OnExitHold (ExitCode > 3) is true" */
 static void say_policy(struct core *c, struct exit_decision *d, const struct ad *ad, symbol policy,
                        symbol reason, symbol subcode, const char *is, int32_t code)
@@ -190,10 +196,18 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         struct job *j = request_job(r, member);
         enum job_state state = request_state(r, member);
         struct ad *ad = member_ad(c, r, member, j);
+        struct template *t = request_part(r, member, NULL)->template;
         struct exit_decision d = {.next = state};
         struct event e = {.request = r->id};
+        uint64_t overruns = c->eval.overruns;
 
-        periodic_decide(c, j, ad, &d);
+        if (!t->periodic_over)
+                periodic_decide(c, j, ad, &d);
+        if (c->eval.overruns != overruns || c->eval.steps_all - c->periodic_steps > c->periodic_steps_max)
+                t->periodic_over = true;
+        if (t->periodic_over && d.next == state && state != JOB_HELD)
+                say(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
+                    STR("its periodic_* policies take too long to evaluate: submit it with simpler ones"));
         eval_reset(&c->eval);
         ad_free(ad);
         if (d.next == state)
@@ -286,6 +300,8 @@ static void periodic_request(struct core *c, struct request *r)
         struct set recorded = {0};
         void *value;
 
+        c->periodic_steps = c->eval.steps_all;
+        c->periodic_steps_max = POLICY_STEPS_MAX + POLICY_STEPS_PER_JOB * (uint64_t)r->count;
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
                 set_add(&recorded, ((struct job *)value)->member);
         SET_FOREACH (&recorded, m) {
@@ -313,7 +329,7 @@ bool policy_periodic_step(struct core *c, unsigned budget)
         while (r && r->id < c->periodic_request)
                 r = r->next;
         for (; r; r = r->next) {
-                uint64_t work = r->jobs ? idmap_count(r->jobs) : 0;
+                uint64_t work = r->jobs ? idmap_count(r->jobs) : 0, steps = c->eval.steps_all;
 
                 if (!r->periodic || request_ended(r))
                         continue;
@@ -322,6 +338,7 @@ bool policy_periodic_step(struct core *c, unsigned budget)
                         return true;
                 }
                 periodic_request(c, r);
+                work += (c->eval.steps_all - steps) / POLICY_STEPS;
                 budget -= work + 1 < budget ? (unsigned)work + 1 : budget;
         }
         c->periodic_request = 0;

@@ -47,6 +47,9 @@ struct account {
         uint32_t owed;         /* attempts that began or ended since its classes were last moved */
         struct account *pending;
         bool is_pending;
+        /* overrun.c's: what its jobs' expressions took in a second */
+        uint64_t eval_steps;
+        int64_t eval_second;
 };
 
 struct shares;

@@ -139,6 +139,9 @@ static void spend(uint32_t *budget, uint32_t cost)
         *budget -= *budget < cost ? *budget : cost;
 }
 
+/* Steps of evaluations that are worth as much as a member that is like another. */
+#define SPLIT_STEPS 64u
+
 /* A part whose members are all alike is done at once. */
 static void part_begin(struct split *s, uint32_t *budget)
 {
@@ -199,10 +202,12 @@ static void part_some(struct split *s, uint32_t *budget)
         p->template->late_class = s->late_class; /* the template may be others' too */
         for (; *budget > 0 && s->member < end && !split_too_many(s); s->member++) {
                 struct bucket *b = alike_find(s->request, p, s->member, &s->alike);
+                uint64_t steps = s->core->eval.steps_all;
 
                 spend(budget, b ? 1 : SPLIT_CLASS);
                 if (!b)
                         b = find_bucket(s, p, s->member);
+                spend(budget, (uint32_t)((s->core->eval.steps_all - steps) / SPLIT_STEPS));
                 set_add(b->members, s->member);
         }
         if (s->member == end)

@@ -223,6 +223,10 @@ struct class
         int64_t not_before_ms, missed_ms; /* 0: it starts when there is a place (deferral.h) */
         bool asleep;                      /* its time has not come yet */
         bool leaks; /* its outputs would go to where they may not: nobody gets its jobs */
+        const struct queue
+                *overrun; /* its expressions took too long there: its jobs will be held; NULL: no */
+        struct buf overrun_why;
+        bool kept_back;                      /* until its account may look at queues again (overrun.h) */
         struct class *gang_next, *gang_prev; /* of those whose members come in sets */
         int64_t gang_due_ms;                 /* its sets are not looked for places before; 0: now */
 };
@@ -274,11 +278,12 @@ struct queue {
         int64_t *ends;     /* when its attempts will end, see busy.c */
         int64_t ends_at_ms;
         uint32_t ends_count;
-        uint32_t promised;  /* jobs that wait for it (better.c) */
-        char *closed;       /* it takes no jobs: why, as its ad says; owned; NULL: it does */
-        char *unreachable;  /* what its runner stands on does not answer: why; owned; NULL: it does */
-        bool logged;        /* an event named it: it is in snapshots. One that only offered is not */
-        struct queue *next; /* of the agent, by name */
+        uint32_t promised;       /* jobs that wait for it (better.c) */
+        char *closed;            /* it takes no jobs: why, as its ad says; owned; NULL: it does */
+        int64_t paused_until_ms; /* its expressions took too long (overrun.h); steady; 0: they did not */
+        char *unreachable;       /* what its runner stands on does not answer: why; owned; NULL: it does */
+        bool logged;             /* an event named it: it is in snapshots. One that only offered is not */
+        struct queue *next;      /* of the agent, by name */
 };
 
 struct core_agent {
@@ -352,7 +357,8 @@ struct core {
         struct account *order_pending; /* whose classes are to be moved */
 
         struct sites sites;
-        bool leaks_wanted;         /* label_hold has something to look at */
+        bool leaks_wanted;               /* label_hold has something to look at */
+        bool any_overrun, any_kept_back; /* overrun_tick has something to do */
         struct idmap *files;       /* file → struct file, those that some agent holds; NULL: none ever */
         struct idmap *coming;      /* the same of those on their way to one (coming.h) */
         struct inputs *filling;    /* those that inputs_fill_slice goes on with */
@@ -378,6 +384,8 @@ struct core {
 
         int64_t lease_due_ms; /* on the second clock: no lease ends before; 0: look */
         int64_t periodic_due_ms;
+        uint64_t periodic_steps,
+                periodic_steps_max; /* eval.steps_all before this request, and what it may take */
         uint64_t periodic_request;  /* where the slice goes on; 0: not under way */
         struct request *submitting; /* a draft, while it is accepted: spares loading the record */
         bool replaying;
@@ -514,6 +522,9 @@ void lease_began(struct core *c, const struct job *j); /* an attempt is there th
 struct ad *queue_whole_ad(struct core *c,
                           const struct queue *q); /* as if it had nothing to do; the caller frees */
 struct queue *walk_next(struct core_walk *w);     /* NULL at its end */
+/* May a slice of a walk that began at eval.steps_all == began ask another queue? Half of UINT32_MAX queues
+ * and more are all of them, in one go. */
+bool walk_has_steps(const struct core *c, uint64_t began, unsigned queues);
 /* core_why_some, of a request that need not be found. */
 void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct request *r, uint32_t member,
               core_why_fn *fn, void *arg);

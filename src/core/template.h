@@ -35,6 +35,7 @@ struct template
         bool fills_vary;      /* what is filled in may differ from member to member */
         int64_t jobs_max;     /* of a request that may be under way at once; INT64_MAX: any number */
         bool exit_policy;     /* OnExitHold or OnExitRemove must be evaluated */
+        bool periodic_over;   /* they took too long: they are asked no more, and the jobs held */
         bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove must be */
         bool leaves;          /* LeaveJobInQueue must be, when a job has ended */
         /* What its author says of a run; see estimate.c. */

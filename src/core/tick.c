@@ -4,6 +4,7 @@
 #include "core/deferral.h"
 #include "core/gang.h"
 #include "core/leave.h"
+#include "core/overrun.h"
 #include "core/reserve.h"
 #include "core/state.h"
 
@@ -85,6 +86,7 @@ int64_t core_tick(struct core *c)
         if (c->leaks_wanted)
                 label_hold(c);
         c->leaks_wanted = false;
+        overrun_tick(c);
         forget_old(c);
         if (c->steady_ms >= c->periodic_due_ms || c->periodic_request) {
                 if (policy_periodic_step(c, PERIODIC_SLICE))

@@ -165,6 +165,10 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 buf_addz(value, q->closed);
                 return;
         }
+        if (q->paused_until_ms > c->steady_ms) {
+                buf_addz(value, "its expressions take too long to evaluate");
+                return;
+        }
         whole = queue_whole_ad(c, q);
         w->verdict = ask(c, job, whole, clause, value);
         ad_free(whole);
@@ -196,6 +200,9 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
 }
 
 /* ---- a walk */
+
+/* Of evaluations in a slice of it; then the slice ends, however few queues were asked. */
+#define WALK_STEPS_MAX 100000u
 
 struct core_walk {
         struct core_agent **agents; /* agents and queues stay as long as the core does */
@@ -229,6 +236,11 @@ struct queue *walk_next(struct core_walk *w)
         return q;
 }
 
+bool walk_has_steps(const struct core *c, uint64_t began, unsigned queues)
+{
+        return queues > UINT32_MAX / 2 || c->eval.steps_all - began < WALK_STEPS_MAX;
+}
+
 bool core_walk_is_over(const struct core_walk *w)
 {
         bool more = w->next != NULL;
@@ -242,12 +254,13 @@ void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct
               core_why_fn *fn, void *arg)
 {
         struct asking x = {.request = r, .member = member};
+        uint64_t steps = c->eval.steps_all;
         struct queue *q;
         struct ad *job;
 
         label_of(c, r, request_part(r, member, NULL), member, &x.labels, NULL);
         x.ad = job = member_ad(c, r, member, request_job(r, member));
-        for (; queues > 0 && (q = walk_next(w)); queues--) {
+        for (; queues > 0 && walk_has_steps(c, steps, queues) && (q = walk_next(w)); queues--) {
                 struct buf BUF_CLEANUP clause = {0}, text = {0};
                 struct core_why why = {.agent = q->agent->name, .queue = q->name};
 

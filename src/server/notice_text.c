@@ -1,4 +1,5 @@
 #include "server/notice_text.h"
+#include "server/expressions.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -40,9 +41,7 @@ static struct look look_at(const struct notice_job *j)
 {
         struct look l = {.ad = j->ad};
 
-        eval_init(&l.eval, j->at_ms / 1000, 0);
-        l.eval.steps_max = 100000;
-        l.eval.bytes_max = 1u << 20;
+        expressions_eval_init(&l.eval, j->at_ms / 1000);
         return l;
 }
 

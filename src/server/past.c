@@ -1,4 +1,5 @@
 #include "server/past.h"
+#include "server/expressions.h"
 
 #include "base/map.h"
 #include "classad/eval.h"
@@ -194,7 +195,7 @@ bool past_row(struct past *p, const struct past_job *h, struct arena *a, bool wh
 
         if (!ad)
                 return false;
-        eval_init(&ev, h->ended_ms / 1000, 0);
+        expressions_eval_init(&ev, h->ended_ms / 1000);
         *ret = (struct row){
                 .request = h->request,
                 .member = h->member,

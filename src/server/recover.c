@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/expressions.h"
 #include "server/userlog.h"
 #include "server/world.h"
 
@@ -24,6 +25,7 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
                 .placement = s->config.placement,
                 .shadow = shadow,
                 .seed = (uint64_t)clock_wall_ms(),
+                .eval_clock_ns = expressions_clock_ns,
         };
         config_order_config(&s->config.order, ret);
 }

@@ -1,4 +1,5 @@
 #include "server/templates.h"
+#include "server/expressions.h"
 
 #include "base/args.h"
 #include "base/macro.h"
@@ -330,7 +331,8 @@ Drover__Template *templates_make(struct server *s, struct message *m, uint64_t r
         if (!k.ad || core_request_get(s->core, request, &r) != 0)
                 return NULL;
         attributes_intern(&k.attr, core_symbols(s->core));
-        eval_init(&k.eval, r.submitted_ms / 1000, request);
+        expressions_eval_init(&k.eval, r.submitted_ms / 1000);
+        k.eval.random = request;
         k.names = symbols_use_new(core_symbols(s->core), STR_NONE);
         k.late = ad_new(core_symbols(s->core));
         ad_set_parent(k.late, k.ad);

@@ -5,13 +5,14 @@
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "server/api/route.h"
+#include "server/expressions.h"
 #include "server/ids.h"
 
-#define REASON_MAX           4096
-#define SLICE_NS             4000000
-#define CONSTRAINT_NAMES_MAX 10000u /* attribute names that a constraint may bring along */
+#define REASON_MAX      4096
+#define SLICE_NS        4000000
+#define SLICE_STEPS     500 /* of a constraint, for one job: then the clock is looked at */
 
-#define NOT_RUNNING_MAX      (1u << 20) /* bytes of that list */
+#define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
 
 static const struct {
         const char *name;
@@ -40,8 +41,7 @@ struct act {
         size_t at;        /* of ids */
         uint64_t request; /* without ids */
         uint64_t member;
-        struct expr *expr;         /* the constraint, during a slice */
-        struct symbols_use *names; /* of it */
+        struct constraint filter;
         int64_t end_ns;
 };
 
@@ -56,6 +56,7 @@ static void state_free(void *arg)
 
         ids_deinit(&x->ids);
         buf_deinit(&x->not_running);
+        constraint_deinit(&x->filter);
         free(x->failures);
         json_decref(x->doc);
         free(x);
@@ -126,33 +127,29 @@ static void fail_one(struct call *c, const struct id *id, const char *message)
                 (struct failure){arena_str(&c->arena, buf_view(&b)), arena_str(&c->arena, str_of(message))};
 }
 
-/* Which of the members from x->member on the constraint holds for, until the time is up. True: all were
- * looked at. */
+/* Which of the members from x->member on the constraint holds for, until the time is up or it runs into a
+ * limit. True: all were looked at. */
 static bool choose(struct server *s, struct act *x, const struct id *id, uint64_t count, struct set *to)
 {
-        struct eval ev;
-        uint64_t m;
+        uint64_t m, steps = 0;
         unsigned looked = 0;
 
-        eval_init(&ev, clock_wall_ms() / 1000, 0);
-        for (m = x->member; m < count; m++) {
-                struct value v;
+        for (m = x->member; m < count && !x->filter.error; m++) {
                 struct ad *ad;
 
                 if (id->some && (m = set_next(&id->members, m)) == SET_END)
                         break;
-                if (++looked % 32 == 0 && clock_mono_ns() > x->end_ns)
+                if ((++looked % 32 == 0 || x->filter.steps - steps > SLICE_STEPS) &&
+                    clock_mono_ns() > x->end_ns)
                         break;
+                steps = x->filter.steps;
                 ad = core_job_ad(s->core, id->request, (uint32_t)m);
                 if (!ad)
                         continue;
-                eval_expr(&ev, x->expr, ad, NULL, &v);
-                if (value_is_true(&v))
+                if (constraint_holds(&x->filter, ad, id->request, (uint32_t)m))
                         set_add(to, (uint32_t)m);
-                eval_reset(&ev);
                 ad_free(ad);
         }
-        eval_deinit(&ev);
         x->member = m;
         return m >= count;
 }
@@ -195,11 +192,11 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 return true;
         }
         x->found += x->member == 0;
-        if (x->expr) {
+        if (x->filter.expr) {
                 all = choose(s, x, id, r.counts.jobs, &chosen);
                 cmd.members = &chosen;
         }
-        if (!x->expr || set_count(&chosen)) {
+        if (!x->filter.expr || set_count(&chosen)) {
                 if (core_act(s->core, &cmd, &affected, &err) != 0)
                         fail_one(c, id, err.text);
                 x->affected += affected;
@@ -221,31 +218,6 @@ static void finish(struct call *c)
                 call_front(c, write_reply);
 }
 
-/* The caller's names are forgotten with his expression, in this slice. */
-static void drop_constraint(struct act *x)
-{
-        expr_free(x->expr);
-        x->expr = NULL;
-        symbols_use_free(x->names);
-        x->names = NULL;
-}
-
-static int parse_constraint(struct server *s, struct act *x, struct err *err)
-{
-        struct symbols *symbols = core_symbols(s->core);
-        struct symbols_use *before;
-        int r;
-
-        x->names = symbols_use_new(symbols, STR_NONE);
-        symbols_use_limit(x->names, CONSTRAINT_NAMES_MAX);
-        before = symbols_use_set(symbols, x->names);
-        r = expr_parse(symbols, x->constraint, &x->expr, err);
-        symbols_use_set(symbols, before);
-        if (r)
-                drop_constraint(x);
-        return r;
-}
-
 /* One slice: the named ids, or with a constraint alone every request of which something is in the queue. */
 static void act(struct server *s, struct call *c)
 {
@@ -255,11 +227,11 @@ static void act(struct server *s, struct call *c)
 
         c->when = TURN_DURABLE;
         x->end_ns = clock_mono_ns() + SLICE_NS;
-        if (x->constraint.n && parse_constraint(s, x, &err) != 0) {
+        if (constraint_begin(&x->filter, s->core, x->constraint, &err) != 0) {
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
-        while (!done && clock_mono_ns() < x->end_ns) {
+        while (!done && !x->filter.error && clock_mono_ns() < x->end_ns) {
                 struct id any = {.request = x->request};
                 struct core_request r;
 
@@ -278,8 +250,11 @@ static void act(struct server *s, struct call *c)
                 }
                 done = x->request == 0;
         }
-        drop_constraint(x);
-        if (done)
+        constraint_end(&x->filter);
+        if (x->filter.error)
+                call_fail(c, 400, "constraint_limit", "%s; %" PRIu64 " jobs were acted on before",
+                          x->filter.error, x->affected);
+        else if (done)
                 finish(c);
         else
                 call_core(c, act);

@@ -8,6 +8,7 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/api/route.h"
+#include "server/expressions.h"
 
 #define SLICE_NS 4000000
 
@@ -209,7 +210,7 @@ static void look(struct server *s, struct call *c)
                 prepare(s, c, l);
         l->full = false;
         l->end_ns = clock_mono_ns() + SLICE_NS;
-        eval_init(&l->eval, clock_wall_ms() / 1000, 0);
+        expressions_eval_init(&l->eval, clock_wall_ms() / 1000);
         core_queues(s->core, on_queue, l);
         if (!l->full)
                 end_agent(l);

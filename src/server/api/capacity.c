@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "classad/eval.h"
 #include "server/api/route.h"
+#include "server/expressions.h"
 
 struct room {
         uint64_t cpus, memory_mib, free_cpus, free_memory_mib;
@@ -93,7 +94,7 @@ static void look(struct server *s, struct call *c)
                           .node_memory = symbols_intern(y, STR("NodeMemory")),
                           .runner = symbols_intern(y, STR("Runner"))};
 
-        eval_init(&x.eval, clock_wall_ms() / 1000, 0);
+        expressions_eval_init(&x.eval, clock_wall_ms() / 1000);
         core_queues(s->core, on_queue, &x);
         end_agent(&x);
         eval_deinit(&x.eval);

@@ -8,12 +8,14 @@
 #include "classad/eval.h"
 #include "server/api/jobs.h"
 #include "server/api/route.h"
+#include "server/expressions.h"
 #include "server/ids.h"
 #include "server/past.h"
 #include "server/reader.h"
 
-#define SLICE_JOBS 2000
-#define SLICE_NS   4000000
+#define SLICE_JOBS  2000
+#define SLICE_NS    4000000
+#define SLICE_STEPS 500 /* of a constraint, for one job: then the clock is looked at */
 
 struct listing {
         struct ids ids;
@@ -26,6 +28,7 @@ struct listing {
         struct row *rows;
         size_t count;
         struct arena arena; /* of the slice's rows */
+        struct constraint filter;
         bool end, more, comma;
 };
 
@@ -35,6 +38,7 @@ static void state_free(void *arg)
 
         ids_deinit(&l->ids);
         arena_deinit(&l->arena);
+        constraint_deinit(&l->filter);
         free(l->rows);
         free(l);
 }
@@ -43,8 +47,6 @@ static void state_free(void *arg)
 
 struct filter {
         struct row_maker maker;
-        struct expr *constraint;
-        struct eval eval;
         int64_t end_ns;
 };
 
@@ -69,17 +71,10 @@ static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t
         struct listing *l = c->state;
         struct row *r = &l->rows[l->count];
         struct ad *ad = NULL;
-        struct value v;
-        bool fits = true;
 
-        if (f->constraint || l->names.n)
+        if (l->filter.expr || l->names.n)
                 ad = core_job_ad(s->core, request, member);
-        if (f->constraint) {
-                eval_expr(&f->eval, f->constraint, ad, NULL, &v);
-                fits = value_is_true(&v);
-                eval_reset(&f->eval);
-        }
-        if (fits && row_make(&f->maker, request, member, r)) {
+        if (constraint_holds(&l->filter, ad, request, member) && row_make(&f->maker, request, member, r)) {
                 if (l->names.n && !r->past)
                         r->ad = row_print_ad(ad, l->names, &l->arena);
                 l->more |= r->past;
@@ -104,6 +99,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
         struct set members = {0};
         bool full = false;
         unsigned looked = 0;
+        uint64_t steps = 0;
 
         if (core_request_get(s->core, request, &r) != 0 || !call_may(c, r.owner) ||
             !call_owner_is(r.owner, l->owner))
@@ -115,7 +111,10 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
              m = set_next(&members, m + 1)) {
                 add_job(s, c, f, request, (uint32_t)m);
                 l->member = m + 1;
-                full = slice_full(l, f) || (++looked % 64 == 0 && clock_mono_ns() > f->end_ns);
+                full = slice_full(l, f) || l->filter.error ||
+                       ((++looked % 64 == 0 || l->filter.steps - steps > SLICE_STEPS) &&
+                        clock_mono_ns() > f->end_ns);
+                steps = l->filter.steps;
         }
         set_deinit(&members);
         return full;
@@ -253,24 +252,24 @@ static void slice(struct server *s, struct call *c)
                 check_named(s, c, l, &failed);
         if (failed)
                 return;
+        if (constraint_begin(&l->filter, s->core, l->constraint, &err) != 0) {
+                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
+                return;
+        }
         arena_reset(&l->arena);
         l->count = 0;
         l->more = false;
         row_maker_init(&f.maker, s, &l->arena);
-        if (l->constraint.n && row_maker_constraint(&f.maker, l->constraint, &f.constraint, &err) != 0) {
-                row_maker_deinit(&f.maker);
-                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
-                return;
-        }
-        eval_init(&f.eval, clock_wall_ms() / 1000, 0);
         if (l->ids.count)
                 list_named(s, c, &f);
         else
                 list_all(s, c, &f);
-        eval_deinit(&f.eval);
-        expr_free(f.constraint);
         row_maker_deinit(&f.maker);
-        call_front(c, l->more ? ask_past : write_slice);
+        constraint_end(&l->filter);
+        if (l->filter.error && !c->chunked)
+                call_fail(c, 400, "constraint_limit", "%s", l->filter.error);
+        else
+                call_front(c, l->more ? ask_past : write_slice);
 }
 
 /* ---- front */
@@ -279,7 +278,7 @@ static void write_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         struct json j = {.out = &c->out, .comma = l->comma};
-        bool last = l->end || (l->limit && l->given == l->limit);
+        bool last = l->end || l->filter.error || (l->limit && l->given == l->limit);
         char next[48];
 
         (void)s;
@@ -292,7 +291,14 @@ static void write_slice(struct server *s, struct call *c)
                 snprintf(next, sizeof(next), "%" PRIu64 ".%" PRIu64, l->request, l->member - 1);
                 buf_addz(&c->out, "],\"next\":");
                 j.comma = false;
-                json_strz(&j, l->end ? NULL : next);
+                json_strz(&j, l->end || l->filter.error ? NULL : next);
+                if (l->filter.error) { /* too late for a status */
+                        json_key(&j, "error");
+                        json_open(&j, '{');
+                        json_kstrz(&j, "code", "constraint_limit");
+                        json_kstrz(&j, "message", l->filter.error);
+                        json_close(&j, '}');
+                }
                 buf_addz(&c->out, "}");
         }
         call_chunk(c, last, slice);

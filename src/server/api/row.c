@@ -2,6 +2,7 @@
  * evaluated once; where they hold macros, the text with the macros is evaluated once and expanded for each
  * job. */
 #include "server/api/row.h"
+#include "server/expressions.h"
 
 #include <stdio.h>
 
@@ -24,16 +25,6 @@ void row_maker_deinit(struct row_maker *m)
 {
         free(m->attr);
         symbols_use_free(m->names);
-}
-
-int row_maker_constraint(struct row_maker *m, struct str text, struct expr **ret, struct err *err)
-{
-        struct symbols *symbols = core_symbols(m->server->core);
-        struct symbols_use *before = symbols_use_set(symbols, m->names);
-        int r = expr_parse(symbols, text, ret, err);
-
-        symbols_use_set(symbols, before);
-        return r;
 }
 
 static struct str text_of(struct row_maker *m, struct eval *ev, const struct ad *ad, symbol name,
@@ -72,7 +63,7 @@ static void load_part(struct row_maker *m, uint64_t request, uint32_t part)
                 core_request_get(m->server->core, request, &r) == 0 ? arena_str(m->arena, r.owner) : STR_NONE;
         if (!ad)
                 return;
-        eval_init(&ev, r.submitted_ms / 1000, 0);
+        expressions_eval_init(&ev, r.submitted_ms / 1000);
         m->cmd = text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
         m->args = text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
         if (m->args.n == 0)

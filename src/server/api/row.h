@@ -36,11 +36,9 @@ struct row_maker {
 };
 void row_maker_init(struct row_maker *m, struct server *s, struct arena *a);
 void row_maker_deinit(struct row_maker *m);
-/* A caller's expression, whose names go with the maker. As expr_parse; freed before the maker. */
-int row_maker_constraint(struct row_maker *m, struct str text, struct expr **ret, struct err *err);
 bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row *ret);
 
-#define ROW_NAMES_MAX 10000u /* attribute names that a listing or a constraint may bring along */
+#define ROW_NAMES_MAX 10000u /* attribute names that a listing may bring along */
 
 /* Writes the object. */
 void row_write(struct json *j, const struct row *r);

@@ -1,0 +1,202 @@
+/* Users' expressions that take too long: who wrote one waits, and nobody else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/test_help.h"
+
+#define BAD "regexp(\"(?:a?){12}[bc]d\", MY.Long)"
+#define HALF                                                                                                 \
+        "strcat(\"b\", join(\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\", "                  \
+        "split(\"1,2,3,4,5,6,7,8,9\", \",\")), \"d\")"
+
+static const char ordinary[] = "[Cpus=1; TotalCpus=1; Memory=100; Disk=100]";
+static const char wide[] = "[Cpus=8; TotalCpus=8; Memory=100; Disk=100]";
+static const char hostile[] =
+        "[Cpus=8; TotalCpus=8; Memory=100; Disk=100; Long=" HALF "; Requirements=" BAD "]";
+static const char reads_the_job[] = "[Cpus=8; TotalCpus=8; Memory=100; Disk=100; Requirements=TARGET.Wanted]";
+static const char *const simple[] = {"RequestCpus", "1", NULL};
+
+static const char *held_because(struct core *c, uint64_t request)
+{
+        static char reason[400];
+        struct core_job j;
+
+        assert_int_equal(core_job_get(c, request, 0, &j), 0);
+        snprintf(reason, sizeof(reason), "%s" STR_FMT, j.state == JOB_HELD ? "" : "not held",
+                 STR_ARG(j.hold_reason));
+        return reason;
+}
+
+static void check_held(struct core *c, uint64_t request, const char *what)
+{
+        const char *reason = held_because(c, request);
+
+        if (!strstr(reason, what))
+                fail_msg("request %llu: %s", (unsigned long long)request, reason);
+}
+
+static void release(struct core *c, uint64_t request, uint64_t jobs)
+{
+        const struct core_command release = {.action = CORE_ACT_RELEASE, .request = request};
+        uint64_t n;
+
+        assert_int_equal(core_act(c, &release, &n, NULL), 0);
+        assert_int_equal(n, jobs);
+}
+
+/* Its job is held with the reason, in whichever of its expressions it is; another one runs. */
+static void test_a_job(void **state)
+{
+        static const char *const attributes[] = {"Requirements", "Rank", "RequestCpus"};
+        struct core *c = *state;
+
+        for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+                const char *const bad[] = {attributes[i], i == 2 ? "int(" BAD ") + 1" : BAD, "Long", HALF,
+                                           NULL};
+                struct request *r = submit(c, NULL, 5, bad), *other;
+                BUF_CLEANUP struct buf expect = {0}, asked = {0};
+                char agent[16], second[16];
+                uint64_t before;
+
+                snprintf(agent, sizeof(agent), "a%zu", i);
+                snprintf(second, sizeof(second), "b%zu", i);
+                buf_printf(&asked, "past the limit of 20000 steps, asked at queue default of agent %s",
+                           agent);
+                other = submit(c, NULL, 1, simple);
+                offer(c, agent, ordinary);
+                buf_printf(&expect, "%s/default %llu 0\n", agent, (unsigned long long)other->id);
+                if (i == 2) /* an error asks for the one processor that is not said; so it may go first */
+                        core_match(c);
+                else
+                        expect_assigned(c, buf_z(&expect));
+                buf_reset(&bare_assigned);
+                pass_time(c, 1000);
+                check_held(c, r->id, buf_z(&asked));
+                assert_int_equal(set_count(&request_rare(r)->held), 5);
+                before = c->eval.steps_all;
+                offer(c, second, wide);
+                core_match(c);
+                pass_time(c, 1000);
+                assert_in_range(c->eval.steps_all - before, 0, 2000); /* what is held is asked nothing */
+                release(c, r->id, 5);
+                core_match(c);
+                pass_time(c, 1000);
+                check_held(c, r->id, "past the limit of 20000 steps");
+                core_withdraw(c, agent, "default");
+                core_withdraw(c, second, "default");
+                buf_reset(&bare_assigned);
+        }
+}
+
+/* A queue whose expressions take too long is asked for nothing for a minute, and no job is blamed. */
+static void test_a_queue(void **state)
+{
+        struct core *c = *state;
+        struct request *r = submit(c, NULL, 1, simple);
+        struct queue *q = offer(c, "n1", hostile);
+
+        expect_assigned(c, "");
+        pass_time(c, 1000);
+        check_held(c, r->id, "not held");
+        assert_true(q->paused_until_ms > c->steady_ms);
+        offer(c, "n2", ordinary);
+        expect_assigned(c, "n2/default 1 0\n");
+}
+
+/* What a queue's expression looks at in the job's ad is the job's doing; and the other way round. */
+static void test_whose_fault(void **state)
+{
+        static const char *const wanted[] = {"Wanted", BAD, "Long", HALF, NULL};
+        static const char *const looks[] = {"Requirements", "TARGET.Heavy =!= true", NULL};
+        struct core *c = *state;
+        struct request *r = submit(c, NULL, 1, wanted), *other;
+        struct queue *q = offer(c, "n1", reads_the_job);
+
+        expect_assigned(c, "");
+        pass_time(c, 1000);
+        check_held(c, r->id, "past the limit");
+        assert_true(q->paused_until_ms <= c->steady_ms);
+        core_withdraw(c, "n1", "default");
+        other = submit(c, NULL, 1, looks);
+        q = offer(c, "n3", "[Cpus=8; TotalCpus=8; Memory=100; Disk=100; Long=" HALF "; Heavy=" BAD "]");
+        expect_assigned(c, "");
+        pass_time(c, 1000);
+        check_held(c, other->id, "not held");
+        assert_true(q->paused_until_ms > c->steady_ms);
+}
+
+/* Policies that take too long are asked once, and their jobs held. */
+static void test_periodic(void **state)
+{
+        static const char *const bad[] = {"PeriodicRemove", BAD, "Long", HALF, "Requirements", "false", NULL};
+        struct core *c = *state;
+        struct request *r = submit(c, NULL, 1, bad);
+        uint64_t before;
+
+        core_ready(c);
+        pass_time(c, 21000);
+        check_held(c, r->id, "its periodic_* policies take too long");
+        before = c->eval.steps_all;
+        pass_time(c, 21000);
+        pass_time(c, 21000);
+        assert_in_range(c->eval.steps_all - before, 0, 1000);
+        check_held(c, r->id, "its periodic_* policies take too long");
+}
+
+/* Many jobs below the limit, each different: they take their account's part of a second, no more, and another
+ * account's job goes at once. They are not held. */
+static void test_below_the_limit(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0}, expect = {0};
+        uint64_t before, other, first = 0;
+
+        buf_addz(&many, "{ 1");
+        for (unsigned i = 0; i < 5000; i++)
+                buf_addz(&many, ", 1");
+        buf_addz(&many, " }");
+        for (unsigned i = 0; i < 300; i++) {
+                BUF_CLEANUP struct buf requirements = {0};
+                uint64_t id;
+
+                buf_printf(&requirements, "sum(MY.Many) + TARGET.Memory > %u", 10000 + i);
+                id = test_submit(c, "ann@lab", 1,
+                                 (const char *const[]){"Requirements", buf_z(&requirements), "Many",
+                                                       buf_z(&many), NULL});
+                first = first ? first : id;
+        }
+        other = test_submit(c, "bob@lab", 1, simple);
+        before = c->eval.steps_all;
+        offer(c, "n1", ordinary);
+        for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                ;
+        buf_printf(&expect, "n1/default %llu 0\n", (unsigned long long)other);
+        assert_string_equal(buf_z(&bare_assigned), buf_z(&expect));
+        assert_in_range(c->eval.steps_all - before, 400000, 600000);
+        before = c->eval.steps_all;
+        core_match(c);
+        assert_int_equal(c->eval.steps_all, before);
+        offer(c, "n2", ordinary);
+        pass_time(c, 1000); /* they are looked at again in the next second */
+        before = c->eval.steps_all;
+        for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                ;
+        assert_in_range(c->eval.steps_all - before, 100000, 600000);
+        check_held(c, first, "not held");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_job, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_a_queue, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_whose_fault, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_periodic, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_below_the_limit, bare_core, bare_core_free),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
