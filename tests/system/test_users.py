@@ -210,9 +210,10 @@ def test_an_agent_that_comes_back_finds_its_jobs(site):
         pass
     for path in (stray, os.path.join(stray, "left")):
         os.chown(path, TWO.pw_uid, TWO.pw_gid)
-    before = site.instance.pids("drover-shepherd")
+    # a child of the shepherd's is of that name, too, until it is in its program
+    before = wait_until(lambda: len(found := site.instance.pids("drover-shepherd")) == 1 and found)
     agent = site.agent()
-    assert site.instance.pids("drover-shepherd") == before
+    wait_until(lambda: site.instance.pids("drover-shepherd") == before)
     wait_until(lambda: not os.path.exists(stray))
     with open(go, "w", encoding="utf-8"):
         pass
