@@ -100,6 +100,12 @@ struct symbols *core_symbols(struct core *c)
         return c->symbols;
 }
 
+void core_numbers_from(struct core *c, uint64_t request, uint32_t fence)
+{
+        c->request_from = request;
+        c->fence_from = fence;
+}
+
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms)
 {
         c->now_ms = wall_ms;

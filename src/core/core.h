@@ -177,6 +177,9 @@ int core_account_set(struct core *c, struct str group, double shares, const stru
 /* A quality of service, and who may ask for it (nobody named: everybody). */
 void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
                   size_t user_count);
+/* From now on requests get no number below `request` and attempts no fence below `fence`: lower ones may have
+ * been given by a server whose records are lost. Not part of the log: to be said at each start. */
+void core_numbers_from(struct core *c, uint64_t request, uint32_t fence);
 /* Before the calls of a turn. Durations are counted by the steady clock; the wall clock, which may be set
  * back and forth, is for what is shown, for what users said a time of day for, and for what outlives a
  * restart. */

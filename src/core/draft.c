@@ -60,7 +60,10 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
         d->from = s;
         d->use = use;
         d->existing = known;
-        d->id = known ? known : use == CORE_DRAFT_QUOTE ? QUOTE_ID : last + 1;
+        d->id = known                     ? known
+                : use == CORE_DRAFT_QUOTE ? QUOTE_ID
+                : last < c->request_from  ? c->request_from
+                                          : last + 1;
         d->next = c->drafts;
         c->drafts = d;
         *ret = d;

@@ -211,9 +211,9 @@ uint64_t gang_first_size(const struct class *k)
         return n;
 }
 
-static uint32_t fence_of(const struct request *r, const struct set *members)
+static uint32_t fence_of(const struct core *c, const struct request *r, const struct set *members)
 {
-        uint32_t fence = 0;
+        uint32_t fence = c->fence_from ? c->fence_from - 1 : 0;
 
         SET_FOREACH (members, m) {
                 const struct job *j = request_job(r, (uint32_t)m);
@@ -287,7 +287,7 @@ static void hand_out(struct core *c, struct class *k, struct bucket *b, uint32_t
                      const struct set *members, struct queue **where)
 {
         struct buf BUF_CLEANUP machines = {0};
-        struct give_set set = {.first = first, .size = size, .fence = fence_of(b->request, members)};
+        struct give_set set = {.first = first, .size = size, .fence = fence_of(c, b->request, members)};
         struct event e = {.type = EVENT_SET,
                           .request = b->request->id,
                           .fence = set.fence,

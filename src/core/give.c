@@ -54,11 +54,12 @@ static const struct part *part_of(const struct bucket *b)
         return &b->request->parts[b->part];
 }
 
-static uint32_t next_fence(const struct request *r, uint32_t member)
+static uint32_t next_fence(const struct core *c, const struct request *r, uint32_t member)
 {
         const struct job *j = request_job(r, member);
+        uint32_t fence = j ? j->fence + 1 : 1;
 
-        return j ? j->fence + 1 : 1;
+        return fence < c->fence_from ? c->fence_from : fence;
 }
 
 /* The queue's word on one member, when its expressions look at more than the class. */
@@ -166,7 +167,7 @@ void give_room_made(struct core *c, struct request *r)
 
 static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
-        uint32_t fence = g->set ? g->set->fence : next_fence(g->bucket->request, member);
+        uint32_t fence = g->set ? g->set->fence : next_fence(c, g->bucket->request, member);
         bool first = set_count(&g->members) == 0;
         struct need need;
         enum add filled;

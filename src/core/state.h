@@ -315,6 +315,8 @@ struct core {
         uint64_t keyed;         /* how often it was begun: what was keyed before is stale */
         uint64_t last_id;       /* the highest that was accepted */
         uint64_t draft_id;      /* the highest that a draft has; 0: none */
+        uint64_t request_from;  /* no lower number is given, and no lower fence */
+        uint32_t fence_from;
         struct core_draft *drafts;
         uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;

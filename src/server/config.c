@@ -66,6 +66,8 @@ void config_deinit(struct config *c)
         free(c->domain);
         free(c->api_listen);
         free(c->user_log);
+        free(c->backup);
+        free(c->restore);
         list_deinit(&c->listen);
         list_deinit(&c->names);
         list_deinit(&c->admins);
@@ -242,6 +244,10 @@ static const char help[] =
         "  --log-level LEVEL      error, warn, info or debug\n"
         "  --foreground           accepted for clarity: the server never leaves the foreground\n"
         "  --check                read the whole state, check it, print a summary, and stop\n"
+        "  --backup FOLDER        copy the whole instance into this new folder, while its server runs, and "
+        "stop\n"
+        "  --restore FOLDER       put such a copy into --dir, where no instance may be, and stop\n"
+        "  --json                 say what --backup or --restore did as JSON\n"
         "  --help, --version\n";
 
 enum {
@@ -254,16 +260,28 @@ enum {
         OPT_LEVEL,
         OPT_FORE,
         OPT_CHECK,
+        OPT_BACKUP,
+        OPT_RESTORE,
+        OPT_JSON,
         OPT_HELP,
         OPT_VERSION
 };
 static const struct option options[] = {
-        {"dir", required_argument, NULL, OPT_DIR},         {"listen", required_argument, NULL, OPT_LISTEN},
-        {"api-listen", required_argument, NULL, OPT_API},  {"name", required_argument, NULL, OPT_NAME},
-        {"domain", required_argument, NULL, OPT_DOMAIN},   {"config", required_argument, NULL, OPT_CONFIG},
-        {"log-level", required_argument, NULL, OPT_LEVEL}, {"foreground", no_argument, NULL, OPT_FORE},
-        {"check", no_argument, NULL, OPT_CHECK},           {"help", no_argument, NULL, OPT_HELP},
-        {"version", no_argument, NULL, OPT_VERSION},       {0},
+        {"dir", required_argument, NULL, OPT_DIR},
+        {"listen", required_argument, NULL, OPT_LISTEN},
+        {"api-listen", required_argument, NULL, OPT_API},
+        {"name", required_argument, NULL, OPT_NAME},
+        {"domain", required_argument, NULL, OPT_DOMAIN},
+        {"config", required_argument, NULL, OPT_CONFIG},
+        {"log-level", required_argument, NULL, OPT_LEVEL},
+        {"foreground", no_argument, NULL, OPT_FORE},
+        {"check", no_argument, NULL, OPT_CHECK},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"version", no_argument, NULL, OPT_VERSION},
+        {"backup", required_argument, NULL, OPT_BACKUP},
+        {"restore", required_argument, NULL, OPT_RESTORE},
+        {"json", no_argument, NULL, OPT_JSON},
+        {0},
 };
 
 static void set_text(char **at, const char *value)
@@ -285,6 +303,9 @@ static int read_option(struct config *c, int option, int *level, struct err *err
         case OPT_CONFIG: set_text(&c->file, optarg); return 0;
         case OPT_FORE: return 0;
         case OPT_CHECK: c->check = true; return 0;
+        case OPT_BACKUP: set_text(&c->backup, optarg); return 0;
+        case OPT_RESTORE: set_text(&c->restore, optarg); return 0;
+        case OPT_JSON: c->json = true; return 0;
         case OPT_LEVEL:
                 if (log_level_parse(optarg, &l) != 0)
                         return err_set(err, -EINVAL, "'%s' is not a log level: error, warn, info, debug",
@@ -321,6 +342,8 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         }
         if (optind < argc)
                 return err_set(err, -EINVAL, "'%s' is not an option: see droverd --help", argv[optind]);
+        if (!!c->backup + !!c->restore + c->check > 1)
+                return err_set(err, -EINVAL, "--backup, --restore and --check are each done alone");
         if (!c->dir && getenv("DROVER_DIR"))
                 c->dir = mem_dupz(getenv("DROVER_DIR"));
         if (!c->dir || !*c->dir)

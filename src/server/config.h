@@ -40,7 +40,9 @@ struct config {
         char *user_log; /* UserLogFormat of jobs that say nothing, as an expression; NULL: the default */
         struct config_notify notify;
         struct config_keep keep;
-        bool check; /* only open, replay, check */
+        bool check;             /* only open, replay, check */
+        char *backup, *restore; /* only make one into this folder; only put this one back */
+        bool json;              /* what these did, as JSON */
 };
 
 void config_deinit(struct config *c);

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/secret.h"
+#include "server/backup.h"
 #include "server/daemon.h"
 
 #define EXIT_USAGE 2
@@ -75,6 +77,41 @@ static int serve(struct server *s)
         return 1;
 }
 
+static void say_copied(const struct config *c, const struct backup_done *done)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct json j = {.out = &out};
+
+        if (c->json) {
+                json_open(&j, '{');
+                json_kstrz(&j, "dir", c->dir);
+                json_kstrz(&j, c->backup ? "backup" : "restored", c->backup ? c->backup : c->restore);
+                json_kint(&j, "files", (int64_t)done->files);
+                json_kint(&j, "bytes", (int64_t)done->bytes);
+                json_kint(&j, "took_ms", done->took_ms);
+                json_close(&j, '}');
+        } else {
+                buf_printf(&out, "%s: %" PRIu64 " files, %" PRIu64 " bytes in %" PRId64 " ms",
+                           c->backup ? c->backup : c->dir, done->files, done->bytes, done->took_ms);
+        }
+        puts(buf_z(&out));
+}
+
+/* --backup or --restore. The exit code. */
+static int copy(const struct config *c)
+{
+        struct backup_done done = {0};
+        struct err err = {0};
+        int r = c->backup ? backup_make(c, c->backup, &done, &err)
+                          : backup_restore(c, c->restore, &done, &err);
+
+        if (r == 0)
+                say_copied(c, &done);
+        else
+                fprintf(stderr, "droverd: %s\n", err.text);
+        return r == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
         struct server s = {0};
@@ -92,7 +129,7 @@ int main(int argc, char **argv)
                 log_init("droverd", s.config.log_level);
                 umask(077);
                 raise_files_limit();
-                r = serve(&s);
+                r = s.config.backup || s.config.restore ? copy(&s.config) : serve(&s);
         } else {
                 r = 0;
         }

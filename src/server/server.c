@@ -12,6 +12,7 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/daemon.h"
+#include "server/epoch.h"
 #include "server/front.h"
 #include "server/grants.h"
 #include "server/learned.h"
@@ -248,6 +249,8 @@ static int start_parts(struct server *s, struct err *err)
         turn_begin(s->turn);
         core_ready(s->core);
         r = read_uuid(s, err);
+        if (r == 0)
+                r = epoch_open(s, err);
         if (r == 0)
                 r = access_open(s, &s->access, err);
         if (r == 0)

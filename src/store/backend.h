@@ -62,6 +62,7 @@ struct store_snapshot {
 
 struct store_backend {
         const struct store_backend_ops *ops;
+        bool lost; /* see store_lost */
 };
 
 struct store_backend_ops {

@@ -55,6 +55,7 @@ struct store {
         int failed; /* why nothing more is taken */
         struct err failed_err;
         uint64_t last_seq;
+        bool lost; /* as it was opened */
 };
 
 static void refused_remove(struct store *s, struct store_batch *b)
@@ -319,6 +320,7 @@ int store_open(const char *address, struct store **ret, bool *ret_network, struc
         s = mem_new(struct store);
         s->magic = STORE_MAGIC;
         s->be = be;
+        s->lost = be->lost;
         s->last_seq = last_seq;
         s->last = &s->first;
         pthread_mutex_init(&s->lock, NULL);
@@ -462,6 +464,11 @@ int store_reserve_release(struct store *s)
 int store_reserve_take(struct store *s)
 {
         return run_task(s, &(struct task){.slice = take_slice});
+}
+
+bool store_lost(const struct store *s)
+{
+        return s->lost;
 }
 
 uint64_t store_last_seq(struct store *s)

@@ -76,6 +76,12 @@ int store_reserve_take(struct store *s);
 
 /* ---- reading: each 0; STORE_CORRUPT when what is read is damaged; -errno; with err. */
 uint64_t store_last_seq(struct store *s); /* of the newest record that is durable */
+/* As it was opened: the database is an older copy, or was put here without its mark, so newer records than
+ * its last may have been acknowledged once. */
+bool store_lost(const struct store *s);
+/* Copies a database that may be in use, as it is at one moment, into a file that is not there yet (mode 0600,
+ * flushed). Writers go on meanwhile. 0; STORE_CORRUPT, STORE_FULL; -errno, with err. */
+int store_copy(const char *path, const char *to, struct err *err);
 /* Calls fn for each record with number >= from, in order, until it returns nonzero (which is returned). A
  * record that is missing is damage too. The bytes live until fn returns. */
 typedef int store_scan_fn(void *arg, uint64_t seq, struct str record, struct err *err);

@@ -69,6 +69,8 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
         return 0;
 }
 
+#define MARK_CLOSED (UINT64_C(1) << 63) /* in the number */
+
 struct mark {
         char magic[8];
         uint64_t seq;
@@ -76,7 +78,8 @@ struct mark {
 };
 static const char mark_magic[8] = "drovermk";
 
-int store_mark_open(const char *path, int *ret_fd, uint64_t *ret_seq, struct err *err)
+int store_mark_open(const char *path, int *ret_fd, enum store_mark *ret_kind, uint64_t *ret_seq,
+                    struct err *err)
 {
         MEM_CLEANUP char *name = beside(path, ".mark");
         int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -86,16 +89,21 @@ int store_mark_open(const char *path, int *ret_fd, uint64_t *ret_seq, struct err
                 return err_set(err, -ENOSPC, "no space for the mark %s", name);
         if (fd < 0)
                 return fail(err, errno, "open", name);
+        *ret_kind = STORE_MARK_NONE;
         *ret_seq = 0;
         if (pread(fd, &m, sizeof(m), 0) == (ssize_t)sizeof(m) && memcmp(m.magic, mark_magic, 8) == 0 &&
-            m.crc == pack_crc32c(0, &m.seq, sizeof(m.seq)))
-                *ret_seq = m.seq;
+            m.crc == pack_crc32c(0, &m.seq, sizeof(m.seq))) {
+                *ret_kind = m.seq & MARK_CLOSED || m.seq == 0 ? STORE_MARK_CLOSED : STORE_MARK_OPEN;
+                *ret_seq = m.seq & ~MARK_CLOSED;
+        }
         *ret_fd = fd;
         return 0;
 }
 
-void store_mark_write(int fd, uint64_t seq)
+void store_mark_write(int fd, enum store_mark kind, uint64_t seq)
 {
+        seq |= kind == STORE_MARK_CLOSED ? MARK_CLOSED : 0;
+
         struct mark m = {.seq = seq, .crc = pack_crc32c(0, &seq, sizeof(seq))};
 
         memcpy(m.magic, mark_magic, sizeof(m.magic));

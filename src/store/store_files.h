@@ -13,9 +13,16 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err);
  * never flushed. So it is never ahead of the database, whatever dies; and a database that ends before it has
  * lost records that were acknowledged: its write-ahead log is gone or damaged, or it is an older copy. Of
  * these SQLite itself tells nothing, as a log that ends early looks like a power cut. */
-int store_mark_open(const char *path, int *ret_fd, uint64_t *ret_seq,
-                    struct err *err);        /* 0 or -errno; seq 0: none */
-void store_mark_write(int fd, uint64_t seq); /* a failure leaves the old mark, which is still true */
+enum store_mark {
+        STORE_MARK_NONE,   /* there is none: the database is new, or was put here without its mark */
+        STORE_MARK_OPEN,   /* written behind a commit */
+        STORE_MARK_CLOSED, /* written at a clean closing: all is in one file, and a copy may take its place */
+};
+/* 0 or -errno. */
+int store_mark_open(const char *path, int *ret_fd, enum store_mark *ret_kind, uint64_t *ret_seq,
+                    struct err *err);
+/* A failure leaves the old mark, which is still true. */
+void store_mark_write(int fd, enum store_mark kind, uint64_t seq);
 
 /* The reserve, <path>.reserve. It is made only after the database was, and its space is given back without
  * removing it, so where there is a reserve there was a database. */

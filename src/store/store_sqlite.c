@@ -262,7 +262,8 @@ static void sqlite_close(struct store_backend *be)
         sqlite3_close(q->db);
         if (whole) {
                 store_wal_void(q->path, WAL_BYTES);
-                store_mark_write(q->mark_fd, 0); /* all is in one file now: a backup may take its place */
+                if (!q->be.lost)
+                        store_mark_write(q->mark_fd, STORE_MARK_CLOSED, q->marked);
         }
         if (q->mark_fd >= 0)
                 close(q->mark_fd);
@@ -294,22 +295,27 @@ static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char
         return q;
 }
 
-/* Refuses a database that ends before a record that was durable in it. */
+/* Refuses a database that ends before a record that was durable in it, unless a copy was put in the place of
+ * one that was closed, or came without its mark. The mark says so until the first commit. */
 static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
 {
+        enum store_mark kind;
         uint64_t mark;
-        int r = store_mark_open(q->path, &q->mark_fd, &mark, err);
+        int r = store_mark_open(q->path, &q->mark_fd, &kind, &mark, err);
 
         if (r)
                 return r;
-        if (mark > last)
+        if (mark > last && kind == STORE_MARK_OPEN)
                 return err_set(
                         err, STORE_CORRUPT,
                         "%s ends with record %llu, and %llu was durable in it: its -wal file was lost or "
                         "damaged, or a backup is in its place; nothing was changed. Put %s-wal back, or "
                         "remove %s.mark to go on without what is lost",
                         q->path, (unsigned long long)last, (unsigned long long)mark, q->path, q->path);
-        store_mark_write(q->mark_fd, last);
+        q->marked = last;
+        q->be.lost = kind == STORE_MARK_NONE ? last > 0 : mark > last;
+        if (!q->be.lost)
+                store_mark_write(q->mark_fd, STORE_MARK_OPEN, last);
         return 0;
 }
 

@@ -41,8 +41,9 @@ struct sqlite {
         struct store_backend be;
         char *path;
         int lock_fd, mark_fd;
-        bool exclusive; /* one connection for all; see store_sqlite.c */
-        sqlite3 *db;    /* the writer's */
+        uint64_t marked; /* the newest record that is durable */
+        bool exclusive;  /* one connection for all; see store_sqlite.c */
+        sqlite3 *db;     /* the writer's */
         sqlite3_stmt *st[ST_COUNT];
         pthread_mutex_t db_lock; /* recursive; writing, and in exclusive mode reading */
         int64_t snapshot_id;     /* of the one being written */

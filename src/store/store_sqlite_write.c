@@ -309,8 +309,11 @@ int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t 
                 b->last_seq = seq;
         }
         r = end(q, r, err);
-        if (r == 0)
-                store_mark_write(q->mark_fd, seq);
+        if (r == 0) {
+                store_mark_write(q->mark_fd, STORE_MARK_OPEN, seq);
+                q->marked = seq;
+                q->be.lost = false;
+        }
         pthread_mutex_unlock(&q->db_lock);
         if (r == 0)
                 *last_seq = seq;

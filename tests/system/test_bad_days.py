@@ -1,7 +1,13 @@
 """Bad days: what stands still, comes back from the past, or has a clock that is wrong. Nothing is stuck, lost or run twice."""
+import contextlib
+import json
 import os
-import ssl
+import shutil
+import signal
 import socket
+import ssl
+import subprocess
+import threading
 import time
 
 import pytest
@@ -91,3 +97,129 @@ def test_the_clock_is_set_while_jobs_run(instance):
     held = instance.submit(sh("sleep 300", periodic_hold="JobStatus == 2"))
     instance.wait_state(f"{held}.0", "held")
     assert len(whole(instance, job)) == 1, agent.output()
+
+
+# ---- from a copy ------------------------------------------------------------------------------------------------------------
+
+
+def daemon(instance, *args, code=0):
+    """droverd for a moment: its output, or what it complains of."""
+    done = subprocess.run([os.path.join(instance.build, "bin", "droverd"), "--dir", instance.dir, *args], env=instance.env,
+                          cwd=instance.base, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def beats(instance, name):
+    """A job that leaves its number and fence in a file as long as it lives."""
+    return sh(f"while :; do echo $DROVER_JOB ${{PWD##*.}} >>{instance.work}/{name}; sleep 0.1; done", request_cpus="1")
+
+
+def grows(instance, name):
+    path = os.path.join(instance.work, name)
+    before = os.path.getsize(path) if os.path.exists(path) else 0
+    wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > before)
+
+
+def stands_still(instance, name):
+    path = os.path.join(instance.work, name)
+
+    def same():
+        """the job's process has ended"""
+        before = os.path.getsize(path)
+        time.sleep(0.5)
+        return os.path.getsize(path) == before
+
+    wait_until(same)
+
+
+def after_the_copy(instance, kept, lost):
+    """The server has forgotten what came after the copy, and the agent lets go of it; numbers are new; nothing is stuck."""
+    wait_until(lambda: instance.agents("connected"))
+    grows(instance, "kept")
+    stands_still(instance, "lost")
+    assert instance.job(f"{kept}.0")["starts"] == 1
+    new = [instance.submit(beats(instance, f"new{i}")) for i in range(3)]
+    assert min(new) > lost + 100000
+    for i in range(3):
+        grows(instance, f"new{i}")
+        assert set(instance.read(f"new{i}").split()[0::2]) == {f"{new[i]}.0"}
+    instance.cli("rm", "--constraint", "true")
+    instance.run(sh("true"))
+
+
+def prepared(instance):
+    """A server, an agent with room for four, and a job that is in the copy."""
+    instance.server()
+    instance.agent = agents.start(instance, "cpus: 4\n")
+    kept = instance.submit(beats(instance, "kept"))
+    grows(instance, "kept")
+    return kept
+
+
+def test_a_backup_under_load_is_put_back(instance):
+    """Made while jobs come and go; put into a new folder while the old agent lives and runs a job from after the backup."""
+    kept = prepared(instance)
+    instance.write("in", "spooled")
+    stop = threading.Event()
+
+    job = sh("cat in", transfer_input_files="in", should_transfer_files="YES", output="out")
+
+    def load():
+        while not stop.is_set():
+            instance.submit(job)
+
+    instance.run(job)
+    thread = threading.Thread(target=load)
+    thread.start()
+    backup = os.path.join(instance.base, "backup")
+    said = json.loads(daemon(instance, "--backup", backup, "--json"))
+    stop.set()
+    thread.join()
+    assert said["files"] > 3 and os.path.exists(os.path.join(backup, "spool", "objects")) and os.stat(backup).st_mode & 0o777 == 0o700
+    lost = instance.submit(beats(instance, "lost"))
+    grows(instance, "lost")
+    instance.kill_server()
+    assert "is there already" in daemon(instance, "--restore", backup, code=1)
+    os.rename(instance.dir, instance.dir + ".old")
+    daemon(instance, "--restore", backup)
+    assert daemon(instance, "--check").endswith("ok\n")
+    instance.server()
+    after_the_copy(instance, kept, lost)
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["after_a_clean_stop", "with_its_mark_removed"])
+def test_an_older_database_is_put_in_place(instance, closed):
+    """By hand, without a word to the server: it notices, and begins new numbers."""
+    kept = prepared(instance)
+    instance.kill_server(signal.SIGTERM)
+    database = os.path.join(instance.dir, "drover.db")
+    shutil.copy(database, database + ".copy")
+    instance.server()
+    wait_until(lambda: instance.agents("connected"))
+    lost = instance.submit(beats(instance, "lost"))
+    grows(instance, "lost")
+    instance.kill_server(signal.SIGTERM if closed else signal.SIGKILL)
+    for end in ("-wal", "-shm") + (() if closed else (".mark",)):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(database + end)
+    os.rename(database + ".copy", database)
+    instance.server()
+    after_the_copy(instance, kept, lost)
+
+
+def test_what_is_no_backup_is_refused(instance):
+    """A folder that is not empty, one that is no backup, no instance at all."""
+    os.mkdir(instance.dir, 0o700)
+    assert "has no drover.db" in daemon(instance, "--backup", os.path.join(instance.base, "b"), code=1)
+    instance.server()
+    full = os.path.join(instance.base, "full")
+    os.mkdir(full)
+    with open(os.path.join(full, "file"), "w", encoding="utf-8"):
+        pass
+    assert "is not empty" in daemon(instance, "--backup", full, code=1)
+    assert "is no backup" in daemon(instance, "--restore", full, code=1)
+    daemon(instance, "--backup", full, "--restore", full, code=2)
+    backup = os.path.join(instance.base, "backup")
+    daemon(instance, "--backup", backup)
+    assert "server (pid" in daemon(instance, "--restore", backup, code=1)
