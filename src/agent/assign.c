@@ -39,9 +39,7 @@ struct template *assign_template(struct agent *a, const Drover__Template *m)
         if (!t->m)
                 abort();
         t->refs = 1;
-        /* Transferring was asked for although the folder may be here: the domain is the user log's alone. */
-        t->same_domain = m->transfer != DROVER__TRANSFER__TRANSFER_YES &&
-                         !strcmp(m->filesystem_domain, a->config.filesystem_domain);
+        t->same_domain = !strcmp(m->filesystem_domain, a->config.filesystem_domain);
         t->own_cwd = m->transfer != DROVER__TRANSFER__TRANSFER_NO;
         struct err err = {""};
         if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)

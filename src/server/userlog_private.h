@@ -93,7 +93,7 @@ struct userlog {
         uint64_t saved_seq;
         size_t unsaved_bytes; /* acknowledged since */
         int64_t saved_ms;
-        symbol user_log, format, use_xml, iwd, domain, submit_host, notes, user_notes;
+        symbol user_log, format, use_xml, iwd, log_domain, domain, submit_host, notes, user_notes;
         struct symbols *event_names; /* of attributes: spelled as we do, not as a user did first */
 };
 

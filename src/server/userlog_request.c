@@ -84,6 +84,7 @@ static void intern(struct server *s)
         u->format = symbols_intern(symbols, STR("UserLogFormat"));
         u->use_xml = symbols_intern(symbols, STR("UserLogUseXML"));
         u->iwd = symbols_intern(symbols, STR("Iwd"));
+        u->log_domain = symbols_intern(symbols, STR("UserLogDomain"));
         u->domain = symbols_intern(symbols, STR("FileSystemDomain"));
         u->submit_host = symbols_intern(symbols, STR("SubmitHost"));
         u->notes = symbols_intern(symbols, STR("SubmitEventNotes"));
@@ -118,15 +119,17 @@ void userlog_check(const struct submission *sub, struct buf *warning)
 
                 for (size_t k = 0; k < p->attribute_count; k++) {
                         has |= str_ieqz(p->attributes[k].name, "UserLog");
-                        domain |= str_ieqz(p->attributes[k].name, "FileSystemDomain");
+                        domain |= str_ieqz(p->attributes[k].name, "UserLogDomain") ||
+                                  str_ieqz(p->attributes[k].name, "FileSystemDomain");
                 }
                 lost |= has && !domain;
         }
         if (lost)
-                buf_printf(warning,
-                           "%slog: it is not written, for the job has no FileSystemDomain that says which "
-                           "agents see its folder",
-                           warning->n ? "; " : "");
+                buf_printf(
+                        warning,
+                        "%slog: it is not written, for the job has no UserLogDomain or FileSystemDomain that "
+                        "says which agents see its folder",
+                        warning->n ? "; " : "");
 }
 
 static void parts_free(struct logged_part *parts, size_t count)
@@ -136,6 +139,19 @@ static void parts_free(struct logged_part *parts, size_t count)
                 free(parts[i].host);
         }
         free(parts);
+}
+
+/* The filesystem domain of the member's log, or nothing. A job whose files are always transferred has no
+ * FileSystemDomain, so that no agent takes them from the folder itself: its log has a domain of its own. */
+static void domain_of(struct server *s, uint64_t request, uint32_t member, struct buf *out)
+{
+        const struct userlog *u = s->userlog;
+
+        if (core_member_text(s->core, request, member, u->log_domain, out) == 0 && out->n > 0)
+                return;
+        buf_reset(out);
+        if (core_member_text(s->core, request, member, u->domain, out) != 0)
+                buf_reset(out);
 }
 
 struct logged *logged_new(struct server *s, uint64_t request)
@@ -154,13 +170,13 @@ struct logged *logged_new(struct server *s, uint64_t request)
         for (uint32_t i = 0; i < r.part_count; i++) {
                 parts[i].has = part_init(s, request, i, &parts[i]);
                 any |= parts[i].has;
-                if (parts[i].has && domain.n == 0 &&
-                    core_member_text(s->core, request, (uint32_t)parts[i].first, u->domain, &domain) != 0)
-                        buf_reset(&domain);
+                if (parts[i].has && domain.n == 0)
+                        domain_of(s, request, (uint32_t)parts[i].first, &domain);
         }
         if (domain.n == 0) {
                 if (any)
-                        log_warn("msg=\"a user log is not written: the request has no FileSystemDomain\" "
+                        log_warn("msg=\"a user log is not written: the request has no UserLogDomain or "
+                                 "FileSystemDomain\" "
                                  "request=%llu owner=\"%s\"",
                                  (unsigned long long)request, LOG_TEXT(r.owner));
                 parts_free(parts, r.part_count);

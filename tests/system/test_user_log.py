@@ -92,7 +92,7 @@ def test_a_log_that_nobody_can_write_is_told(instance):
         "Cmd": '"/bin/true"', "Iwd": f'"{instance.work}"', "UserLog": '"no.log"', "ShouldTransferFiles": '"YES"'}}]}
     answer = instance.api("POST", "/v1/requests", doc)
     assert "log: it is not written" in answer["warnings"][0], answer
-    wait_until(lambda: "a user log is not written: the request has no FileSystemDomain" in instance.logs())
+    wait_until(lambda: "a user log is not written: the request has no UserLogDomain or FileSystemDomain" in instance.logs())
     doc["uuid"] = doc["uuid"][:-1] + "2"
     doc["parts"][0]["attributes"]["FileSystemDomain"] = '"of.nobody"'
     assert instance.api("POST", "/v1/requests", doc)["warnings"] == []

@@ -592,8 +592,9 @@ int attributes_make(struct reader *r)
                 rc = places_make(r);
         if (!rc && r->options->submit_host)
                 attribute_default_string(r, "SubmitHost", r->options->submit_host);
-        if (!rc && r->options->filesystem_domain && form_get(r->part, STR("UserLog")))
-                attribute_default_string(r, "FileSystemDomain", r->options->filesystem_domain);
+        if (!rc && r->options->filesystem_domain && form_get(r->part, STR("UserLog")) &&
+            !form_get(r->part, STR("FileSystemDomain")))
+                attribute_default_string(r, "UserLogDomain", r->options->filesystem_domain);
         return rc ? rc : other_keywords(r, true);
 }
 

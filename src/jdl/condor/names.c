@@ -52,6 +52,7 @@ static const char *const known[] = {
         "Out",
         "Err",
         "UserLog",
+        "UserLogDomain",
         "UserLogFormat",
         "JobNotification",
         "NotifyUser",
