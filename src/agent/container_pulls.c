@@ -95,8 +95,8 @@ static void pull_start(struct pull *p)
         p->pulling = true;
         container_pull(&e->settings, e->host.engine, p->image, &words);
         log_info("msg=\"pulling an image\" image=\"%s\"", p->image);
-        p->command = command_run_session(e->a->loop, &words, (int64_t)e->a->config.transfer_limit_ms,
-                                         on_pulled, p);
+        p->command = command_run(e->a->loop, &words, NULL, STR_NONE, (int64_t)e->a->config.transfer_limit_ms,
+                                 on_pulled, p);
 }
 
 /* It may have come here by another way since the list was made. */

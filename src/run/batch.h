@@ -122,6 +122,7 @@ struct batch_system {
         unsigned verbs;       /* bits 1 << verb of those that it has */
         const char *set_free; /* settings whose names begin so are the site's own; NULL: none */
         bool gpus_left;       /* of GPUs `capacity` tells how many are left, not how many there are */
+        bool owners;          /* without a map of users, too, its lines name users as this machine does */
         bool short_names;     /* of submissions: 15 letters and digits, for 30 letters, digits and hyphens */
         /* It is asked by requests to the settings' `rest`, with `token_file`; lines of its rows are what the
          * calls below read. Its `arg` is the name of the user whose the jobs shall be, NULL with a map of
@@ -150,7 +151,8 @@ struct batch_system {
         void (*status)(struct batch_call *c, const char *user);
         bool (*is_answer)(struct str out); /* to `status`; else it has failed. NULL: always */
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
-        void (*past)(struct batch_call *c, const char *natives); /* "1,2_3". NULL: none */
+        void (*past)(struct batch_call *c, const char *user,
+                     const char *natives); /* user as of `status`; "1,2_3". NULL: none */
         void (*past_read)(struct str out, batch_take_fn *take, void *arg);
         /* `past` has failed: for now, so that what it says later is worth waiting for. NULL: never. */
         bool (*past_away)(struct str errors);
@@ -206,10 +208,18 @@ bool batch_script_done(struct str text, struct run_event *e);
  * quote, no end of the line; not an option. */
 bool batch_plain(const char *text);
 bool batch_contains(struct str text, const char *const *words); /* one of them; NULL behind the last */
+/* How many values a text of JSON has at most. A parser takes some hundred bytes for each. */
+size_t batch_json_values(struct str text);
+/* In place: what is not UTF-8, and the control characters behind ASCII's first ones, becomes '?'. */
+void batch_make_utf8(struct str s);
+/* What may be a number of a job there: it goes into the journal, and onto command lines, parted by blanks and
+ * commas. At most 128 letters without blanks, commas and quotes; not an option. */
+bool batch_is_native(struct str s);
 /* The number of the array that a member's number is of; of others it is their own. */
 struct str batch_whole(const struct batch_system *s, struct str native);
 /* A machine that a system has, added to *c; its idle GPUs only with an idle processor. A task may have up to
- * task_cpus of its processors. */
+ * task_cpus of its processors. More than 100,000 processors or GPUs, or 1 PiB, count as so many; a millionth
+ * machine is the last. */
 struct batch_node {
         uint64_t cpus, idle_cpus, memory_bytes, idle_memory_bytes, gpus, idle_gpus;
 };

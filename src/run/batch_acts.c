@@ -23,6 +23,7 @@ static size_t same_head(struct str line, struct str other)
 void batch_clean(struct buf *out, struct str words)
 {
         struct str line, before = STR_NONE;
+        size_t from = out->n;
         words = str_head(words, words.n < WORDS_SHOWN ? words.n : WORDS_SHOWN);
         while (str_cut(&words, '\n', &line)) {
                 size_t head = same_head(line, before);
@@ -32,6 +33,7 @@ void batch_clean(struct buf *out, struct str words)
                         buf_char(out, (unsigned char)line.p[i] < ' ' ? ' ' : line.p[i]);
                 before = line;
         }
+        batch_make_utf8(str_skip(buf_view(out), from));
 }
 
 const char *batch_version(const struct batch *b)
@@ -78,6 +80,8 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
 {
         struct buf *out = &t->party->acts[verb];
         if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted_ms))
+                return;
+        if (t->strange) /* the number is another job's by now */
                 return;
         if (verb == BATCH_END)
                 t->acted_ms = clock_boot_ms();

@@ -4,7 +4,12 @@
 #include "base/u64.h"
 #include "run/batch.h"
 
-#define WORD_MAX 256
+#define WORD_MAX   256
+#define NATIVE_MAX 128
+/* More than any machine has, so that sums of what an answer says cannot overflow. */
+#define NODE_CPUS_MAX  100000u
+#define NODE_BYTES_MAX (1ull << 50)
+#define NODES_MAX      1000000u
 
 void batch_word_add(struct batch_call *c, const char *word)
 {
@@ -20,16 +25,53 @@ void batch_call_deinit(struct batch_call *c)
 
 void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t task_cpus)
 {
+        uint64_t cpus = u64_min(n->cpus, NODE_CPUS_MAX), memory = u64_min(n->memory_bytes, NODE_BYTES_MAX),
+                 gpus = u64_min(n->gpus, NODE_CPUS_MAX);
+        if (c->nodes >= NODES_MAX)
+                return;
         c->nodes++;
-        c->cpus_milli += n->cpus * 1000;
-        c->idle_cpus_milli += n->idle_cpus * 1000;
-        c->memory_bytes += n->memory_bytes;
-        c->idle_memory_bytes += n->idle_memory_bytes;
-        c->gpus += n->gpus;
-        c->idle_gpus += n->idle_cpus ? n->idle_gpus : 0;
-        c->node_cpus_milli = u64_max(c->node_cpus_milli, task_cpus * 1000);
-        c->node_memory_bytes = u64_max(c->node_memory_bytes, n->memory_bytes);
-        c->node_gpus = u64_max(c->node_gpus, n->gpus);
+        c->cpus_milli += cpus * 1000;
+        c->idle_cpus_milli += u64_min(n->idle_cpus, cpus) * 1000;
+        c->memory_bytes += memory;
+        c->idle_memory_bytes += u64_min(n->idle_memory_bytes, memory);
+        c->gpus += gpus;
+        c->idle_gpus += n->idle_cpus ? u64_min(n->idle_gpus, gpus) : 0;
+        c->node_cpus_milli = u64_max(c->node_cpus_milli, u64_min(task_cpus, cpus) * 1000);
+        c->node_memory_bytes = u64_max(c->node_memory_bytes, memory);
+        c->node_gpus = u64_max(c->node_gpus, gpus);
+}
+
+size_t batch_json_values(struct str text)
+{
+        size_t values = 1;
+        bool quoted = false;
+        for (size_t i = 0; i < text.n; i++)
+                if (text.p[i] == '"')
+                        quoted = !quoted;
+                else if (quoted)
+                        i += text.p[i] == '\\';
+                else
+                        values += text.p[i] == ',' || text.p[i] == '[' || text.p[i] == '{';
+        return values;
+}
+
+void batch_make_utf8(struct str s)
+{
+        char *p = (char *)(uintptr_t)s.p;
+        for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
+                n = str_utf8(str_skip(s, i));
+                if (n == 0 || p[i] == 127 ||
+                    (n == 2 && (unsigned char)p[i] == 0xc2 && (unsigned char)p[i + 1] < 0xa0))
+                        memset(p + i, '?', n ? n : 1);
+        }
+}
+
+bool batch_is_native(struct str s)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 127 || strchr(",\"'\\", s.p[i]))
+                        return false;
+        return s.n > 0 && s.n <= NATIVE_MAX && s.p[0] != '-';
 }
 
 void batch_path_add(struct batch_call *c, const char *format, ...)

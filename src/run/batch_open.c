@@ -104,6 +104,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->submissions = map_new();
         b->name_serial = (uint64_t)clock_wall_ms() << 8;
         b->user = mem_dupz(pw ? pw->pw_name : "root");
+        b->named = pw != NULL;
         b->errands = c->errands;
         b->queue = mem_dupz(c->queue);
         batch_environment(b);

@@ -19,6 +19,7 @@
 #define AGAIN_MS    10000 /* what is still there so long after it was to end is told again to */
 #define SAID_MAX    300
 #define SHORT_NAME  15
+#define ACTS_BYTES  65536 /* of numbers that are to be ended */
 #define STALE_MS    30000 /* a system's word may be so old, where it has never said that a task runs */
 
 static void look_at_files(struct batch *b)
@@ -80,19 +81,45 @@ static bool was_put_back(struct batch *b, const struct task *t)
 static void waits_for(struct task *t, const struct batch_line *line)
 {
         bool says = line->phase == BATCH_WAITING && line->reason.n && !str_ieqz(line->reason, "None");
-        if (says && t->said && str_eqz(line->reason, t->said))
-                return;
+        struct buf text = {0};
         free(t->said);
-        t->said = says ? str_dupz(str_head(line->reason, SAID_MAX)) : NULL;
+        if (says)
+                batch_clean(&text, str_head(line->reason, SAID_MAX));
+        t->said = says ? buf_take(&text) : NULL;
 }
 
-/* A number that we know under another name is somebody else's: the system has begun to count again. */
+/* With a map of users, and where the system's names of users are this machine's: whose the job is there. One
+ * of another user's may have the name of one of ours: names can be seen by all. */
+static bool is_strangers(const struct batch *b, const struct party *p, const struct batch_line *line)
+{
+        const char *user = p->user ? p->user : b->system->owners && b->named ? b->user : NULL;
+        return user && line->user.n && !str_eqz(line->user, user);
+}
+
+static bool is_of(const struct batch *b, const struct task *t, const struct batch_line *line)
+{
+        return str_eqz(line->name, t->s->name) && !is_strangers(b, t->party, line);
+}
+
+/* A number that we know under another name, or as another user's, is not ours: the system has lost its memory
+ * and has begun to count again. Nothing more is told to it about that number. A submission's name is of one
+ * moment, and no other is ever called so. */
 static void take_line(struct batch *b, const struct batch_line *line)
 {
         struct task *t = map_get(b->natives, line->native);
-        /* a number may be of somebody else's by now: a system that has lost its memory gives it twice */
-        if (!t || t->state != TASK_IN || (line->name.n && !str_eqz(line->name, t->s->name)))
+        if (!t || t->state != TASK_IN)
                 return;
+        if (!is_of(b, t, line) && t->seen == b->generation)
+                return; /* ours is there as well */
+        if (!is_of(b, t, line)) {
+                if (!t->strange_told)
+                        log_warn("msg=\"a job of another name has the number of one of ours\" queue=%s "
+                                 "native=" STR_FMT " name=%s",
+                                 b->queue, STR_ARG(line->native), t->s->name);
+                t->strange = t->strange_told = true;
+                return;
+        }
+        t->strange = false;
         t->seen = t->s->seen = b->generation;
         if (t->acted_ms && b->asked_ms - t->acted_ms > AGAIN_MS) { /* it was not heard */
                 t->acted_ms = 0;
@@ -117,9 +144,12 @@ static void take_line(struct batch *b, const struct batch_line *line)
         t->stopped_there = line->stopped;
 }
 
+/* An answer that has more of them has the others again the next time. */
 static void end_number(struct party *p, struct str number)
 {
         struct buf *out = &p->acts[BATCH_END];
+        if (out->n > ACTS_BYTES)
+                return;
         if (out->n)
                 buf_char(out, ' ');
         buf_str(out, number);
@@ -132,7 +162,7 @@ static void take_name(struct batch *b, const struct batch_line *line)
         struct submission *s = map_get(b->submissions, line->name);
         struct str number = batch_whole(b->system, line->native);
         struct party *p = s && !line->user.n ? s->party : batch_party_of(b, line->user);
-        if (!p || (s && b->errands && strcmp(p->user, s->party->user) != 0))
+        if (!p || (s && b->errands && strcmp(p->user, s->party->user) != 0) || is_strangers(b, p, line))
                 return;
         if (s && s->unsure) {
                 log_info("msg=\"found a submission again\" name=%s native=" STR_FMT, s->name,
@@ -160,6 +190,8 @@ static void take_others(struct batch *b, const struct batch_line *line)
 static void on_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
+        if (!batch_is_native(line->native))
+                return;
         bool ours = map_get(b->submissions, line->name) ||
                     (str_starts(line->name, str_of(b->prefix)) &&
                      (!b->system->short_names || line->name.n == SHORT_NAME));
@@ -200,7 +232,9 @@ static void on_past_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
         struct task *t = map_get(b->natives, line->native);
-        if (!t || t->state != TASK_IN)
+        if (!t || t->state != TASK_IN || is_strangers(b, t->party, line))
+                return;
+        if (t->strange && line->name.n && !str_eqz(line->name, t->s->name))
                 return;
         t->owed = !is_end(line->phase);
         if (!t->owed && (!line->name.n || str_eqz(line->name, t->s->name)))
@@ -242,7 +276,9 @@ static void look_for_missing(struct batch *b)
         }
         if (natives.n && b->system->past && !b->commands[SLOT_PAST]) {
                 struct batch_call call = {.settings = &b->settings};
-                b->system->past(&call, buf_z(&natives));
+                BUF_CLEANUP struct buf users = {0};
+                batch_users(b, &users);
+                b->system->past(&call, buf_z(&users), buf_z(&natives));
                 batch_run(b, SLOT_PAST, &call, on_past, b);
         }
 }

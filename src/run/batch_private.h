@@ -56,6 +56,8 @@ struct task {
         int64_t acted_ms; /* boot clock, when the system was told to end it; 0: it was not */
         bool begun, killing, held, stopped;
         bool suspended;     /* while it waited: it is stopped if it begins all the same */
+        bool strange;       /* its number was named as another job's */
+        bool strange_told;  /* and the log says so */
         bool stopped_there; /* says the system; by whomever */
         bool told_to_end;   /* its script was, and not by us */
         bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
@@ -77,6 +79,7 @@ struct batch {
         run_events_fn *events;
         void *arg;
         char *dir, *prefix, *user; /* prefix: of our submissions' names */
+        bool named;                /* our user has a name, which is `user` */
         char *queue;
         struct errands *errands;      /* NULL: all is ours */
         struct request_server server; /* of a system with a service */

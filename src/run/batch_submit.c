@@ -258,13 +258,17 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         s->sending = false;
         if (!str_trim(errors).n)
                 errors = out; /* some complain there */
-        if (status == 0 && b->system->submitted(out, &native)) {
+        bool number = b->system->submitted(out, &native) && batch_is_native(buf_view(&native));
+        /* a command that fails, and says nothing but a number, may have been heard */
+        bool unclear = number && errors.p == out.p;
+        if (status == 0 && number) {
                 batch_jam_taken(b, s);
                 batch_native_known(b, s, buf_view(&native));
                 batch_journal_native(b, s);
         } else if (status > 0 && b->system->full && b->system->full(errors)) {
                 full(b, s, str_trim(errors));
-        } else if (status > 0 && b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
+        } else if (status > 0 && !unclear &&
+                   b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors)) {
                 batch_jam_close(s);
                 refused(b, s, str_trim(errors));
         } else {

@@ -1,7 +1,10 @@
-/* What it prints goes to files in memory, which are read when it has ended: no pipe can block it. */
+/* What a command prints goes to files in memory, which are read when it has ended: no pipe can block it.
+ * Their sizes are looked at while it runs, and a file that is too large is sealed: nobody can make it grow
+ * after that, neither the command nor what it has left behind. */
 #include "run/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,23 +19,32 @@
 #include "base/mem.h"
 #include "ev/children.h"
 
+#define LOOK_MS 50 /* between looks at how much there is */
+
 struct process {
         struct command base;
         command_done_fn *done;
         void *arg;
         struct child *child;
-        struct timer *deadline;
+        struct timer *deadline, *look;
         int out, errors; /* descriptors */
-        bool late, session;
+        bool late, large;
         struct err err; /* it was not started */
 };
 
 static void process_free(struct process *c)
 {
         timer_free(c->deadline);
+        timer_free(c->look);
         close(c->out);
         close(c->errors);
         free(c);
+}
+
+static void seal(const struct process *c)
+{
+        fcntl(c->out, F_ADD_SEALS, F_SEAL_GROW);
+        fcntl(c->errors, F_ADD_SEALS, F_SEAL_GROW);
 }
 
 /* False: there is more than may be, or it cannot be read. */
@@ -53,21 +65,39 @@ static void exited(void *arg, struct child *child, int status)
         struct process *c = arg;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         (void)child;
+        seal(c); /* what it has left behind may go on printing */
         bool whole = read_all(c->out, &out);
         read_all(c->errors, &errors);
         if (c->late)
                 buf_addz(&errors, "it did not answer in time");
-        else if (!whole)
+        else if (c->large || !whole)
                 buf_printf(&errors, "it printed more than %u MiB", COMMAND_OUTPUT_MAX >> 20);
-        c->done(c->arg, c->late || !whole ? -1 : status, buf_view(&out), buf_view(&errors));
+        c->done(c->arg, c->late || c->large || !whole ? -1 : status, buf_view(&out), buf_view(&errors));
         process_free(c);
 }
 
 static void process_kill(struct process *c, int signo)
 {
-        if (c->session)
-                kill(-child_pid(c->child), signo); /* it is not reaped before exited is called */
+        kill(-child_pid(c->child), signo); /* it is not reaped before exited is called */
         child_kill(c->child, signo);
+}
+
+static bool is_large(int fd)
+{
+        struct stat st;
+        return fstat(fd, &st) == 0 && st.st_size > COMMAND_OUTPUT_MAX;
+}
+
+static void on_look(void *arg)
+{
+        struct process *c = arg;
+        if (is_large(c->out) || is_large(c->errors)) {
+                c->large = true;
+                seal(c);
+                process_kill(c, SIGKILL);
+        } else {
+                timer_start(c->look, LOOK_MS);
+        }
 }
 
 /* Its time is over; or it never began. */
@@ -99,6 +129,7 @@ static void process_cancel(struct command *command)
 {
         struct process *c = (struct process *)(void *)command;
         if (c->child) {
+                seal(c);
                 process_kill(c, SIGKILL);
                 child_forget(c->child);
         }
@@ -120,45 +151,35 @@ static void process_complaints(const struct command *command, struct buf *out)
         read_all(c->errors, out);
 }
 
-static struct command *start(struct loop *l, const struct args *argv, char *const *envp, struct str input,
-                             bool session, int64_t timeout_ms, command_done_fn *done, void *arg)
+struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
+                            int64_t timeout_ms, command_done_fn *done, void *arg)
 {
         struct process *c = mem_new(struct process);
         c->base.cancel = process_cancel;
         c->base.end = process_end;
         c->base.complaints = process_complaints;
-        c->session = session;
         c->done = done;
         c->arg = arg;
-        c->out = memfd_create("out", MFD_CLOEXEC);
-        c->errors = c->out < 0 ? -1 : memfd_create("errors", MFD_CLOEXEC);
+        c->out = memfd_create("out", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        c->errors = c->out < 0 ? -1 : memfd_create("errors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         c->deadline = timer_new(l, on_deadline, c);
+        c->look = timer_new(l, on_look, c);
         struct child_spec spec = {.argv = argv->v,
                                   .envp = envp,
                                   .stdin_fd = c->errors < 0 ? -1 : command_input(input),
                                   .stdout_fd = c->out,
                                   .stderr_fd = c->errors,
                                   .die_with_parent = true,
-                                  .new_session = session};
+                                  .new_session = true};
         bool lacks = c->errors < 0 || (input.n && spec.stdin_fd < 0);
         int r = lacks ? err_set(&c->err, -errno, "no files for what it reads and prints: %s", strerror(errno))
                       : child_spawn(l, &spec, exited, c, &c->child, &c->err);
         if (spec.stdin_fd >= 0)
                 close(spec.stdin_fd);
         timer_start(c->deadline, r < 0 ? 0 : timeout_ms);
+        if (r == 0)
+                timer_start(c->look, LOOK_MS);
         return &c->base;
-}
-
-struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
-                            int64_t timeout_ms, command_done_fn *done, void *arg)
-{
-        return start(l, argv, envp, input, false, timeout_ms, done, arg);
-}
-
-struct command *command_run_session(struct loop *l, const struct args *argv, int64_t timeout_ms,
-                                    command_done_fn *done, void *arg)
-{
-        return start(l, argv, NULL, STR_NONE, true, timeout_ms, done, arg);
 }
 
 void command_cancel(struct command *c)

@@ -13,18 +13,16 @@ struct command {
         void (*complaints)(const struct command *c,
                            struct buf *out); /* NULL: they are not known before its end */
 };
-/* status as waitpid's; -1: it could not be started, was ended at its deadline, or has printed more than
- * COMMAND_OUTPUT_MAX, so that what there is may not be taken for all; `errors` says so. The texts are
- * borrowed for the call. Called once, from the loop; then the command is freed. */
+/* status as waitpid's; -1: it could not be started, was ended at its deadline, or was ended for having
+ * printed more than COMMAND_OUTPUT_MAX, so that what there is may not be taken for all; `errors` says so. The
+ * texts are borrowed for the call. Called once, from the loop; then the command is freed. */
 typedef void command_done_fn(void *arg, int status, struct str out, struct str errors);
 
-/* It gets SIGTERM when we die and SIGKILL after timeout_ms. envp NULL: ours. `input` is its standard input.
- */
+/* The command runs in a session of its own; it gets SIGTERM when we die, and whatever it has started and left
+ * in its session is ended with it when timeout_ms are over or it has printed too much. envp NULL: ours.
+ * `input` is its standard input. */
 struct command *command_run(struct loop *l, const struct args *argv, char *const *envp, struct str input,
                             int64_t timeout_ms, command_done_fn *done, void *arg);
-/* The same in a session of its own: whatever it has started and left there is ended with it. */
-struct command *command_run_session(struct loop *l, const struct args *argv, int64_t timeout_ms,
-                                    command_done_fn *done, void *arg);
 void command_cancel(struct command *c); /* ends it; done is not called. NULL is fine */
 /* Nobody wants it any more: SIGTERM, and after grace_ms SIGKILL. done is called as ever, once nothing of it
  * is left. NULL is fine. */

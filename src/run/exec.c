@@ -11,10 +11,13 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/program.h"
+#include "base/u64.h"
 #include "run/batch_runner.h"
 
-#define HEAD     "# drover: " /* then an object of JSON, to the end of the line */
-#define LINE_MAX 65536
+#define HEAD      "# drover: " /* then an object of JSON, to the end of the line */
+#define LINE_MAX  65536
+#define LINES_MAX 100000 /* of an answer */
+#define BYTES_MAX (16u << 20)
 
 static const char *const settings[] = {"program", "verbs", "words", "index_variable", "array_max", NULL};
 
@@ -190,8 +193,9 @@ static void ask_natives(struct batch_call *c, const char *op, struct str natives
         asked(c, &j);
 }
 
-static void exec_past(struct batch_call *c, const char *natives)
+static void exec_past(struct batch_call *c, const char *user, const char *natives)
 {
+        (void)user;
         ask_natives(c, "past", str_of(natives), ',');
 }
 
@@ -210,12 +214,14 @@ static void exec_capacity(struct batch_call *c)
 
 typedef void answer_fn(void *arg, const struct doc *answer);
 
-/* Each line that is an object. */
+/* Each line that is an object, of so many that reading them holds up the agent for no longer than seconds. */
 static void each_answer(struct str out, answer_fn *fn, void *arg)
 {
         struct str line;
-        while (out.n && str_cut(&out, '\n', &line)) {
+        out = str_head(out, u64_min(out.n, BYTES_MAX));
+        for (unsigned n = 0; n < LINES_MAX && out.n && str_cut(&out, '\n', &line); n++) {
                 struct doc *d = NULL;
+                batch_make_utf8(line); /* a reason may have anybody's bytes in it */
                 if (line.n <= LINE_MAX && str_starts(str_trim(line), STR("{")) &&
                     doc_parse("answer", line, &d, NULL) == 0 && d && d->kind == DOC_MAP)
                         fn(arg, d);
@@ -232,25 +238,15 @@ static struct str text_of(const struct doc *answer, const char *key)
 static uint64_t number_of(const struct doc *answer, const char *key)
 {
         uint64_t n = 0;
-        if (str_to_u64(text_of(answer, key), &n) != 0 || n > 1ull << 60)
+        if (str_to_u64(text_of(answer, key), &n) != 0 || n > 1ull << 50)
                 return 0;
         return n;
-}
-
-/* What may be a number of a job: it goes into the journal, and onto command lines parted by blanks and
- * commas. */
-static bool is_native(struct str s)
-{
-        for (size_t i = 0; i < s.n; i++)
-                if ((unsigned char)s.p[i] <= ' ' || strchr(",\"'\\", s.p[i]))
-                        return false;
-        return s.n > 0 && s.n <= 128;
 }
 
 static void take_native(void *arg, const struct doc *answer)
 {
         struct str native = text_of(answer, "native");
-        if (is_native(native) && str_find(native, '[') < 0) {
+        if (batch_is_native(native) && str_find(native, '[') < 0) {
                 buf_reset(arg);
                 buf_str(arg, native);
         }
@@ -291,11 +287,23 @@ static void take_state(void *arg, const struct doc *answer)
                                   .user = text_of(answer, "user"),
                                   .reason = text_of(answer, "reason")};
         struct str state = text_of(answer, "state");
+        line.phase = BATCH_RUNNING; /* of a state that is none of these: nobody may take the job for gone */
         for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
-                if (str_eqz(state, phases[i]) && is_native(line.native)) {
+                if (str_eqz(state, phases[i]))
                         line.phase = (enum batch_phase)i;
-                        t->take(t->arg, &line);
-                }
+        if (state.n && batch_is_native(line.native))
+                t->take(t->arg, &line);
+}
+
+/* All of it can be read, and its last line is whole; or nothing, if no job is there. */
+static bool exec_is_answer(struct str out)
+{
+        struct str last = batch_last_line(out);
+        size_t lines = 0;
+        for (size_t i = 0; i < out.n; i++)
+                lines += out.p[i] == '\n';
+        return !last.n || (out.n <= BYTES_MAX && lines < LINES_MAX && str_starts(last, STR("{")) &&
+                           str_ends(last, STR("}")));
 }
 
 static void exec_status_read(struct str out, batch_take_fn *take, void *arg)
@@ -307,7 +315,7 @@ static void take_capacity(void *arg, const struct doc *answer)
 {
         struct run_capacity *c = arg;
         c->cpus_milli = number_of(answer, "cpus") * 1000;
-        c->idle_cpus_milli = number_of(answer, "idle_cpus") * 1000;
+        c->idle_cpus_milli = u64_min(number_of(answer, "idle_cpus") * 1000, c->cpus_milli);
         c->memory_bytes = number_of(answer, "memory");
         c->idle_memory_bytes = number_of(answer, "idle_memory");
         c->nodes = number_of(answer, "nodes");
@@ -356,6 +364,7 @@ const struct batch_system batch_exec = {
         .refused = exec_refused,
         .native_of = exec_native_of,
         .status = exec_status,
+        .is_answer = exec_is_answer,
         .status_read = exec_status_read,
         .past = exec_past,
         .past_read = exec_status_read,

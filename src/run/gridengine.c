@@ -212,6 +212,12 @@ static void take_job(const struct job_element *j, batch_take_fn *take, void *arg
         take(arg, &line);
 }
 
+/* A whole document: of one that was cut the missing jobs would be taken for gone. */
+static bool grid_is_answer(struct str out)
+{
+        return str_search(out, STR("<job_info")) >= 0 && str_ends(str_trim(out), STR("</job_info>"));
+}
+
 /* <job_list state="running"> <JB_job_number>17</JB_job_number> ... <tasks>3</tasks> </job_list> */
 static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
 {
@@ -236,8 +242,9 @@ static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
 }
 
 /* The whole array of the first that is asked about. */
-static void grid_past(struct batch_call *c, const char *natives)
+static void grid_past(struct batch_call *c, const char *user, const char *natives)
 {
+        (void)user;
         batch_words_add(c, STR("qacct -j"));
         args_add(&c->argv, str_head(str_of(natives), strcspn(natives, ".,")));
 }
@@ -369,6 +376,7 @@ struct host { /* what the best of its instances has */
 };
 
 struct hosts {
+        struct map *index; /* by name: a number of v, and one more */
         struct host *v;
         size_t n, cap;
         uint64_t cell_gpus; /* no more are left in all; UINT64_MAX: nobody says so */
@@ -382,14 +390,14 @@ static void take_instance(const struct instance *i, struct hosts *all)
         uint64_t left = u64_left(i->total, i->used + i->reserved);
         if (i->state.n || !i->total) /* disabled, suspended, unknown, overloaded, ... */
                 return;
-        size_t k = 0;
-        while (k < all->n && !str_eq(all->v[k].name, name))
-                k++;
-        if (k == all->n) {
+        uintptr_t k = (uintptr_t)map_get(all->index, name);
+        if (!k) {
                 MEM_GROW(all->v, all->cap, all->n + 1);
                 all->v[all->n++] = (struct host){.name = name};
+                k = all->n;
+                map_put(all->index, name, (void *)k);
         }
-        struct host *h = &all->v[k];
+        struct host *h = &all->v[k - 1];
         if (i->limited)
                 left = u64_min(left, i->left);
         h->free = u64_max(h->free, left);
@@ -452,7 +460,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
 {
         struct str tag, attributes, text;
         struct instance i = {0};
-        struct hosts all = {.cell_gpus = UINT64_MAX};
+        struct hosts all = {.index = map_new(), .cell_gpus = UINT64_MAX};
         while (batch_next_tag(&out, &tag, &attributes, &text)) {
                 if (str_eqz(tag, "Queue-List"))
                         i = (struct instance){0};
@@ -471,6 +479,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
                 c->gpus = all.cell_gpus;
         if (c->idle_gpus > c->gpus)
                 c->idle_gpus = c->gpus;
+        map_free(all.index);
         free(all.v);
 }
 
@@ -493,6 +502,7 @@ static bool grid_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 
 const struct batch_system batch_gridengine = {
         .name = "gridengine",
+        .owners = true,
         .settings = settings,
         .variables = variables,
         .index_variable = "SGE_TASK_ID",
@@ -515,6 +525,7 @@ const struct batch_system batch_gridengine = {
         .refused_array = grid_refused_array,
         .native_of = grid_native_of,
         .status = grid_status,
+        .is_answer = grid_is_answer,
         .status_read = grid_status_read,
         .past = grid_past,
         .past_read = grid_past_read,

@@ -275,8 +275,9 @@ static void condor_status(struct batch_call *c, const char *user)
 }
 
 /* The history is read from its end; it is enough when all are found. */
-static void condor_past(struct batch_call *c, const char *natives)
+static void condor_past(struct batch_call *c, const char *user, const char *natives)
 {
+        (void)user;
         BUF_CLEANUP struct buf limit = {0};
         struct str list = str_of(natives), one;
         unsigned n = 1;

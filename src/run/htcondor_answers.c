@@ -2,14 +2,15 @@
 
 #include <jansson.h>
 
+#define VALUES_MAX 1000000 /* of an answer: each takes some hundred bytes when it is read */
+
 /* A list of ads, or NULL. What is not UTF-8 becomes '?': a reason may have anybody's bytes in it, and one of
  * them shall not hide all jobs. */
 static json_t *read_list(struct str out)
 {
-        char *p = (char *)(uintptr_t)out.p;
-        for (size_t i = 0, n; i < out.n; i += n ? n : 1)
-                if ((n = str_utf8(str_skip(out, i))) == 0)
-                        p[i] = '?';
+        if (batch_json_values(out) > VALUES_MAX)
+                return NULL;
+        batch_make_utf8(out);
         json_t *list = out.n ? json_loadb(out.p, out.n, JSON_ALLOW_NUL, NULL) : NULL;
         if (list && !json_is_array(list)) {
                 json_decref(list);
@@ -124,7 +125,9 @@ static bool take_status(const json_t *ad, struct batch_line *line, struct buf *w
                 return true;
         case COMPLETED: take_ended(ad, line, why); return true;
         case HELD: take_held(ad, line); return true;
-        default: return false;
+        default: /* one that only a later HTCondor has: nobody may take the job for gone */
+                line->phase = BATCH_RUNNING;
+                return status > 0;
         }
 }
 

@@ -271,10 +271,8 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                 line.phase = BATCH_UNFIT;
         else if (strchr("QHWTMB", state))
                 line.phase = BATCH_WAITING;
-        else if (strchr("RESU", state))
+        else /* R, E, S, U; or one that only a later PBS has: nobody may take the job for gone */
                 line.phase = BATCH_RUNNING;
-        else
-                return;
         line.stopped = strchr("SU", state) != NULL;
         take(arg, &line);
 }
@@ -326,9 +324,16 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
         take_job(&j, take, arg);
 }
 
-/* PBS Pro keeps what has ended, if its admin has said so; Torque shows it for a while anyway. */
-static void pbs_past(struct batch_call *c, const char *natives)
+/* Whole lines about jobs; or nothing, if none is there. An error with a status of 0 is no answer. */
+static bool pbs_is_answer(struct str out)
 {
+        return !str_trim(out).n || (out.p[out.n - 1] == '\n' && str_search(out, STR("Job Id:")) >= 0);
+}
+
+/* PBS Pro keeps what has ended, if its admin has said so; Torque shows it for a while anyway. */
+static void pbs_past(struct batch_call *c, const char *user, const char *natives)
+{
+        (void)user;
         struct str list = str_of(natives), one;
         qstat(c);
         if (!is_torque(c->settings))
@@ -486,6 +491,7 @@ static void pbs_capacity_read(const struct batch_settings *s, struct str out, st
 
 const struct batch_system batch_pbs = {
         .name = "pbs",
+        .owners = true,
         .settings = settings,
         .variables = variables,
         .index_variable = "PBS_ARRAY_INDEX PBS_ARRAYID",
@@ -505,6 +511,7 @@ const struct batch_system batch_pbs = {
         .refused_array = pbs_refused_array,
         .native_of = pbs_native_of,
         .status = pbs_status,
+        .is_answer = pbs_is_answer,
         .status_read = pbs_status_read,
         .past = pbs_past,
         .past_read = pbs_status_read,

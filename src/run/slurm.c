@@ -239,6 +239,20 @@ void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
                         take(arg, &line);
 }
 
+/* Whole lines of squeue's; or none, if no job is there. Some wrappers print an error here and end with 0. */
+static bool slurm_is_answer(struct str out)
+{
+        struct str line, field[6];
+        if (!out.n)
+                return true;
+        if (out.p[out.n - 1] != '\n')
+                return false;
+        while (out.n && str_cut(&out, '\n', &line))
+                if (fields(line, field, 6) == 6)
+                        return true;
+        return false;
+}
+
 /* "17_3|COMPLETED|name", "18|CANCELLED by 1000|name" */
 static void past_read(struct str out, batch_take_fn *take, void *arg)
 {
@@ -255,12 +269,14 @@ static void past_read(struct str out, batch_take_fn *take, void *arg)
         }
 }
 
-static void slurm_past(struct batch_call *c, const char *natives)
+static void slurm_past(struct batch_call *c, const char *user, const char *natives)
 {
         BUF_CLEANUP struct buf b = {0};
         buf_printf(&b, "--jobs=%s", natives);
-        batch_words_add(
-                c, STR("sacct --noheader --parsable2 --allocations --allusers --format=JobID,State,JobName"));
+        batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
+        batch_word_add(c, buf_z(&b));
+        buf_reset(&b);
+        buf_printf(&b, "--user=%s", user); /* names of others' jobs could have lines about ours in them */
         batch_word_add(c, buf_z(&b));
 }
 
@@ -481,6 +497,7 @@ static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 
 const struct batch_system batch_slurm = {
         .name = "slurm",
+        .owners = true,
         .settings = slurm_settings,
         .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
@@ -496,6 +513,7 @@ const struct batch_system batch_slurm = {
         .refused_array = slurm_refused_array,
         .native_of = slurm_native_of,
         .status = slurm_status,
+        .is_answer = slurm_is_answer,
         .status_read = slurm_status_read,
         .past = slurm_past,
         .past_read = past_read,

@@ -186,8 +186,9 @@ static void rest_status(struct batch_call *c, const char *user)
 }
 
 /* The database knows an array as a whole. */
-static void rest_past(struct batch_call *c, const char *natives)
+static void rest_past(struct batch_call *c, const char *user, const char *natives)
 {
+        (void)user;
         struct str rest = str_of(natives), one, last = STR("");
         c->method = "GET";
         while (rest.n && str_cut(&rest, ',', &one)) {
@@ -309,6 +310,7 @@ static void rest_capacity_read(const struct batch_settings *s, struct str out, s
 
 const struct batch_system batch_slurm_rest = {
         .name = "slurm",
+        .owners = true,
         .settings = slurm_settings,
         .service = &slurm_rest_service,
         .index_variable = "SLURM_ARRAY_TASK_ID",

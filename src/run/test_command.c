@@ -82,6 +82,29 @@ static void too_much_is_no_answer(void **state)
         deinit(&a);
 }
 
+/* The limit holds while the command runs, and for what it starts, and for what it leaves behind. */
+static void what_prints_for_ever_is_ended(void **state)
+{
+        (void)state;
+        struct answer a;
+        ask(&a, "yes", STR_NONE, 600000);
+        assert_int_equal(a.status, -1);
+        assert_string_equal(buf_z(&a.errors), "it printed more than 64 MiB");
+        deinit(&a);
+        ask(&a, "yes >&2; true", STR_NONE, 600000);
+        assert_int_equal(a.status, -1);
+        deinit(&a);
+        ask(&a, "(sleep 1; exec setsid yes) & echo $! >&2", STR_NONE, 600000);
+        assert_int_equal(a.status, 0);
+        char line[64];
+        snprintf(line, sizeof(line), "/proc/" STR_FMT "/cmdline", STR_ARG(str_trim(buf_view(&a.errors))));
+        for (bool left = true; left;) {
+                BUF_CLEANUP struct buf words = {0};
+                left = fs_read(AT_FDCWD, line, 100, &words, NULL) == 0 && words.n;
+        }
+        deinit(&a);
+}
+
 static void a_last_one_has_its_time(void **state)
 {
         (void)state;
@@ -114,6 +137,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_it_prints),
                 cmocka_unit_test(too_much_is_no_answer),
+                cmocka_unit_test(what_prints_for_ever_is_ended),
                 cmocka_unit_test(a_last_one_has_its_time),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void status(struct batch_call *c)
 
 static void past(struct batch_call *c)
 {
-        batch_pbs.past(c, "17,18[3]");
+        batch_pbs.past(c, "ann", "17,18[3]");
 }
 
 static void submit(struct batch_call *c)

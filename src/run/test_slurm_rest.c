@@ -123,7 +123,7 @@ static void past(void **state)
         buf_z(&a.out);
         rest->past_read(buf_view(&a.out), write_line, &got);
         assert_string_equal(buf_z(&got), "5_3 drover-12345678-1a 3 (None)\n9 drover-12345678-1b 5 (None)\n");
-        rest->past(&c, "5_3,5_4,9,5_1");
+        rest->past(&c, "ann", "5_3,5_4,9,5_1");
         assert_string_equal(c.method, "GET");
         assert_int_equal(c.paths.n, 3);
         assert_string_equal(c.paths.v[0], "/slurmdb/{version}/job/5");

@@ -318,7 +318,7 @@ static void exec_answers(void **state)
                     "{\"native\":\"17[3]\",\"name\":\"n\",\"state\":\"running\"}\n"
                     "{\"native\":18,\"state\":\"unfit\",\"reason\":\"it \\u00fc \\\"no\\\"\"}\n"
                     "{\"native\":\"19\",\"state\":\"dreaming\"}\n{\"state\":\"running\"}\nnothing\n{{{\n",
-                    "17[3] n 1 ()\n18  7 (it \xc3\xbc \"no\")\n");
+                    "17[3] n 1 ()\n18  7 (it \xc3\xbc \"no\")\n19  1 ()\n");
         assert_true(str_eqz(batch_whole(&batch_exec, STR("1.a[3]")), "1.a"));
         assert_true(str_eqz(batch_whole(&batch_slurm, STR("17_3")), "17"));
         assert_true(batch_exec.when_said(STR("{\"begins\": 1795290011}\n"), STR(""), &ms));

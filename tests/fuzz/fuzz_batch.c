@@ -68,7 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         text[size - 2] = 0;
         struct str out = str_make(text, size - 2);
         switch (data[1]) {
-        case 's': s->status_read(out, take, &sum); break;
+        case 's':
+                sum += s->is_answer && s->is_answer(out);
+                s->status_read(out, take, &sum);
+                break;
         case 'p':
                 if (s->past_read)
                         s->past_read(out, take, &sum);
@@ -89,7 +92,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (s->when_said)
                         s->when_said(out, out, &when);
                 break;
-        default: s->submitted(out, &native); sum += s->refused(1, out);
+        default:
+                sum += s->submitted(out, &native) && batch_is_native(buf_view(&native));
+                sum += s->refused(1, out);
+                sum += s->full && s->full(out);
+                sum += s->refused_array && s->refused_array(out);
+                sum += s->past_away && s->past_away(out);
+                sum += batch_whole(s, out).n;
+                batch_make_utf8(out);
         }
         return sum == SIZE_MAX ? 1 : 0;
 }
