@@ -36,6 +36,8 @@ struct http_call {
         struct buf text;       /* what is sent */
         int64_t timeout_ms;
         int fd;
+        bool limited;
+        uint64_t limit;    /* bytes that may still come */
         bool to_fd, again; /* again: it may not be made once more */
         bool once;
         http_part_fn *part;
@@ -134,6 +136,8 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         call->arg = arg;
         call->fd = spec->fd;
         call->to_fd = spec->to_fd;
+        call->limited = spec->limited;
+        call->limit = spec->limit;
         call->again = call->once = spec->once;
         call->part = spec->part;
         call->timeout_ms = spec->timeout_ms ? spec->timeout_ms : TIMEOUT_MS;
@@ -234,7 +238,7 @@ static bool field(struct str head, const char *name, struct str *ret)
 }
 
 /* 0; 1: more of it is to come; -1: it is not HTTP. */
-static int read_head(struct connection *k, struct buf *in)
+static int read_one_head(struct connection *k, struct buf *in)
 {
         ptrdiff_t end = str_search(buf_view(in), STR("\r\n\r\n"));
         if (end < 0)
@@ -260,10 +264,19 @@ static int read_head(struct connection *k, struct buf *in)
                 k->until_close = k->close_after = true;
         }
         buf_consume(in, (size_t)end + 4);
-        if (k->status / 100 == 1)
-                return read_head(k, in); /* 100-continue and the like: the answer follows */
         k->headed = true;
         return 0;
+}
+
+/* Behind 100-continue and the like, of which there may be any number, the answer follows. */
+static int read_head(struct connection *k, struct buf *in)
+{
+        int r;
+        do {
+                k->headed = false;
+                r = read_one_head(k, in);
+        } while (r == 0 && k->status / 100 == 1);
+        return r;
 }
 
 /* What has come of the body goes where it belongs. False: it cannot. */
@@ -273,6 +286,12 @@ static bool keep_body(struct connection *k, struct err *err)
                 k->call->part(k->call->arg, k->status, buf_view(&k->body));
                 buf_reset(&k->body);
         } else if (k->call->to_fd && k->status / 100 == 2) {
+                if (k->call->limited && k->body.n > k->call->limit) {
+                        k->status = -1;
+                        err_set(err, -EFBIG, "it is larger than was said");
+                        return false;
+                }
+                k->call->limit -= k->call->limited ? k->body.n : 0;
                 int r = fs_write_all(k->call->fd, k->body.p, k->body.n);
                 buf_reset(&k->body);
                 if (r < 0) {

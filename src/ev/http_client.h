@@ -36,6 +36,8 @@ struct http_call_spec {
         int64_t timeout_ms;        /* from when it is sent; 0: 60 s */
         int fd; /* with to_fd: where the body of a good answer is written, borrowed until the answer */
         bool to_fd;
+        bool limited; /* with to_fd: the body is no longer than `limit` bytes, or cannot be written */
+        uint64_t limit;
         bool once;          /* not made again: nobody knows whether the server has had it */
         http_part_fn *part; /* gets the body, of which nothing is kept then; NULL: it is kept */
 };

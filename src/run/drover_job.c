@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/u64.h"
 #include "base/url.h"
 #include "run/append.h"
 #include "run/drover_private.h"
@@ -23,6 +24,7 @@
 #define HOLD_WALLTIME     47
 #define OUTPUTS_MAX       100000 /* as many as an agent delivers */
 #define MEMORY_MAX_MIB    (INT64_C(1) << 40)
+#define CLOCK_AHEAD_MS    86400000 /* another server's clock may be so much ahead */
 
 static const char *text(const json_t *o, const char *name)
 {
@@ -41,8 +43,8 @@ static void measured(const json_t *job, struct run_event *e)
         e->ended_ms = far_number_time(job, "ended_ms", 1);
         if (!e->ended_ms)
                 e->ended_ms = far_number_time(ad, "CompletionDate", 1000);
-        if (e->ended_ms < e->started_ms)
-                e->ended_ms = e->started_ms;
+        e->ended_ms = u64_min(e->ended_ms, (uint64_t)clock_wall_ms() + CLOCK_AHEAD_MS);
+        e->started_ms = u64_min(e->started_ms, e->ended_ms);
         e->cpu_user_ms = far_number_time(ad, "RemoteUserCpu", 1000);
         e->cpu_system_ms = far_number_time(ad, "RemoteSysCpu", 1000);
         e->memory_peak_bytes = (uint64_t)far_number_within(ad, "MemoryUsage", 0, MEMORY_MAX_MIB) << 20;
@@ -133,8 +135,7 @@ static void on_failed_path(void *arg, int status, struct str body, const struct 
         const json_t *hops = json_object_get(doc, "hops");
         t->call = NULL;
         if (json_is_array(hops)) {
-                free(t->hops);
-                t->hops = json_dumps(hops, JSON_COMPACT);
+                far_set_hops(t, hops);
         }
         json_decref(doc);
         if (!status) {
@@ -245,6 +246,7 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
                          "the other server does not know it any more");
         } else {
                 t->dirty = true;
+                t->not_before_ms = clock_boot_ms() + (status ? 1000 : 0);
                 if (!status)
                         far_away(t->far, err->text);
         }
@@ -290,6 +292,9 @@ int far_destination(const struct far_task *t, const char *dir, const char *name,
         bool appending = false;
         const char *stream = stream_of(t, name, &appending);
         *ret_append = stream && appending;
+        if (!stream && str_starts(str_of(name), STR(".drover_")) &&
+            !str_starts(str_of(name), STR(".drover_out.")))
+                return -EINVAL; /* such names are the agent's own */
         if (!stream || *stream != '/')
                 return far_path_in(out, dir, stream ? stream : name);
         buf_addz(out, stream);
@@ -365,6 +370,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         struct far_file *file = &t->files.v[t->files.at];
         BUF_CLEANUP struct buf from = {0}, why = {0};
         t->call = NULL;
+        bool whole = lseek(t->fd, 0, SEEK_END) == (off_t)file->size;
         close(t->fd);
         t->fd = -1;
         if (!status) {
@@ -382,6 +388,10 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         if (status != 200) {
                 far_error(&why, status, body);
                 far_fail(t, "output", EREMOTEIO, buf_z(&why));
+                return;
+        }
+        if (!whole) {
+                far_cannot_keep(t, file->name, "it is smaller than was said", EREMOTEIO);
                 return;
         }
         if (t->far->user) { /* all at once, when all are here */
@@ -446,7 +456,12 @@ void far_fetch(struct far_task *t)
                 return;
         }
         far_file_path(t, file->name, &path);
-        const struct http_call_spec spec = {
-                .method = "GET", .path = buf_z(&path), .fd = t->fd, .to_fd = true, .timeout_ms = 3600000};
+        const struct http_call_spec spec = {.method = "GET",
+                                            .path = buf_z(&path),
+                                            .fd = t->fd,
+                                            .to_fd = true,
+                                            .limited = true,
+                                            .limit = file->size,
+                                            .timeout_ms = 3600000};
         t->call = http_client_call(t->far->client, &spec, on_file, t);
 }

@@ -147,8 +147,14 @@ static void fetch_next(struct far_task *t)
         }
         t->fd = fd;
         far_file_path(t, name, &path);
-        const struct http_call_spec spec = {
-                .method = "GET", .path = buf_z(&path), .fd = fd, .to_fd = true, .timeout_ms = 3600000};
+        const json_t *size = json_object_get(json_array_get(t->kept->list, t->kept->at), "Size");
+        const struct http_call_spec spec = {.method = "GET",
+                                            .path = buf_z(&path),
+                                            .fd = fd,
+                                            .to_fd = true,
+                                            .limited = true,
+                                            .limit = (uint64_t)json_integer_value(size),
+                                            .timeout_ms = 3600000};
         t->call = http_client_call(t->far->client, &spec, on_file, t);
 }
 

@@ -14,6 +14,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/u64.h"
+#include "run/batch.h"
 #include "run/drover_private.h"
 
 #define TICK_MS        1000
@@ -23,14 +25,32 @@
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS   10000
 #define RETRY_TELL_MS  1000
-#define LEASE_MS       600000 /* when the agent has none */
+#define LEASE_MS       600000  /* when the agent has none */
+#define VALUES_MAX     1000000 /* of an answer that is read */
+#define QUICK_MS       1000    /* a long poll that tells nothing sooner is asked again with the next tick */
+#define HOPS_BYTES     65536   /* of a job's path */
+#define WORDS_BYTES    4096    /* of an answer's sentence */
+#define CPUS_MAX       100000000u
+#define MIB_MAX        (UINT64_C(1) << 40)
 
 static void ask_feed(struct far *f);
 static void tick(void *arg);
 
+/* Each value takes some hundred bytes when it is read. */
 json_t *far_json(struct str body)
 {
+        if (batch_json_values(body) > VALUES_MAX)
+                return NULL;
         return json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+}
+
+void far_words(struct buf *out, struct str words)
+{
+        size_t from = out->n;
+        words = str_head(words, WORDS_BYTES);
+        for (size_t i = 0; i < words.n; i++)
+                buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
+        batch_make_utf8(str_skip(buf_view(out), from));
 }
 
 void far_error(struct buf *out, int status, struct str body)
@@ -38,7 +58,7 @@ void far_error(struct buf *out, int status, struct str body)
         json_t *doc = far_json(body);
         const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
         if (message)
-                buf_addz(out, message);
+                far_words(out, str_of(message));
         else
                 buf_printf(out, "the other server answered with status %d", status);
         json_decref(doc);
@@ -145,6 +165,16 @@ static void there(struct far *f, const json_t *doc)
         list_all(f);
 }
 
+/* Both stand in logs, and the one in paths of jobs. */
+static bool is_server(const char *uuid, const char *you)
+{
+        size_t n = uuid && you ? strlen(uuid) : 0, all = n ? strlen(you) : 0;
+        for (size_t i = 0; i < all; i++)
+                if ((unsigned char)you[i] <= ' ' || you[i] == 127)
+                        return false;
+        return n == FAR_UUID - 1 && strspn(uuid, "0123456789abcdefABCDEF-") == n && all > 0 && all < 256;
+}
+
 static void on_hello(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
@@ -156,7 +186,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
                 far_error(&why, status, body);
         else
                 buf_addz(&why, status ? "it is no Drover server" : err->text);
-        if (uuid && you && strlen(uuid) < sizeof(f->server)) {
+        if (is_server(uuid, you)) {
                 snprintf(f->server, sizeof(f->server), "%s", uuid);
                 snprintf(f->you, sizeof(f->you), "%s", you);
                 f->refused = false;
@@ -249,11 +279,15 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
                 if (status)
                         far_error(&why, status, body);
                 far_away(f, status ? buf_z(&why) : err->text);
+        } else if (json_integer_value(next) < 0 || (uint64_t)json_integer_value(next) < f->cursor) {
+                far_away(f, "its log has gone back"); /* a copy of older days: all is looked at */
         } else {
+                bool any = (uint64_t)json_integer_value(next) > f->cursor;
                 json_array_foreach (json_object_get(doc, "events"), i, e)
                         happened(f, e);
                 f->cursor = (uint64_t)json_integer_value(next);
-                ask_feed(f);
+                if (any || clock_boot_ms() - f->feed_ms >= QUICK_MS)
+                        ask_feed(f);
         }
         json_decref(doc);
 }
@@ -262,6 +296,7 @@ static void ask_feed(struct far *f)
 {
         BUF_CLEANUP struct buf path = {0};
         buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->cursor, FEED_MS);
+        f->feed_ms = clock_boot_ms();
         f->feed = far_ask(f, "GET", &path, STR(""), on_feed);
 }
 
@@ -273,6 +308,17 @@ static uint64_t count_of(const json_t *doc, const char *name)
         return n > 0 ? (uint64_t)n : 0;
 }
 
+/* In thousandths, or in bytes; at most as many as no machine has. */
+static uint64_t cpus_of(const json_t *doc, const char *name)
+{
+        return u64_min(count_of(doc, name), CPUS_MAX) * 1000;
+}
+
+static uint64_t bytes_of(const json_t *doc, const char *name)
+{
+        return u64_min(count_of(doc, name), MIB_MAX) << 20;
+}
+
 static void on_room(void *arg, int status, struct str body, const struct err *err)
 {
         struct far *f = arg;
@@ -281,20 +327,31 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
         if (doc)
                 f->capacity = (struct run_capacity){
                         .known = true,
-                        .cpus_milli = count_of(doc, "cpus") * 1000,
-                        .memory_bytes = count_of(doc, "memory_mib") << 20,
-                        .idle_cpus_milli = count_of(doc, "free_cpus") * 1000,
-                        .idle_memory_bytes = count_of(doc, "free_memory_mib") << 20,
-                        .node_cpus_milli = count_of(doc, "largest_cpus") * 1000,
-                        .node_memory_bytes = count_of(doc, "largest_memory_mib") << 20,
+                        .cpus_milli = cpus_of(doc, "cpus"),
+                        .memory_bytes = bytes_of(doc, "memory_mib"),
+                        .idle_cpus_milli = cpus_of(doc, "free_cpus"),
+                        .idle_memory_bytes = bytes_of(doc, "free_memory_mib"),
+                        .node_cpus_milli = cpus_of(doc, "largest_cpus"),
+                        .node_memory_bytes = bytes_of(doc, "largest_memory_mib"),
                         .nodes = count_of(doc, "queues"),
-                        .at_ms = count_of(doc, "at_ms"),
+                        .at_ms = u64_min(count_of(doc, "at_ms"), (uint64_t)clock_wall_ms()),
                         .tasks_max = UINT32_MAX,
                         .server = f->server,
                 };
         json_decref(doc);
         if (!status)
                 far_away(f, err->text);
+}
+
+void far_set_hops(struct far_task *t, const json_t *hops)
+{
+        char *text = json_dumps(hops, JSON_COMPACT);
+        if (text && strlen(text) > HOPS_BYTES) {
+                free(text);
+                text = NULL;
+        }
+        free(t->hops);
+        t->hops = text;
 }
 
 static void on_paths(void *arg, int status, struct str body, const struct err *err)
@@ -310,8 +367,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
                 json_t *hops = json_object_get(one, "hops");
                 if (!t || !json_is_array(hops))
                         continue;
-                free(t->hops);
-                t->hops = json_dumps(hops, JSON_COMPACT);
+                far_set_hops(t, hops);
         }
         if (json_is_integer(json_object_get(doc, "next")))
                 f->paths_at = count_of(doc, "next");
@@ -423,6 +479,8 @@ static void tick(void *arg)
         give_up_killed(f, now);
         if (!f->up)
                 return;
+        if (!f->feed && now - f->feed_ms >= QUICK_MS)
+                ask_feed(f);
         look_around(f, now);
         far_flush(f);
         far_work(f);

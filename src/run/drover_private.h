@@ -174,6 +174,7 @@ struct far {
         size_t unsettled, keeping;
         char server[FAR_UUID], you[256];
         uint64_t cursor, paths_at;
+        int64_t feed_ms; /* boot clock, when the feed was asked last */
         struct http_call *feed, *room, *paths, *act;
         struct buf acts[FAR_ACTS]; /* ids, quoted, with commas */
         enum far_act acting;
@@ -296,7 +297,11 @@ int64_t far_lease_ms(const struct far *f);     /* what a request is given */
 /* A call of our own, with a deadline: it borrows path and body until it returns. */
 struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
                           http_call_fn *fn);
-/* A body as JSON; NULL: it is none. */
+/* What another server says, appended as one line of UTF-8 without control characters, and not too long. */
+void far_words(struct buf *out, struct str words);
+/* Of a task, from an array; none, if that is longer than a path can be. */
+void far_set_hops(struct far_task *t, const json_t *hops);
+/* A body as JSON; NULL: it is none, or has more values than an answer can need. */
 json_t *far_json(struct str body);
 /* A refusal that is none for good: its disk is full, it is stopping or restarted, our token is a new one by
  * then. */

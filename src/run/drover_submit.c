@@ -233,6 +233,13 @@ static void submitted(struct far_request *r, const json_t *doc)
         far_carry(r);
 }
 
+static void fail_all(struct far_request *r, const char *why)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->tasks[i])
+                        far_fail(r->tasks[i], "request", EREMOTEIO, why);
+}
+
 static void refused(struct far_request *r, int status, struct str body, const struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -248,9 +255,7 @@ static void refused(struct far_request *r, int status, struct str body, const st
                 r->said = mem_dupz(buf_z(&b));
                 return;
         }
-        for (size_t i = 0; i < r->count; i++)
-                if (r->tasks[i])
-                        far_fail(r->tasks[i], "request", EREMOTEIO, buf_z(&b));
+        fail_all(r, buf_z(&b));
 }
 
 static void on_submitted(void *arg, int status, struct str body, const struct err *err)
@@ -260,7 +265,10 @@ static void on_submitted(void *arg, int status, struct str body, const struct er
         r->call = NULL;
         json_t *doc = status ? far_json(body) : NULL;
         const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
-        if (status / 100 == 2 && json_integer_value(json_object_get(doc, "id")) > 0)
+        json_int_t id = json_integer_value(json_object_get(doc, "id"));
+        if (status / 100 == 2 && id > 0 && idmap_get(f->requests, (uint64_t)id))
+                fail_all(r, "the other server gave it the number of another request");
+        else if (status / 100 == 2 && id > 0)
                 submitted(r, doc);
         else if (code && !strcmp(code, "bad_upload"))
                 send_again(r);

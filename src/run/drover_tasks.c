@@ -86,7 +86,11 @@ void far_over(struct far_task *t, const struct run_event *result, const char *te
         t->fd = -1;
         t->state = FAR_OVER;
         t->result = *result;
-        t->text = text ? mem_dupz(text) : NULL;
+        if (text) {
+                struct buf words = {0};
+                far_words(&words, str_of(text));
+                t->text = buf_take(&words);
+        }
         if (t->far->listed || t->far->refused)
                 far_tell(t->far, t, false);
         timer_start(t->far->later, 0);
