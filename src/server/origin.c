@@ -14,11 +14,25 @@ static int read_text(const json_t *o, const char *key, struct str *ret, struct e
 
         if (!v)
                 return 0;
-        if (!json_is_string(v) || json_string_length(v) > 4096 ||
-            memchr(json_string_value(v), '\n', json_string_length(v)))
+        if (!json_is_string(v) || json_string_length(v) > 4096)
                 return err_set(err, -EINVAL, "origin: \"%s\" must be a line of text", key);
+        for (size_t i = 0; i < json_string_length(v); i++)
+                if ((unsigned char)json_string_value(v)[i] < ' ' || json_string_value(v)[i] == 0x7f)
+                        return err_set(err, -EINVAL,
+                                       "origin: \"%s\" must be a line of text without control characters",
+                                       key);
         *ret = str_make(json_string_value(v), json_string_length(v));
         return 0;
+}
+
+static bool is_among(struct str servers, struct str uuid)
+{
+        struct str one;
+
+        while (servers.n && str_cut(&servers, ' ', &one))
+                if (str_ieq(one, uuid))
+                        return true;
+        return false;
 }
 
 static int check_servers(struct str servers, struct err *err)
@@ -27,13 +41,23 @@ static int check_servers(struct str servers, struct err *err)
         unsigned n = 0;
 
         while (rest.n && str_cut(&rest, ' ', &one))
-                if (++n > SUBMISSION_HOPS_MAX || !uuid_valid(one))
+                if (++n > SUBMISSION_HOPS_MAX || !uuid_valid(one) || is_among(rest, one))
                         return err_set(err, -EINVAL,
                                        "origin: \"servers\" must be the uuids of at most %u servers, parted "
-                                       "by blanks",
+                                       "by blanks, each once",
                                        SUBMISSION_HOPS_MAX);
         return n ? 0
                  : err_set(err, -EINVAL, "origin: \"servers\" must name those that the request has passed");
+}
+
+static uint32_t servers_count(struct str servers)
+{
+        struct str one;
+        uint32_t n = 0;
+
+        while (servers.n && str_cut(&servers, ' ', &one))
+                n++;
+        return n;
 }
 
 static int read_origin(const json_t *o, struct submission_origin *to, struct err *err)
@@ -52,6 +76,10 @@ static int read_origin(const json_t *o, struct submission_origin *to, struct err
             (r = read_text(o, "owner", &to->owner, err)) || (r = read_text(o, "label", &to->label, err)) ||
             (r = read_text(o, "path", &to->path, err)) || (r = read_text(o, "job", &to->job, err)))
                 return r;
+        uint32_t passed =
+                servers_count(to->servers); /* who says more than is left of the way gets what is left */
+        if (to->hops_left > SUBMISSION_HOPS_MAX - passed)
+                to->hops_left = SUBMISSION_HOPS_MAX - passed;
         return 0;
 }
 

@@ -10,6 +10,7 @@ import socketserver
 import tempfile
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -64,7 +65,7 @@ class Far:
 
         self.path = os.path.join(folder, "far.sock")
         self.server = Server(self.path, Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def job(self, number=7, **more):
         ad = {"DroverLog": True, "GlobalJobId": f"far#{number}", "DroverOutputs": [
@@ -364,15 +365,18 @@ ROOM = {
 }
 
 
-def test_room_is_what_there_can_be(hop):
+@pytest.mark.parametrize("room", ROOM)
+def test_room_is_what_there_can_be(hop, room):
+    hop.far.lies["GET /v1/capacity"] = lambda *_: (200, ROOM[room])
     hop.start().wait("ready")
-    for n, room in enumerate(ROOM.values(), 1):
-        hop.far.lies["GET /v1/capacity"] = lambda *_, r=room: (200, r)
-        asked = len([1 for _, path, _ in hop.far.asked if path == "/v1/capacity"])
-        wait_until(lambda a=asked: len([1 for _, path, _ in hop.far.asked if path == "/v1/capacity"]) >= a + 2)
+
+    def known():
+        """room was told"""
         hop.driver.say("capacity")
-        line = hop.wait("capacity", count=n)[-1]
-        assert int(re.search(r"cpus=(\d+)", line)[1]) <= 10**8 and int(re.search(r"memory=(\d+)", line)[1]) <= 2**40, line
+        return hop.driver.lines("capacity 1")
+
+    line = wait_until(known)[0]
+    assert int(re.search(r"cpus=(\d+)", line)[1]) <= 10**8 and int(re.search(r"memory=(\d+)", line)[1]) <= 2**40, line
 
 
 def test_paths_without_end_are_none(hop):
@@ -429,3 +433,53 @@ def test_the_connection(hop, attempt):
     hop.wait("ready")
     hop.submit()
     hop.wait("ended 1 code=3")
+
+
+# ---- the other way round: a server that hands a job over, and lies in `origin`
+
+OTHER = "22222222-2222-4333-8444-555555555555"
+ORIGINS = {
+    "no servers": ({"servers": ""}, 400),
+    "servers that are none": ({"servers": "here there"}, 400),
+    "a server twice": ({"servers": f"{OTHER} {UUID} {OTHER.upper()}"}, 400),
+    "thousands of servers": ({"servers": " ".join(str(uuid.UUID(int=i)) for i in range(5000))}, 400),
+    "this server": ({"servers": "HERE"}, 409),
+    "a way without end": ({"hops_left": 2**31}, 400),
+    "a way back": ({"hops_left": -1}, 400),
+    "an owner with line ends": ({"owner": "ann\nforged"}, 400),
+    "an owner that is a command to a terminal": ({"owner": "ann\x1b[2J@far"}, 400),
+    "an owner that is a list": ({"owner": ["root@here"]}, 400),
+    "a book for a label": ({"label": "x" * 5000}, 400),
+    "a path that is an expression": ({"path": '"||true||"/q'}, 400),
+    "a job that ends its text": ({"job": '7.0"; Evil = "1'}, 201),
+}
+
+
+@pytest.mark.parametrize("what", ORIGINS)
+def test_what_an_origin_says(shared, what):
+    origin, status = ORIGINS[what]
+    origin = {"servers": OTHER, "owner": "ann@far", "job": "3.0", "hops_left": 3, **origin}
+    if origin["servers"] == "HERE":
+        origin["servers"] = shared.server_info()["uuid"]
+    body = {"uuid": str(uuid.uuid4()), "lease_ms": 60000, "origin": origin,
+            "parts": [{"attributes": {"Cmd": '"/bin/true"', "Requirements": "false", "ShouldTransferFiles": '"YES"'}}]}
+    answer = shared.api("POST", "/v1/requests", body, status=status)
+    if status == 201:
+        row = shared.api("GET", f"/v1/jobs/{answer['id']}.0")
+        assert row["ad"]["DroverOriginJob"] == origin["job"] and "Evil" not in row["ad"]
+
+
+def test_an_origin_speaks_for_nobody(shared):
+    """Whose job it is says the token, and not what the origin says; and the way is never longer than it may be."""
+    body = {"uuid": str(uuid.uuid4()), "lease_ms": 60000,
+            "origin": {"servers": f"{OTHER} {UUID}", "owner": "somebody.else@another.domain", "job": "3.0", "hops_left": 64},
+            "parts": [{"attributes": {"Cmd": '"/bin/true"', "Requirements": "false", "ShouldTransferFiles": '"YES"'}}]}
+    request = shared.api("POST", "/v1/requests", body)["id"]
+    row = shared.api("GET", f"/v1/requests/{request}")
+    assert row["owner"] == shared.server_info()["you"] and row["origin"]["owner"] == "somebody.else@another.domain"
+    assert row["origin"]["hops_left"] <= 62
+
+
+@pytest.mark.parametrize("lease", [-1, 0, 2**62, 10 * 365 * 86400000, "long"])
+def test_a_lease_of_years(shared, lease):
+    shared.api("POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "lease_ms": lease, "parts": [{"attributes": {"Cmd": '"/bin/true"'}}]}, status=400)
