@@ -47,6 +47,7 @@ void cli_print_table_below(const struct cli *cli, struct table *t);
 
 /* The commands, one file each: cmd_NAME.c. */
 int cmd_agents(struct cli *cli, const struct options *o);
+int cmd_doctor(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);
 int cmd_quote(struct cli *cli, const struct options *o);
 int cmd_priority(struct cli *cli, const struct options *o);

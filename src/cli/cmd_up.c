@@ -27,6 +27,7 @@
 #include "base/program.h"
 #include "cli/api.h"
 #include "cli/child.h"
+#include "cli/doctor.h"
 #include "cli/instance.h"
 
 #define START_MS 60000 /* recovering a big queue takes seconds */
@@ -94,6 +95,7 @@ static int prepare_folder(struct up *u)
                          "uses it; choose a local one with --dir",
                          dir, network);
         u->cli->dir = dir;
+        doctor_say_wrong(u->cli, dir);
         return 0;
 }
 

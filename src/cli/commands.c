@@ -49,6 +49,12 @@ static const struct option_row queue_options[] = {
         JSON_ROW,
         {0},
 };
+static const struct option_row doctor_options[] = {
+        {"agent-config", 0, OPTION_TEXT, "FILE",
+         "The agent's file: whether it can be read, and its map of users."},
+        {"json", 0, OPTION_FLAG, NULL, "Print the checks as one JSON document."},
+        {0},
+};
 static const struct option_row path_options[] = {
         {"ad", 0, OPTION_FLAG, NULL, "As nested ClassAds: each hop's Next is the one behind it."},
         JSON_ROW,
@@ -220,6 +226,24 @@ const struct command commands[] = {
          "made for its name it can join again.",
          "drover agents\ndrover agents revoke node7\n  a node that was lost, or is not to be trusted",
          agents_options, 0, 2, "", false, cmd_agents},
+        {"doctor", RUNNING, "check an installation, and say how to mend what is wrong", "[OPTIONS]",
+         "Looks at the folder of a server and an agent, at this machine, and at a running server, and prints "
+         "a line "
+         "for each check: ok, warning or wrong, with what to do about it. Looked at are: modes and owners of "
+         "the "
+         "folder, its keys and its state; settings; with --agent-config the agent's map of users; "
+         "certificates; "
+         "free space and inodes; open files; user namespaces, filters of system calls and control groups; "
+         "and, if a "
+         "server answers, whether it takes work, its clock, its ports, tokens that expire, agents that are "
+         "away "
+         "and limits on jobs that are not the kernel's. Without a server that is left out. Exits 0 when "
+         "nothing is "
+         "wrong (there may be warnings), and 1 when something is. `drover up` does the checks of the folder "
+         "and the "
+         "machine when it starts, and prints what is wrong.",
+         "drover doctor\ndrover doctor --json --agent-config /etc/drover/agent.yaml", doctor_options, 0, 0,
+         "", false, cmd_doctor},
         {"stores", RUNNING, "list the stores and how far they are", "[OPTIONS]",
          "Shows every store that the server's configuration names, the labels it carries, and the latency "
          "and "
