@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/owners.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   30000
@@ -180,6 +181,18 @@ static void on_joined(struct connection *c, const Drover__Joined *j)
         timer_start(c->retry, 0);
 }
 
+static bool serves_many_as_one(const struct config *c)
+{
+        MEM_CLEANUP struct str *items = mem_array(NULL, c->owners.n + 1, sizeof(*items));
+        struct owners l = {items, c->owners.n};
+        for (size_t i = 0; i < c->owners.n; i++) {
+                if (strcmp(c->owners.v[i], "any") == 0)
+                        return c->users.n == 0;
+                items[i] = str_of(c->owners.v[i]);
+        }
+        return c->users.n == 0 && owners_are_many(&l);
+}
+
 static void on_welcome(struct connection *c, const Drover__Welcome *w)
 {
         struct agent *a = c->a;
@@ -193,6 +206,14 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
         lease_clock_greeted(&a->lease, c->hello_ms);
         log_info("msg=connected name=%s server=%s address=%s renew_ms=%lld", w->name, w->server_uuid,
                  LOG_TEXT(str_of(a->config.servers.v[c->server])), (long long)c->renew_ms);
+        if (*w->owners || *w->tags)
+                log_info("msg=\"the token that this agent joined with bounds what it offers\" owners=\"%s\" "
+                         "tags=\"%s\"",
+                         LOG_TEXT(str_of(w->owners)), LOG_TEXT(str_of(w->tags)));
+        else if (serves_many_as_one(&a->config))
+                log_warn("msg=\"the server gives no jobs to an agent that runs those of several owners as "
+                         "one user: give "
+                         "a map of users, or make the token with --owners\"");
         report_inventory(a);
         timer_start(c->renew, c->renew_ms);
 }

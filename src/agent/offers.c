@@ -223,6 +223,7 @@ static void send_offer(struct queue *q, const struct offers_room *r)
         m.wishes = wishes;
         for (const struct config_list *w = &q->config->wishes; m.n_wishes < w->n; m.n_wishes++)
                 wishes[m.n_wishes] = (Drover__Wish)offer_wish(str_of(w->v[m.n_wishes]));
+        m.own_users = a->config.users.n > 0;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
         to.offer = &m;

@@ -7,13 +7,31 @@
 
 #define ISSUED         "issued/"
 #define REVOKED        "revoked/"
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2 /* 1 had no ceiling */
 
 struct entry {
         char serial[41]; /* as cert_facts has it */
         char name[CSR_NAME_MAX + 1];
         int64_t from_ms, until_ms, revoked_ms;
+        char *owners, *tags, *labels; /* of the ceiling; NULL: no bound */
 };
+
+static void entry_free(struct entry *e)
+{
+        if (!e)
+                return;
+        free(e->owners);
+        free(e->tags);
+        free(e->labels);
+        free(e);
+}
+
+static void set_ceiling(struct entry *e, const struct cert_ceiling *c)
+{
+        e->owners = str_dupz(c->owners);
+        e->tags = str_dupz(c->tags);
+        e->labels = str_dupz(c->labels);
+}
 
 struct certificates {
         struct map *by_serial; /* without regard to case */
@@ -33,15 +51,23 @@ static void put(struct store_batch *b, const char *prefix, const char *serial, c
 static bool read_issued(struct entry *e, struct str record)
 {
         struct unpack u = unpack_from(record);
+        uint64_t version = unpack_u64(&u);
+        struct cert_ceiling ceiling = {0};
         struct str name;
 
-        if (unpack_u64(&u) != RECORD_VERSION)
+        if (version == 0 || version > RECORD_VERSION)
                 return false;
         name = unpack_str(&u);
         e->from_ms = unpack_i64(&u);
         e->until_ms = unpack_i64(&u);
+        if (version > 1) {
+                ceiling.owners = unpack_str(&u);
+                ceiling.tags = unpack_str(&u);
+                ceiling.labels = unpack_str(&u);
+        }
         if (!unpack_done(&u) || name.n > CSR_NAME_MAX)
                 return false;
+        set_ceiling(e, &ceiling);
         memcpy(e->name, name.p, name.n);
         return true;
 }
@@ -50,7 +76,7 @@ static bool read_revoked(struct entry *e, struct str record)
 {
         struct unpack u = unpack_from(record);
 
-        if (unpack_u64(&u) != RECORD_VERSION)
+        if (unpack_max(&u, RECORD_VERSION) == 0)
                 return false;
         e->revoked_ms = unpack_i64(&u);
         return unpack_done(&u);
@@ -117,12 +143,13 @@ void certificates_free(struct certificates *cs)
         if (!cs)
                 return;
         while (map_next(cs->by_serial, &at, NULL, &e))
-                free(e);
+                entry_free(e);
         map_free(cs->by_serial);
         free(cs);
 }
 
-void certificates_add(struct certificates *cs, const struct cert_facts *facts, struct store_batch *b)
+void certificates_add(struct certificates *cs, const struct cert_facts *facts,
+                      const struct cert_ceiling *ceiling, struct store_batch *b)
 {
         BUF_CLEANUP struct buf record = {0};
         struct entry *e = mem_new(struct entry);
@@ -131,11 +158,15 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts, s
         memcpy(e->name, facts->name, sizeof(e->name));
         e->from_ms = facts->from_ms;
         e->until_ms = facts->until_ms;
-        free(map_put(cs->by_serial, str_of(e->serial), e));
+        set_ceiling(e, ceiling ? ceiling : &(struct cert_ceiling){0});
+        entry_free(map_put(cs->by_serial, str_of(e->serial), e));
         pack_u64(&record, RECORD_VERSION);
         pack_str(&record, str_of(e->name));
         pack_i64(&record, e->from_ms);
         pack_i64(&record, e->until_ms);
+        pack_str(&record, str_of(e->owners));
+        pack_str(&record, str_of(e->tags));
+        pack_str(&record, str_of(e->labels));
         put(b, ISSUED, e->serial, &record);
 }
 
@@ -190,8 +221,20 @@ void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_ba
                         continue;
                 put(b, ISSUED, e->serial, NULL);
                 put(b, REVOKED, e->serial, NULL);
-                free(e);
+                entry_free(e);
         }
+}
+
+static struct certificate shown(const struct entry *e)
+{
+        return (struct certificate){
+                .name = e->name,
+                .serial = e->serial,
+                .from_ms = e->from_ms,
+                .until_ms = e->until_ms,
+                .revoked_ms = e->revoked_ms,
+                .ceiling = {str_of(e->owners), str_of(e->tags), str_of(e->labels)},
+        };
 }
 
 bool certificates_next(const struct certificates *cs, size_t *at, struct certificate *ret)
@@ -200,12 +243,16 @@ bool certificates_next(const struct certificates *cs, size_t *at, struct certifi
 
         if (!map_next(cs->by_serial, at, NULL, &p))
                 return false;
-        *ret = (struct certificate){
-                .name = ((struct entry *)p)->name,
-                .serial = ((struct entry *)p)->serial,
-                .from_ms = ((struct entry *)p)->from_ms,
-                .until_ms = ((struct entry *)p)->until_ms,
-                .revoked_ms = ((struct entry *)p)->revoked_ms,
-        };
+        *ret = shown(p);
+        return true;
+}
+
+bool certificates_find(const struct certificates *cs, struct str serial, struct certificate *ret)
+{
+        const struct entry *e = map_get(cs->by_serial, serial);
+
+        if (!certificates_believed(cs, serial))
+                return false;
+        *ret = shown(e);
         return true;
 }

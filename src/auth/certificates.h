@@ -14,8 +14,16 @@ struct certificates;
 int certificates_load(struct store *s, struct certificates **ret, struct err *err);
 void certificates_free(struct certificates *cs); /* NULL is fine */
 
-/* Records one that was issued. */
-void certificates_add(struct certificates *cs, const struct cert_facts *facts, struct store_batch *b);
+/* What an agent may be and do at most, whatever it says: the token that it joined with had this, and so has
+ * every certificate that follows from it. Words parted by commas or blanks; an empty text is no bound. */
+struct cert_ceiling {
+        struct str owners; /* as owners_parse has them; "any" bounds nothing, but somebody said so */
+        struct str tags;   /* of its ads' Tags */
+        struct str labels; /* of data that it may see, if the settings clear it for them; "none": no label */
+};
+/* Records one that was issued. ceiling: NULL is no bound. */
+void certificates_add(struct certificates *cs, const struct cert_facts *facts,
+                      const struct cert_ceiling *ceiling, struct store_batch *b);
 /* What TLS's checks do not tell: one that we do not know of (from before a restored backup, or forged with a
  * stolen key) is not believed either. */
 bool certificates_believed(const struct certificates *cs, struct str serial);
@@ -27,6 +35,9 @@ void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_ba
 struct certificate {
         const char *name, *serial; /* borrowed until the table changes */
         int64_t from_ms, until_ms;
-        int64_t revoked_ms; /* 0: not */
+        int64_t revoked_ms;          /* 0: not */
+        struct cert_ceiling ceiling; /* borrowed, too */
 };
+/* False: it is not known, or was revoked. */
+bool certificates_find(const struct certificates *cs, struct str serial, struct certificate *ret);
 bool certificates_next(const struct certificates *cs, size_t *at, struct certificate *ret); /* as map_next */

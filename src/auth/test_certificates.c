@@ -8,6 +8,7 @@
 
 #include "auth/certificates.h"
 #include "auth/test_kept.h"
+#include "base/pack.h"
 
 struct fixture {
         struct kept kept;
@@ -48,7 +49,7 @@ static void add(struct fixture *f, const char *name, const char *serial, int64_t
 
         strncpy(facts.name, name, sizeof(facts.name) - 1);
         strncpy(facts.serial, serial, sizeof(facts.serial) - 1);
-        certificates_add(f->cs, &facts, f->kept.batch);
+        certificates_add(f->cs, &facts, NULL, f->kept.batch);
 }
 
 static void one_is_believed_until_revoked(void **state)
@@ -110,6 +111,33 @@ static void ended_ones_are_forgotten(void **state)
         assert_false(certificates_next(f->cs, &at, &c));
 }
 
+/* What is kept says what the agent may at most; a record from before ceilings has none. */
+static void a_ceiling_is_kept(void **state)
+{
+        struct fixture *f = *state;
+        struct cert_facts facts = {.name = "n1", .serial = "4b01", .from_ms = 1, .until_ms = 9000};
+        BUF_CLEANUP struct buf old = {0};
+        struct certificate c;
+
+        certificates_add(f->cs, &facts, &(struct cert_ceiling){STR("ann@x,*@y"), STR("fast"), STR("none")},
+                         f->kept.batch);
+        pack_u64(&old, 1);
+        pack_str(&old, STR("n2"));
+        pack_i64(&old, 1);
+        pack_i64(&old, 9000);
+        store_batch_blob_put(f->kept.batch, STR("issued/4b02"), buf_view(&old));
+        kept_commit(&f->kept);
+        reload(f);
+        assert_true(certificates_find(f->cs, STR("4B01"), &c));
+        assert_true(str_eq(c.ceiling.owners, STR("ann@x,*@y")));
+        assert_true(str_eq(c.ceiling.tags, STR("fast")));
+        assert_true(str_eq(c.ceiling.labels, STR("none")));
+        assert_true(certificates_find(f->cs, STR("4b02"), &c));
+        assert_int_equal(c.ceiling.owners.n + c.ceiling.tags.n + c.ceiling.labels.n, 0);
+        certificates_revoke(f->cs, STR("n1"), 5, f->kept.batch);
+        assert_false(certificates_find(f->cs, STR("4b01"), &c));
+}
+
 static void a_damaged_record_is_named(void **state)
 {
         struct fixture *f = *state;
@@ -127,10 +155,8 @@ static void a_damaged_record_is_named(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                T(one_is_believed_until_revoked),
-                T(an_agent_is_revoked_whole),
-                T(ended_ones_are_forgotten),
-                T(a_damaged_record_is_named),
+                T(one_is_believed_until_revoked), T(a_ceiling_is_kept),         T(an_agent_is_revoked_whole),
+                T(ended_ones_are_forgotten),      T(a_damaged_record_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

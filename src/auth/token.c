@@ -8,7 +8,7 @@
 #include "auth/csr.h"
 #include "base/pack.h"
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2 /* 1 had no labels */
 
 static const char *const kind_names[] = {[TOKEN_AGENT] = "agent", [TOKEN_USER] = "user"};
 
@@ -116,15 +116,17 @@ void token_pack(struct buf *to, const struct token *t)
         pack_str(to, t->created_by);
         pack_str(to, t->tags);
         pack_str(to, t->owners);
+        pack_str(to, t->labels);
 }
 
 int token_unpack(struct token *t, struct str id, struct str record)
 {
         struct unpack u = unpack_from(record);
         struct token got = {0};
+        uint64_t version = unpack_u64(&u);
         struct str hash;
 
-        if (unpack_u64(&u) != RECORD_VERSION || !is_hex(id, TOKEN_ID_TEXT - 1))
+        if (version == 0 || version > RECORD_VERSION || !is_hex(id, TOKEN_ID_TEXT - 1))
                 return -EBADMSG;
         memcpy(got.id, id.p, id.n);
         hash = unpack_str(&u);
@@ -138,6 +140,8 @@ int token_unpack(struct token *t, struct str id, struct str record)
         got.created_by = unpack_str(&u);
         got.tags = unpack_str(&u);
         got.owners = unpack_str(&u);
+        if (version > 1)
+                got.labels = unpack_str(&u);
         if (!unpack_done(&u) || hash.n != sizeof(got.hash))
                 return -EBADMSG;
         memcpy(got.hash, hash.p, hash.n);

@@ -45,8 +45,9 @@ struct token {
         int64_t expires_ms;    /* from then on it is void; 0: never */
         struct str name;       /* agents: the name it must take, empty: any; users: the principal it is */
         struct str created_by; /* principal */
-        struct str tags; /* agents: ceiling of tags and of owners it may serve, as text; empty: none set */
+        struct str tags;       /* agents: their ceiling, as struct cert_ceiling has it */
         struct str owners;
+        struct str labels;
 };
 
 /* ---- text */

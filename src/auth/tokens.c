@@ -6,6 +6,8 @@
 
 #include "auth/csr.h"
 #include "base/map.h"
+#include "base/name.h"
+#include "base/owners.h"
 
 #define PREFIX "token/"
 
@@ -128,6 +130,25 @@ static struct entry *put(struct tokens *ts, const struct token *t, struct store_
         return e;
 }
 
+static bool owners_good(struct str text)
+{
+        struct owners l;
+        bool good = owners_parse(text, &l);
+
+        owners_deinit(&l);
+        return good;
+}
+
+static bool words_good(struct str text)
+{
+        struct str one;
+
+        while (text.n && str_cut(&text, ',', &one))
+                if (!name_is_line(one, CSR_NAME_MAX) || str_find(one, '"') >= 0 || str_find(one, '\\') >= 0)
+                        return false; /* it becomes a string of a ClassAd */
+        return true;
+}
+
 int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, struct err *err)
 {
         struct str name, domain;
@@ -138,9 +159,21 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
         if (t->kind == TOKEN_USER && principal_split(t->name, &name, &domain))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" is not a user, who is written name@domain",
                                STR_ARG(t->name));
-        if (t->tags.n > TOKEN_LIMITS_MAX || t->owners.n > TOKEN_LIMITS_MAX)
-                return err_set(err, -EINVAL, "more than %d bytes of tags or owners for a token",
+        if (t->tags.n > TOKEN_LIMITS_MAX || t->owners.n > TOKEN_LIMITS_MAX || t->labels.n > TOKEN_LIMITS_MAX)
+                return err_set(err, -EINVAL, "more than %d bytes of tags, owners or labels for a token",
                                TOKEN_LIMITS_MAX);
+        if (t->kind == TOKEN_USER && (t->tags.n || t->owners.n || t->labels.n))
+                return err_set(err, -EINVAL, "tags, owners and labels are for agents' tokens");
+        if (!owners_good(t->owners))
+                return err_set(err, -EINVAL,
+                               "the owners \"" STR_FMT "\" are not name@domain, *@domain or any",
+                               STR_ARG(t->owners));
+        if (!words_good(t->tags) || !words_good(t->labels))
+                return err_set(
+                        err, -EINVAL,
+                        "tags and labels are words of at most %d bytes, without quotes and backslashes, with "
+                        "commas between",
+                        CSR_NAME_MAX);
         if (t->limited && t->uses_left == 0)
                 return err_set(err, -EINVAL, "a token of no uses");
         put(ts, t, b);

@@ -3,9 +3,6 @@
 #include "cli/api.h"
 #include "cli/human.h"
 
-#define AGENT_S 3600
-#define USER_S  (30 * 86400)
-
 static const struct table_column columns[] = {{"ID", false, false},  {"KIND", false, false},
                                               {"NAME", false, true}, {"ROLE", false, false},
                                               {"USES", true, false}, {"EXPIRES", false, false}};
@@ -15,7 +12,8 @@ static int make(struct cli *cli, const struct options *o, bool agent)
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0}, when BUF_CLEANUP = {0};
         struct json j = {.out = &body};
-        int64_t expires_s = options_number(o, "expires", agent ? AGENT_S : USER_S);
+        static const char *const ceiling[] = {"owners", "tags", "labels"};
+        int64_t expires_s = options_number(o, "expires", 1);
         int64_t uses = options_number(o, "uses", 1);
         int code;
 
@@ -23,6 +21,9 @@ static int make(struct cli *cli, const struct options *o, bool agent)
                 return cli_error(CLI_USAGE, "what is the agent called? drover token agent --name NAME");
         if (agent && options_text(o, "role"))
                 return cli_error(CLI_USAGE, "--role is for user tokens");
+        for (size_t i = 0; i < 3; i++)
+                if (!agent && options_text(o, ceiling[i]))
+                        return cli_error(CLI_USAGE, "--%s is for tokens of agents", ceiling[i]);
         if (uses < 1 || expires_s < 1)
                 return cli_error(CLI_USAGE,
                                  "a token that can never be used is of no use: --uses and --expires are at "
@@ -33,7 +34,11 @@ static int make(struct cli *cli, const struct options *o, bool agent)
                 json_kstrz(&j, "name", options_text(o, "name"));
         if (agent || options_flag(o, "uses"))
                 json_kint(&j, "uses", uses);
-        json_kint(&j, "expires_s", expires_s);
+        if (options_flag(o, "expires"))
+                json_kint(&j, "expires_s", expires_s);
+        for (size_t i = 0; i < 3; i++)
+                if (options_text(o, ceiling[i]))
+                        json_kstrz(&j, ceiling[i], options_text(o, ceiling[i]));
         if (options_text(o, "role"))
                 json_kstrz(&j, "role", options_text(o, "role"));
         json_close(&j, '}');

@@ -104,8 +104,17 @@ static const struct option_row token_options[] = {
         {"name", 'n', OPTION_TEXT, "NAME", "The agent's name; for a user token the user it speaks for."},
         {"uses", 0, OPTION_NUMBER, "N", "How often the token may be used. Default for agents: 1."},
         {"expires", 'e', OPTION_DURATION, "TIME",
-         "How long it is good for: 1h, 30d. Default: 1h; for users 30d."},
-        {"role", 0, OPTION_TEXT, "ROLE", "What the user may do: user, operator or admin. Default: user."},
+         "How long it is good for: 1h, 30d. Default: 1h; for users 90d."},
+        {"role", 0, OPTION_TEXT, "ROLE",
+         "What the user may do at most: user, operator or admin. Default: user. It is never more than he may "
+         "today."},
+        {"owners", 0, OPTION_TEXT, "LIST",
+         "Whose jobs the agent may run at most: name@domain, *@domain, with commas; or any. Default: as the "
+         "agent's file says, but an agent that runs jobs of several owners as one user gets none."},
+        {"tags", 0, OPTION_TEXT, "LIST", "Of its queues' Tags only these count. Default: all."},
+        {"labels", 0, OPTION_TEXT, "LIST",
+         "Of the labels that clearance in droverd.yaml gives to its name only these count; none: no label. "
+         "Default: all."},
         JSON_ROW,
         {0},
 };

@@ -36,6 +36,7 @@ struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
         q = mem_new(struct queue);
         q->name = str_dupz(name);
         q->agent = a;
+        a->queue_count++;
         q->next = *end;
         *end = q;
         return q;
@@ -143,6 +144,7 @@ void agents_free(struct core *c)
                         queue_free(q);
                 }
                 agent_data_free(a->data);
+                free(a->labels);
                 free(a->name);
                 free(a);
         }

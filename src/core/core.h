@@ -221,7 +221,10 @@ struct core_attempts { /* members of a request with one fence */
         uint32_t fence;
         const struct set *members;
 };
+/* What a queue offered that was not offered in the last session is forgotten. */
 void core_agent_connected(struct core *c, const char *agent);
+/* Of the labels for which the settings clear it only these count, which have commas between; empty: all. */
+void core_agent_labels(struct core *c, const char *agent, struct str labels);
 void core_agent_away(struct core *c, const char *agent); /* its offers are gone, its leases go on */
 /* The agent's whole truth after a connection: attempts that the core has at this agent and that are in
  * neither list are lost. Those that the core does not have are told to `stale`, to be killed. Renews. */
@@ -251,9 +254,17 @@ struct core_offer {
         const struct str *owners; /* name@domain, *@domain, or "!name@domain why not"; empty: anybody's */
         size_t owner_count;
         struct str filesystem_domain, hostname; /* put into the ad where it has none */
+        struct str tags;    /* of its Tags only these stay, which have commas between; empty: all */
+        const char *closed; /* it takes no jobs, whatever it offers: why; NULL: it does */
         enum core_wish wishes[CORE_WISHES_MAX]; /* the weightier first; behind the last: CORE_WISH_NONE */
 };
-int core_offer(struct core *c, const struct core_offer *o, struct err *err); /* 0, CORE_INVALID */
+/* What the server keeps of one agent's offers at most; who has more is refused. */
+#define CORE_QUEUES_MAX   512u         /* of any name since the server started */
+#define CORE_AD_BYTES_MAX (512u << 10) /* of the text of one ad */
+#define CORE_ADS_MAX      (8u << 20)   /* of all its ads, as text */
+#define CORE_NAMES_MAX    20000u       /* of attributes that nobody had used before */
+/* 0; CORE_INVALID with err: the ad cannot be read, or the agent has more than it may. */
+int core_offer(struct core *c, const struct core_offer *o, struct err *err);
 void core_withdraw(struct core *c, const char *agent, const char *queue);
 
 void core_accepted(struct core *c, const char *agent, const struct core_attempts *a);

@@ -8,14 +8,27 @@ static bool any_labels(const struct core *c)
         return c->sites.label_count > 0;
 }
 
+static bool is_among(struct str list, struct str word)
+{
+        struct str one;
+
+        while (list.n && str_cut(&list, ',', &one))
+                if (str_eq(str_trim(one), word))
+                        return true;
+        return false;
+}
+
 uint64_t label_cleared(const struct core *c, const char *agent)
 {
+        const struct core_agent *a = agent_find(c, agent);
         uint64_t all = 0;
 
         for (size_t i = 0; i < c->sites.label_count; i++)
                 for (size_t k = 0; k < c->sites.labels[i].agent_count; k++) {
                         struct str who = c->sites.labels[i].agents[k];
 
+                        if (a && a->labels && !is_among(str_of(a->labels), c->sites.labels[i].name))
+                                continue;
                         if (str_eqz(who, agent) ||
                             (str_ends(who, STR("*")) && str_starts(str_of(agent), str_head(who, who.n - 1))))
                                 all |= 1ull << i;

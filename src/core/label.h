@@ -25,7 +25,8 @@ int label_of(struct core *c, const struct request *r, const struct part *p, uint
 /* May members of the part have different labels? */
 bool label_differs(struct core *c, const struct part *p);
 void label_print(const struct core *c, uint64_t labels, struct buf *out); /* "a,b" */
-/* Those that the agent is cleared for: by the configuration, whatever it says itself. */
+/* Those that the agent is cleared for: by the configuration, and not beyond core_agent_labels, whatever it
+ * says itself. */
 uint64_t label_cleared(const struct core *c, const char *agent);
 /* 0; or CORE_INVALID with err: this new request would take labelled data to where it may not go. */
 int label_refuse(struct core *c, const struct request *r, struct err *err);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/gang.h"
+#include "core/label.h"
 #include "core/need.h"
 #include "core/reserve.h"
 
@@ -12,19 +13,62 @@
 #define LOSE_SLICE       1000u    /* attempts that are lost in one call */
 #define CLOCK_OFF_MS     86400000 /* an agent's clock is wrong by so much at most */
 
+static void queue_unpark(struct core *c, struct queue *q)
+{
+        q->offers = false;
+        index_queue_changed(c, q);
+}
+
+static void ad_is(struct core *c, struct queue *q, struct ad *ad, size_t bytes)
+{
+        ad_set_string(ad, c->attr.AgentName, str_of(q->agent->name)); /* whatever it calls itself */
+        ad_free(q->ad);
+        q->ad = ad;
+        q->agent->ad_bytes += bytes - q->ad_bytes;
+        q->ad_bytes = bytes;
+}
+
+/* It offers nothing, and nothing is kept of what it did offer. */
+static void queue_empty(struct core *c, struct queue *q)
+{
+        struct ad *ad = ad_new(c->symbols);
+
+        ad_set_string(ad, c->attr.QueueName, str_of(q->name));
+        ad_set_boolean(ad, c->attr.Requirements, false);
+        ad_is(c, q, ad, 0);
+        owners_deinit(&q->owners);
+        owners_add(&q->owners, OWNERS_NOBODY);
+        free(q->closed);
+        free(q->unreachable);
+        q->closed = q->unreachable = NULL;
+        q->cpus = q->memory_mib = q->disk_kib = q->total_cpus = q->total_memory_mib = 0;
+        q->offers = false;
+        profile_update(c, q);
+        index_queue_shown(c, q);
+        index_queue_changed(c, q);
+}
+
 void core_agent_connected(struct core *c, const char *agent)
 {
         struct core_agent *a = agent_get(c, str_of(agent));
 
         a->connected = true;
+        for (struct queue *q = a->queues; q; q = q->next) {
+                if (q->idle_session && q->ad && !q->attempts)
+                        queue_empty(c, q);
+                q->idle_session = true;
+        }
         links_forget_down(c, a);
         core_renew(c, agent);
 }
 
-static void queue_unpark(struct core *c, struct queue *q)
+void core_agent_labels(struct core *c, const char *agent, struct str labels)
 {
-        q->offers = false;
-        index_queue_changed(c, q);
+        struct core_agent *a = agent_get(c, str_of(agent));
+
+        free(a->labels);
+        a->labels = labels.n ? str_dupz(labels) : NULL;
+        a->cleared = label_cleared(c, a->name);
 }
 
 void core_agent_away(struct core *c, const char *agent)
@@ -293,6 +337,69 @@ static void set_owners(struct queue *q, const struct core_offer *o)
                 owners_add(&q->owners, o->owners[i]);
 }
 
+/* Its Tags become those of the list that are among them. */
+static void cut_tags(struct core *c, struct ad *ad, struct str tags)
+{
+        symbol name = symbols_intern(c->symbols, STR("Tags")),
+               one = symbols_intern(c->symbols, STR("DroverTag"));
+        BUF_CLEANUP struct buf text = {0}, ask = {0};
+        struct str tag;
+        bool is;
+
+        buf_addz(&text, "{");
+        while (tags.n && str_cut(&tags, ',', &tag)) {
+                tag = str_trim(tag);
+                buf_reset(&ask);
+                buf_printf(&ask, "member(\"" STR_FMT "\", Tags)", STR_ARG(tag));
+                is = false;
+                if (ad_set_text(ad, one, buf_view(&ask), NULL) == 0 &&
+                    eval_boolean(&c->eval, ad, NULL, one, &is) && is)
+                        buf_printf(&text, "%s\"" STR_FMT "\"", text.n > 1 ? ", " : "", STR_ARG(tag));
+        }
+        buf_addz(&text, "}");
+        ad_remove(ad, one);
+        ad_set_text(ad, name, buf_view(&text), NULL);
+        eval_reset(&c->eval);
+}
+
+/* How many names of attributes this ad would bring that nobody has used yet. */
+static uint32_t names_new(const struct core *c, struct str text)
+{
+        struct symbols *own = symbols_new();
+        uint32_t n = 0;
+        struct ad *ad;
+
+        if (ad_parse(own, text, CLASSAD_NEW, &ad, NULL) == 0)
+                ad_free(ad);
+        for (symbol s = 1; s <= symbols_count(own); s++)
+                n += symbols_find(c->symbols, symbols_name(own, s)) == 0;
+        symbols_free(own);
+        return n;
+}
+
+/* Is there room for this offer in what the agent may have? 0, or CORE_INVALID with err. */
+static int offer_room(const struct core *c, const struct core_agent *a, const struct core_offer *o,
+                      struct err *err)
+{
+        const struct queue *q = a->queues;
+
+        while (q && !str_eqz(str_of(o->queue), q->name))
+                q = q->next;
+        if (!q && a->queue_count >= CORE_QUEUES_MAX)
+                return err_set(err, CORE_INVALID, "more than %u queues of one agent", CORE_QUEUES_MAX);
+        if (o->ad.n > CORE_AD_BYTES_MAX)
+                return err_set(err, CORE_INVALID, "the ad of the queue %s has more than %u bytes", o->queue,
+                               CORE_AD_BYTES_MAX);
+        if (a->ad_bytes - (q ? q->ad_bytes : 0) + o->ad.n > CORE_ADS_MAX)
+                return err_set(err, CORE_INVALID, "the ads of one agent's queues have more than %u bytes",
+                               CORE_ADS_MAX);
+        if (a->names >= CORE_NAMES_MAX && names_new(c, o->ad) > 0)
+                return err_set(err, CORE_INVALID,
+                               "one agent's offers have brought more than %u names of attributes",
+                               CORE_NAMES_MAX);
+        return 0;
+}
+
 int core_offer(struct core *c, const struct core_offer *o, struct err *err)
 {
         struct core_agent *a = agent_get(c, str_of(o->agent));
@@ -300,25 +407,30 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         const struct expr *requirements;
         struct symbols_use *before = symbols_use_set(c->symbols, symbols_use_keep(c->symbols));
         struct str away;
+        uint32_t names = symbols_used(c->symbols);
         struct queue *q;
         struct ad *ad;
-        int r = ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err);
+        int r = offer_room(c, a, o, err);
 
+        if (r == 0 && ad_parse(c->symbols, o->ad, CLASSAD_NEW, &ad, err))
+                r = CORE_INVALID;
         symbols_use_set(c->symbols, before);
+        a->names += symbols_used(c->symbols) - names;
         if (r)
-                return CORE_INVALID;
+                return r;
         q = queue_get(c, a, str_of(o->queue));
+        q->idle_session = false;
+        if (o->tags.n)
+                cut_tags(c, ad, o->tags);
         default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);
         default_string(c, ad, at->Machine, o->hostname);
         default_string(c, ad, at->Name, str_of(a->name));
         default_string(c, ad, at->QueueName, str_of(q->name));
-        ad_set_string(ad, at->AgentName, str_of(a->name)); /* by its certificate, whatever it calls itself */
         default_string(c, ad, at->MyType, STR("Machine"));
         requirements = ad_find(ad, at->Requirements);
         if (!requirements)
                 ad_set_boolean(ad, at->Requirements, true);
-        ad_free(q->ad);
-        q->ad = ad;
+        ad_is(c, q, ad, o->ad.n);
         q->serial = o->serial;
         set_owners(q, o);
         memcpy(q->wishes, o->wishes, sizeof(q->wishes));
@@ -344,14 +456,16 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         free(q->unreachable);
         q->unreachable = eval_string(&c->eval, ad, NULL, at->Unreachable, &away) ? str_dupz(away) : NULL;
         free(q->closed);
-        q->closed = eval_string(&c->eval, ad, NULL, at->WhyClosed, &away) ? str_dupz(away) : NULL;
+        q->closed = o->closed                                               ? mem_dupz(o->closed)
+                    : eval_string(&c->eval, ad, NULL, at->WhyClosed, &away) ? str_dupz(away)
+                                                                            : NULL;
         profile_update(c, q);
         need_read_resources(c, q);
         if (q->taken_jobs || q->cpus > q->total_cpus || q->memory_mib > q->total_memory_mib)
                 queue_show_free(c, q);
         eval_reset(&c->eval);
         q->jobs_left = o->jobs_max > q->taken_jobs ? o->jobs_max - q->taken_jobs : 0;
-        q->offers = a->connected && o->jobs_max > 0;
+        q->offers = a->connected && o->jobs_max > 0 && !o->closed;
         index_queue_shown(c, q);
         index_queue_changed(c, q);
         if (q->offers && q->jobs_left > 0)

@@ -245,6 +245,8 @@ struct queue {
         struct core_agent *agent;
         struct ad *ad; /* NULL until the first offer */
         uint64_t serial;
+        size_t ad_bytes;   /* of the offer's text */
+        bool idle_session; /* it was not offered in this session of the agent yet */
         bool offers, job_specific, has_rank;
         size_t changed_at; /* 1-based place in core.changed; 0: not there */
         struct index_queue index;
@@ -292,8 +294,11 @@ struct core_agent {
         struct queue *queues;
         bool connected;
         int64_t renewed_steady_ms, renewed_wall_ms;
-        uint64_t cleared;        /* labels that it is cleared for, by the configuration */
-        struct agent_data *data; /* what it holds and measured; NULL: it has not said */
+        uint64_t cleared;             /* labels that it is cleared for, see label_cleared */
+        char *labels;                 /* it is cleared for these at most, commas between; NULL: no bound */
+        size_t queue_count, ad_bytes; /* of all its queues' offers */
+        uint32_t names;               /* of attributes that its offers brought and nobody had used before */
+        struct agent_data *data;      /* what it holds and measured; NULL: it has not said */
 };
 
 struct core {

@@ -153,6 +153,8 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         w->verdict = CORE_OWNER_REFUSED;
         if (!queue_allows_owner(q, request_owner(r))) {
                 buf_str(value, queue_denies_owner(q, request_owner(r)));
+                if (!value->n && q->closed)
+                        buf_addz(value, q->closed);
                 return;
         }
         w->verdict = CORE_NOT_CLEARED;

@@ -1,17 +1,19 @@
 #include "server/access.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "auth/ca.h"
 #include "auth/certificates.h"
 #include "auth/credentials.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/owners.h"
 #include "server/turn.h"
 
 #define SERVER_VALID_S (5 * 365 * 86400LL) /* made anew at each start, and when the clock was set */
 #define STEP_BACK_MS   60000
-#define AGENT_VALID_S  (30 * 86400LL) /* agents renew at a Hello */
+#define AGENT_VALID_MS (30 * 86400000LL) /* agents renew at a Hello */
 #define PRUNE_MS       86400000
 
 int access_open(struct server *s, struct access **ret, struct err *err)
@@ -20,6 +22,14 @@ int access_open(struct server *s, struct access **ret, struct err *err)
         int r;
 
         *ret = a;
+        for (size_t i = 0; i < 2; i++) {
+                struct buf who = {0};
+
+                if (principal_of_uid(&who, i == 0 ? geteuid() : 0, str_of(s->config.domain), NULL) == 0)
+                        a->own[i] = buf_take(&who);
+                else
+                        buf_deinit(&who);
+        }
         r = ca_open(s->paths.ca, STR("Drover"), clock_wall_ms(), &a->ca, err);
         if (r == 0)
                 r = tokens_load(s->store, &a->tokens, err);
@@ -38,6 +48,8 @@ void access_free(struct access *a)
         certificates_free(a->certificates);
         tokens_free(a->tokens);
         ca_free(a->ca);
+        free(a->own[0]);
+        free(a->own[1]);
         free(a);
 }
 
@@ -99,6 +111,24 @@ int access_tls_renew(struct access *a, const struct config *config, struct tls_c
 
 /* ---- users */
 
+static bool listed(const struct config_list *l, const char *who)
+{
+        for (size_t i = 0; i < l->count; i++)
+                if (strcmp(l->items[i], who) == 0)
+                        return true;
+        return false;
+}
+
+enum role access_role(const struct server *s, const char *who)
+{
+        for (size_t i = 0; i < 2; i++)
+                if (s->access->own[i] && strcmp(s->access->own[i], who) == 0)
+                        return ROLE_ADMIN;
+        if (listed(&s->config.admins, who))
+                return ROLE_ADMIN;
+        return listed(&s->config.operators, who) ? ROLE_OPERATOR : ROLE_USER;
+}
+
 struct bearer {
         call_fn *next;
         struct str token;
@@ -111,8 +141,11 @@ static void look(struct server *s, struct call *c)
 
         if (tokens_look(s->access->tokens, b->token, TOKEN_USER, str_of(ca_fingerprint(s->access->ca)),
                         clock_wall_ms(), &t) == 0) {
+                enum role today;
+
                 c->who = str_dupz(t->name);
-                c->role = t->role;
+                today = access_role(s, c->who);
+                c->role = t->role < today ? t->role : today;
         }
         c->state = NULL; /* in the call's arena */
         call_front(c, b->next);
@@ -142,6 +175,33 @@ static bool name_taken(const struct access *a, struct str name)
         return false;
 }
 
+static int64_t valid_s(const struct server *s)
+{
+        return (s->config.agent_certificate_ms ? s->config.agent_certificate_ms : AGENT_VALID_MS) / 1000;
+}
+
+/* Who makes tokens for agents is an admin. If he is none today, his token's agents serve him alone. */
+static void ceiling_owners(struct server *s, const struct token *t, struct buf *ret)
+{
+        MEM_CLEANUP char *maker = str_dupz(t->created_by);
+        struct owners said, his = {0}, cut;
+
+        if (access_role(s, maker) == ROLE_ADMIN) {
+                buf_str(ret, t->owners);
+                return;
+        }
+        owners_parse(t->owners, &said);
+        owners_add(&his, t->created_by);
+        owners_cut(&said, &his, &cut);
+        for (size_t i = 0; i < cut.count; i++) {
+                buf_addz(ret, i ? "," : "");
+                buf_str(ret, cut.items[i]);
+        }
+        owners_deinit(&said);
+        owners_deinit(&his);
+        owners_deinit(&cut);
+}
+
 int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,
                 struct buf *ret_cert, struct buf *ret_ca, struct err *err)
 {
@@ -149,6 +209,7 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
         struct str fingerprint = str_of(ca_fingerprint(a->ca));
         int64_t now = clock_wall_ms();
         MEM_CLEANUP char *asked = str_dupz(name);
+        BUF_CLEANUP struct buf owners = {0};
         struct cert_facts facts;
         const struct token *t;
         int r = tokens_look(a->tokens, token, TOKEN_AGENT, fingerprint, now, &t);
@@ -172,34 +233,36 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
                 return err_set(err, -EINVAL,
                                "'" STR_FMT "' cannot be an agent's name: use letters, digits, . _ -",
                                STR_ARG(name));
-        r = ca_issue_agent(a->ca, csr_pem, name, now, AGENT_VALID_S, ret_cert, &facts, err);
+        r = ca_issue_agent(a->ca, csr_pem, name, now, valid_s(s), ret_cert, &facts, err);
         if (r != 0)
                 return r;
         buf_str(ret_name, name); /* before the token, which may hold it, is changed */
         buf_str(ret_ca, ca_cert_pem(a->ca));
-        certificates_add(a->certificates, &facts, turn_batch(s->turn));
+        ceiling_owners(s, t, &owners);
+        certificates_add(a->certificates, &facts,
+                         &(struct cert_ceiling){buf_view(&owners), t->tags, t->labels}, turn_batch(s->turn));
         r = tokens_use(a->tokens, token, TOKEN_AGENT, fingerprint, now, turn_batch(s->turn), NULL);
         return r > 0 ? err_set(err, -EACCES, "%s", token_error_text(r)) : r;
 }
 
 int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
-                 struct buf *ret_cert, struct err *err)
+                 struct buf *ret_cert, struct certificate *ret, struct err *err)
 {
         struct access *a = s->access;
         struct cert_facts facts;
 
-        if (!certificates_believed(a->certificates, serial))
+        if (!certificates_find(a->certificates, serial, ret))
                 return err_set(err, -EACCES, "this certificate was revoked or is not known: join again");
         if (csr_pem.n == 0 || turn_full(s->turn))
                 return 0;
-        if (ca_issue_agent(a->ca, csr_pem, name, clock_wall_ms(), AGENT_VALID_S, ret_cert, &facts, err) !=
-            0) {
+        if (ca_issue_agent(a->ca, csr_pem, name, clock_wall_ms(), valid_s(s), ret_cert, &facts, err) != 0) {
                 buf_reset(ret_cert);
                 log_warn("msg=\"a certificate was not renewed\" agent=\"%s\" why=\"%s\"", LOG_TEXT(name),
                          LOG_TEXT(str_of(err ? err->text : "")));
                 return 0;
         }
-        certificates_add(a->certificates, &facts, turn_batch(s->turn));
+        certificates_add(a->certificates, &facts, &ret->ceiling, turn_batch(s->turn));
+        certificates_find(a->certificates, str_of(facts.serial), ret);
         return 0;
 }
 

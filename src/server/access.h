@@ -7,6 +7,8 @@
 #include "auth/token.h"
 #include "server/api/call.h"
 
+#include "auth/certificates.h"
+
 struct tls_context;
 struct access {
         struct ca *ca;
@@ -15,6 +17,7 @@ struct access {
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
         int64_t issued_ms; /* Unix: the server's certificate; front thread */
+        char *own[2];      /* principals of the user who runs the server, and of root; NULL: it has none */
 };
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
 void access_free(struct access *a);                                      /* NULL is fine */
@@ -24,6 +27,8 @@ int access_tls(struct access *a, const struct config *config, struct tls_context
  * one there, or near its end. 1: done; 0: there is no need; an error with err. */
 int access_tls_renew(struct access *a, const struct config *config, struct tls_context *tls, struct err *err);
 
+/* What somebody is today, by the settings. Any thread. */
+enum role access_role(const struct server *s, const char *who);
 /* Front thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
  */
 void access_bearer(struct call *c, struct str token, call_fn *next);
@@ -31,10 +36,10 @@ void access_bearer(struct call *c, struct str token, call_fn *next);
 /* A token for a certificate. 0; or -EACCES, -EINVAL with err. */
 int access_join(struct server *s, struct str token, struct str name, struct str csr_pem, struct buf *ret_name,
                 struct buf *ret_cert, struct buf *ret_ca, struct err *err);
-/* May the owner of this certificate act as the agent? A new certificate is made when csr_pem is not empty.
- * 0; or -EACCES with err. */
+/* May the owner of this certificate act as the agent? A new certificate is made when csr_pem is not empty,
+ * and is then *ret, which is borrowed until certificates change. 0; or -EACCES with err. */
 int access_agent(struct server *s, struct str name, struct str serial, struct str csr_pem,
-                 struct buf *ret_cert, struct err *err);
+                 struct buf *ret_cert, struct certificate *ret, struct err *err);
 /* The agent of this name is believed no more: its certificates are revoked, and tokens made for its name are
  * removed. How many of each were good; both 0 when there is none. */
 struct access_revoked {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "auth/certificates.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -16,6 +17,7 @@
 
 struct agents {
         struct map *by_name;
+        int64_t first_end_ms;   /* no session's certificate ends before */
         struct agent **pending; /* those with assignments in this turn */
         size_t pending_count, pending_cap;
         bool lapsed; /* one is */
@@ -26,6 +28,7 @@ struct agents *agents_new(void)
         struct agents *a = mem_new(struct agents);
 
         a->by_name = map_new();
+        a->first_end_ms = INT64_MAX;
         return a;
 }
 
@@ -38,6 +41,8 @@ static void agent_free(struct agent *a)
         free(a->filesystem_domain);
         free(a->program);
         free(a->instance);
+        owners_deinit(&a->owners);
+        free(a->tags);
         free(a->name);
         free(a);
 }
@@ -117,6 +122,23 @@ bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *
         return true;
 }
 
+static void set_ceiling(struct server *s, struct agent *a, const struct certificate *c)
+{
+        a->until_ms = c->until_ms;
+        if (a->until_ms < s->agents->first_end_ms)
+                s->agents->first_end_ms = a->until_ms;
+        owners_deinit(&a->owners);
+        if (!owners_parse(c->ceiling.owners, &a->owners)) {
+                owners_deinit(&a->owners);
+                owners_add(&a->owners, OWNERS_NOBODY);
+        }
+        a->owners_said = c->ceiling.owners.n > 0;
+        free(a->tags);
+        a->tags = str_dupz(c->ceiling.tags);
+        a->warned = false;
+        core_agent_labels(s->core, a->name, c->ceiling.labels);
+}
+
 struct agent *agents_connected(struct server *s, const struct agent_hello *h)
 {
         struct agent *a = agents_find(s, str_of(h->name));
@@ -140,6 +162,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
         set_text(&a->filesystem_domain, h->filesystem_domain);
         set_text(&a->program, h->program);
         set_text(&a->instance, h->instance);
+        set_ceiling(s, a, h->certificate);
         core_agent_connected(s->core, a->name);
         leases_open(s->leases, a->session, clock_boot_ms());
         log_info("msg=\"agent connected\" name=\"%s\" host=\"%s\"", LOG_TEXT(str_of(a->name)),
@@ -208,6 +231,31 @@ static void close_lapsed(struct server *s)
                         forget_session(s, a);
                         core_agent_away(s->core, a->name);
                 }
+}
+
+void agents_tick(struct server *s)
+{
+        int64_t now = clock_wall_ms();
+        struct agent *a;
+
+        if (now < s->agents->first_end_ms)
+                return;
+        s->agents->first_end_ms = INT64_MAX;
+        for (size_t at = 0; agents_next(s, &at, &a);) {
+                if (!a->session)
+                        continue;
+                if (a->until_ms > now) {
+                        if (a->until_ms < s->agents->first_end_ms)
+                                s->agents->first_end_ms = a->until_ms;
+                        continue;
+                }
+                log_info("msg=\"an agent's certificate has ended, and its session with it\" name=\"%s\"",
+                         LOG_TEXT(str_of(a->name)));
+                close_session(s, a->session, 4,
+                              "the certificate of this session has ended: greet with the new one");
+                forget_session(s, a);
+                core_agent_away(s->core, a->name);
+        }
 }
 
 void agents_gone(struct server *s, struct str name, uint64_t session)

@@ -5,9 +5,11 @@
  * message for each offer (agents_flush at the end of the turn).
  */
 #pragma once
+#include "base/owners.h"
 #include "server/server.h"
 #include "wire/drover.pb-c.h"
 
+struct certificate;
 struct agents;
 struct agents *agents_new(void);
 void agents_drop_all(struct agents *a);
@@ -21,6 +23,12 @@ struct agent {
         struct map *asked;         /* credentials that it was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
         struct pending *pending;   /* assignments of this turn */
+        /* of the certificate of this session */
+        int64_t until_ms;     /* its end: the session ends with it */
+        struct owners owners; /* whom it may serve at most */
+        bool owners_said;     /* the admin has said whom */
+        char *tags;           /* "": no bound */
+        bool warned;          /* that its offers are cut */
 };
 struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
 /* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
@@ -30,6 +38,7 @@ struct agent_hello {
         const char *name, *hostname, *filesystem_domain, *program;
         const char *instance; /* of its folder; NULL: not said */
         uint64_t session;
+        const struct certificate *certificate;
 };
 /* Whether an agent with another folder is connected under this name; err says so in words for the one that
  * comes. Each would end the other's session, and the jobs of the other, for ever. */
@@ -40,6 +49,8 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h);
 bool agents_expel(struct server *s, struct str name, const char *why);
 /* Ends all sessions: each agent comes back at once, with its inventory. */
 void agents_greet_again(struct server *s);
+/* Ends the sessions whose certificates have ended: who has a new one comes back with it. */
+void agents_tick(struct server *s);
 /* See `heard` of struct core_world. */
 int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
 void agents_gone(struct server *s, struct str name, uint64_t session);

@@ -169,6 +169,7 @@ static int set_offer(struct command *c, const Drover__Offer *o, struct err *err)
         c->text[COMMAND_AD] = command_text(c, o->ad);
         c->number[COMMAND_SERIAL] = o->serial;
         c->number[COMMAND_JOBS_MAX] = o->jobs_max;
+        c->flag = o->own_users;
         c->owners = arena_alloc(&c->arena, (o->n_owners + 1) * sizeof(*c->owners));
         for (size_t i = 0; i < o->n_owners; i++)
                 c->owners[c->owner_count++] = command_text(c, o->owners[i]);

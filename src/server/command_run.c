@@ -91,11 +91,13 @@ static void on_hello(struct server *s, struct command *c)
                 .instance = c->text[COMMAND_INSTANCE].p,
                 .session = c->session,
         };
+        struct certificate certificate;
         struct message *m;
         Drover__Welcome *w;
         struct err err = {0};
 
-        if (access_agent(s, c->agent, c->cert_serial, c->text[COMMAND_CSR_AGAIN], &cert, &err) != 0) {
+        if (access_agent(s, c->agent, c->cert_serial, c->text[COMMAND_CSR_AGAIN], &cert, &certificate,
+                         &err) != 0) {
                 log_warn("msg=\"an agent was refused\" name=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 2, err.text);
@@ -107,6 +109,7 @@ static void on_hello(struct server *s, struct command *c)
                 send_error(s, c->session, 5, err.text);
                 return;
         }
+        hello.certificate = &certificate;
         if (!agents_connected(s, &hello)) {
                 send_error(s, c->session, 4, "this server knows too many agents");
                 return;
@@ -119,32 +122,68 @@ static void on_hello(struct server *s, struct command *c)
         w->name = message_text(m, c->agent);
         w->renew_ms = (uint64_t)s->renew_ms;
         w->cert_pem = message_text(m, buf_view(&cert));
+        w->owners = message_text(m, certificate.ceiling.owners);
+        w->tags = message_text(m, certificate.ceiling.tags);
         m->to_agent.welcome = w;
         message_send(s, m, cert.n ? TURN_DURABLE : TURN_NOW);
         send_stores(s, c->session, cert.n ? TURN_DURABLE : TURN_NOW);
 }
 
+#define SHARED_USER                                                                                          \
+        "it would run jobs of several owners as one user of its machine: let it map them (users), or "       \
+        "make its token with --owners"
+
+static void warn_cut(struct agent *a, const char *queue, const char *why)
+{
+        if (!a->warned)
+                log_warn("msg=\"offers are cut to what the agent may\" agent=\"%s\" queue=\"%s\" why=\"%s\"",
+                         LOG_TEXT(str_of(a->name)), LOG_TEXT(str_of(queue)), why);
+        a->warned = true;
+}
+
+static bool same_owners(const struct owners *a, const struct owners *b)
+{
+        bool same = a->count == b->count;
+
+        for (size_t i = 0; same && i < a->count; i++)
+                same = str_eq(a->items[i], b->items[i]);
+        return same;
+}
+
+/* An offer is cut to the ceiling of the agent's certificate. */
 static void on_offer(struct server *s, struct command *c, struct agent *a)
 {
+        struct owners said = {c->owners, c->owner_count}, cut;
         struct core_offer o = {
                 .agent = a->name,
                 .queue = c->text[COMMAND_QUEUE].p,
                 .serial = c->number[COMMAND_SERIAL],
                 .ad = c->text[COMMAND_AD],
                 .jobs_max = (uint32_t)c->number[COMMAND_JOBS_MAX],
-                .owners = c->owners,
-                .owner_count = c->owner_count,
                 .filesystem_domain = str_of(a->filesystem_domain),
                 .hostname = str_of(a->hostname),
+                .tags = str_of(a->tags),
         };
         struct err err = {0};
 
+        owners_cut(&said, &a->owners, &cut);
+        if (!same_owners(&said, &cut))
+                warn_cut(a, o.queue, "its token names the owners that it may serve");
+        if (!c->flag && !a->owners_said && owners_are_many(&cut)) {
+                warn_cut(a, o.queue, SHARED_USER);
+                owners_deinit(&cut);
+                owners_add(&cut, OWNERS_NOBODY);
+                o.closed = SHARED_USER;
+        }
+        o.owners = cut.items;
+        o.owner_count = cut.count;
         memcpy(o.wishes, c->wishes, sizeof(o.wishes));
         if (core_offer(s->core, &o, &err) != 0) {
                 log_warn("msg=\"an offer was refused\" agent=\"%s\" why=\"%s\"", LOG_TEXT(c->agent),
                          LOG_TEXT(str_of(err.text)));
                 send_error(s, c->session, 3, err.text);
         }
+        owners_deinit(&cut);
 }
 
 static void on_result(struct server *s, struct command *c)

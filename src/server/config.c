@@ -33,6 +33,7 @@ static const struct setting {
         {"operators", KIND_LIST, offsetof(struct config, operators)},
         {"log_level", KIND_LEVEL, offsetof(struct config, log_level)},
         {"lease", KIND_DURATION, offsetof(struct config, lease_ms)},
+        {"agent_certificate", KIND_DURATION, offsetof(struct config, agent_certificate_ms)},
         {"keep_finished", KIND_DURATION, offsetof(struct config, keep_finished_ms)},
         {"limits", KIND_NESTED, offsetof(struct config, limits), config_limits_read},
         {"users", KIND_NESTED, offsetof(struct config, limits), config_limits_read_users},

@@ -29,6 +29,7 @@ struct config {
         struct config_list admins, operators; /* principals */
         enum log_level log_level;
         int64_t lease_ms;              /* 0: the core's default */
+        int64_t agent_certificate_ms;  /* how long one is good; 0: 30 days */
         int64_t keep_finished_ms;      /* 0: the core's default */
         int64_t set_wait_ms;           /* 0: the core's default */
         int64_t reserve_after_ms;      /* 0: the core's default; -1: never */

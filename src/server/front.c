@@ -73,21 +73,6 @@ static const char *local_user(struct front *f, uid_t uid)
         return u->name;
 }
 
-static bool listed(const struct config_list *l, const char *who)
-{
-        for (size_t i = 0; i < l->count; i++)
-                if (strcmp(l->items[i], who) == 0)
-                        return true;
-        return false;
-}
-
-static enum role role_of(const struct server *s, const char *who)
-{
-        if (listed(&s->config.admins, who))
-                return ROLE_ADMIN;
-        return listed(&s->config.operators, who) ? ROLE_OPERATOR : ROLE_USER;
-}
-
 /* ---- HTTP */
 
 static void on_close(void *arg, struct http_request *r)
@@ -153,7 +138,7 @@ static void identify_local(struct server *s, struct call *c, uid_t uid)
                 return;
         }
         c->who = mem_dupz(user);
-        c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : role_of(s, c->who);
+        c->role = uid == 0 || uid == geteuid() ? ROLE_ADMIN : access_role(s, c->who);
         start(c);
 }
 

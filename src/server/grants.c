@@ -178,7 +178,7 @@ void grants_get(struct server *s, struct command *c, struct agent *a)
         const struct ad *ad = core_request_ad(s->core, request, part);
         struct core_request r;
 
-        if (ad && core_request_get(s->core, request, &r) == 0 &&
+        if (ad && core_request_get(s->core, request, &r) == 0 && owners_allow(&a->owners, r.owner) &&
             core_has_part(s->core, a->name, request, part) && names_it(s, ad, name)) {
                 BUF_CLEANUP struct buf owner = {0};
 

@@ -113,15 +113,18 @@ static bool is_input(struct server *s, uint64_t request, const unsigned char has
 void objects_read(struct server *s, struct command *c, struct agent *a)
 {
         struct transfer *t = transfer_new(c, DROVER__TO_AGENT__KIND_SPOOL_DATA);
+        struct core_request r;
 
         t->data = message_alloc(t->reply, sizeof(*t->data));
         drover__spool_data__init(t->data);
         t->reply->to_agent.spool_data = t->data;
         t->data->sha256 = hash_of(t);
         t->data->offset = c->number[COMMAND_OFFSET];
-        if ((!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
-             !core_has_part(s->core, a->name, c->number[COMMAND_REQUEST], CORE_PART_ANY)) &&
-            !core_checkpoint_has(s->core, a->name, c->number[COMMAND_REQUEST], c->sha256)) {
+        if (core_request_get(s->core, c->number[COMMAND_REQUEST], &r) != 0 ||
+            !owners_allow(&a->owners, r.owner) ||
+            ((!is_input(s, c->number[COMMAND_REQUEST], c->sha256) ||
+              !core_has_part(s->core, a->name, c->number[COMMAND_REQUEST], CORE_PART_ANY)) &&
+             !core_checkpoint_has(s->core, a->name, c->number[COMMAND_REQUEST], c->sha256))) {
                 data_error(t, "this agent runs no job that has this file");
                 answer(s, t);
                 return;

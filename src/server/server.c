@@ -112,6 +112,7 @@ static void on_tick(void *arg)
         turn_begin(s->turn);
         next = core_tick(s->core);
         access_prune(s);
+        agents_tick(s);
         grants_tick(s);
         objects_tick(s);
         notices_tick(s);

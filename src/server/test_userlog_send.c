@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "auth/certificates.h"
 #include "server/leases.h"
 #include "server/userlog_private.h"
 
@@ -129,11 +130,13 @@ static void act(struct server *s, enum core_action action, uint64_t request, str
 static struct agent *join(struct server *s, const char *name, uint64_t session, const char *domain,
                           struct str owner)
 {
+        const struct certificate certificate = {.name = name, .until_ms = INT64_MAX};
         struct agent_hello hello = {.name = name,
                                     .hostname = name,
                                     .filesystem_domain = domain,
                                     .program = "",
-                                    .session = session};
+                                    .session = session,
+                                    .certificate = &certificate};
         struct core_offer offer = {.agent = name,
                                    .queue = "q",
                                    .serial = 1,

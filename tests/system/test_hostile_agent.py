@@ -1,11 +1,13 @@
 """An agent with a good certificate that lies about everything: what it may say of others' attempts and of its own, and what must
 come of each. docs/protocol.md has the table of what the server checks."""
 import hashlib
+import os
 import subprocess
+import time
 
 import pytest
 
-from drover import made, sh, wait_until
+from drover import free_port, made, sh, wait_until
 from wire import Ended, Liar
 
 DATA = b"what the honest agent's job has written\n"
@@ -18,7 +20,7 @@ class Site:
     def __init__(self, instance):
         self.instance = instance
         self.server = instance.server()
-        self.honest, self.liar = Liar(instance, "honest"), Liar(instance, "liar")
+        self.honest, self.liar = (Liar(instance, name, "--owners", "any") for name in ("honest", "liar"))
         self.liar.hello()
 
     def job(self, **more):
@@ -240,6 +242,214 @@ def test_ads(site, what):
         for queue in agent["queues"]:
             assert queue["ad"]["AgentName"] == agent["name"]
     site.liar.wire.send(withdraw={"queue": "lies"})
+
+
+# ---- what the token allows
+
+USERS = ("ann@local", "bob@local")
+
+
+def submit_as(site, who, **more):
+    """A job of another user, with an input and a credential of his."""
+    env = {"DROVER_DIR": "", "DROVER_SERVER": f"https://127.0.0.1:{site.port}",
+           "DROVER_TOKEN": site.instance.json("token", "user", "--name", who)["token"]}
+    site.instance.cli("credential", "add", "key", "--type", "file", "in.txt", env=env)
+    return site.instance.submit(sh("true", transfer_input_files="in.txt", should_transfer_files="YES", credentials="key",
+                                   **more), env=env)
+
+
+class Two(Site):
+    """A server whose API is also on TCP, so that there are other users."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self.port = free_port()
+        self.server = instance.server("--api-listen", f"127.0.0.1:{self.port}")
+
+
+@pytest.fixture(scope="module")
+def two(request):
+    with made(request, "lt-") as one:
+        one.write("in.txt", "the input\n")
+        yield Two(one)
+
+
+CEILINGS = {
+    "one owner": (["--owners", "ann@local"], {"offers": (), "gets": "ann@local"}),
+    "one owner, and offers another": (["--owners", "ann@local"], {"offers": ("bob@local",), "gets": None}),
+    "one owner, and offers all": (["--owners", "ann@local"], {"offers": ("*@local",), "gets": "ann@local"}),
+    "a domain": (["--owners", "*@elsewhere"], {"offers": (), "gets": None}),
+    "nothing said, one offered": ([], {"offers": ("bob@local",), "gets": "bob@local"}),
+    "nothing said, offers to all": ([], {"offers": (), "gets": None}),
+    "nothing said, offers to two": ([], {"offers": USERS, "gets": None}),
+    "nothing said, an own user for each": ([], {"offers": (), "own_users": True, "gets": "bob@local"}),
+    "any": (["--owners", "any"], {"offers": (), "gets": "bob@local"}),
+}
+
+
+@pytest.mark.parametrize("what", CEILINGS)
+def test_the_tokens_owners(two, what):
+    options, want = CEILINGS[what]
+    liar = Liar(two.instance, f"liar{list(CEILINGS).index(what)}", *options)
+    assert liar.hello() == {}
+    requests = {who: submit_as(two, who) for who in reversed(USERS)}
+    more = {"own_users": True} if want.get("own_users") else {}
+    liar.offer(owners=want["offers"], jobs_max=1, **more)
+    liar.ping()
+    try:
+        states = {who: two.instance.job(f"{request}.0") for who, request in requests.items()}
+        matched = [who for who, job in states.items() if job["state"] != "idle"]
+        assert matched == ([want["gets"]] if want["gets"] else [])
+    finally:
+        for request in requests.values():
+            two.instance.cli("rm", str(request))
+        liar.wire.close()
+
+
+def test_inputs_and_credentials_stay_with_who_may(two):
+    """An agent that had a job before its token was bounded is given nothing of it any more."""
+    first = Liar(two.instance, "turned", "--owners", "any")
+    first.hello()
+    request = submit_as(two, "bob@local")
+    first.offer(owners=["bob@local"])
+    attempt = first.take(request)[0]
+    assert read_input(two, first, request) == b"the input\n"
+    assert ask_credential(first, request).get("data") == b"the input\n"
+    assert "error" in ask_credential(first, request, part=1)
+    first.wire.close()
+    then = Liar(two.instance, "turned", "--owners", "ann@local")
+    then.hello(running=batch(attempt))
+    assert read_input(two, then, request) is None
+    assert "data" not in ask_credential(then, request)
+    other = Liar(two.instance, "other", "--owners", "any")
+    other.hello()
+    assert read_input(two, other, request) is None
+    assert "data" not in ask_credential(other, request)
+
+
+def read_input(site, agent, request):
+    digest = hashlib.sha256(b"the input\n").digest()
+    agent.wire.send(spool_read={"request": request, "sha256": digest, "length": 100})
+    return agent.wire.until("spool_data").get("data")
+
+
+def ask_credential(agent, request, part=0):
+    agent.wire.send(credential_get={"request": request, "part": part, "name": "key"})
+    return agent.wire.until("credential")
+
+
+def test_tags(two):
+    """Of the Tags that an offer claims those of the token count."""
+    for name, options, ad, tags in (("t1", ["--tags", "slow,big"], '{"fast", "BIG"}', ["big"]), ("t2", [], '{"fast"}', ["fast"]),
+                                    ("t3", ["--tags", "slow"], 'split("fast slow")', ["slow"]), ("t4", ["--tags", "a"], '7', [])):
+        liar = Liar(two.instance, name, "--owners", "any", *options)
+        liar.hello()
+        liar.offer(ad=f'[ Cpus = 1; Tags = {ad} ]', jobs_max=0)
+        liar.ping()
+        queue, = (q for a in two.instance.agents() if a["name"] == name for q in a["queues"])
+        assert queue["ad"]["Tags"] == tags
+        liar.wire.close()
+
+
+def test_the_role_of_a_token(two):
+    """It is never more than its user's today."""
+    for role in ("operator", "admin"):
+        status, answer = two.instance.call("POST", "/v1/tokens", {"kind": "user", "name": "ann@local", "role": role})
+        assert status == 400 and "has the role user here" in answer["error"]["message"]
+    own = two.instance.json("token", "user", "--role", "admin")
+    left = own["expires_ms"] / 1000 - time.time()
+    assert 89 * 86400 < left <= 90 * 86400
+
+
+def test_the_role_of_a_token_follows_its_user(request):
+    with made(request, "lr-") as one:
+        port = free_port()
+        config = os.path.join(one.base, "droverd.yaml")
+        args = ["--api-listen", f"127.0.0.1:{port}", "--config", config]
+
+        def start(text):
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(text)
+            one.server(*args)
+
+        start("admins: [ann@local]\n")
+        token = one.json("token", "user", "--name", "ann@local", "--role", "admin")["token"]
+        joining = [one.json("token", "agent", "--name", name, env={"DROVER_DIR": "", "DROVER_TOKEN": token,
+                                                                   "DROVER_SERVER": f"https://127.0.0.1:{port}"})["token"]
+                   for name in ("a1", "a2")]
+        env = {"DROVER_DIR": "", "DROVER_SERVER": f"https://127.0.0.1:{port}", "DROVER_TOKEN": token}
+        one.cli("token", "list", env=env)
+        first = Liar(one, "a1", token=joining[0])
+        first.hello()
+        assert "owners" not in first.welcome
+        one.kill_server()
+        start("admins: []\n")
+        assert one.cli("token", "agent", "--name", "x", env=env, code=None).code != 0
+        then = Liar(one, "a2", token=joining[1])
+        then.hello()
+        assert then.welcome["owners"] == "ann@local"
+        first.wire.close()
+        then.wire.close()
+
+
+def test_a_session_ends_with_its_certificate(request):
+    with made(request, "lc-") as one:
+        config = os.path.join(one.base, "droverd.yaml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("agent_certificate: 3s\n")
+        one.server("--config", config)
+        liar = Liar(one, "brief")
+        liar.hello()
+        assert "certificate of this session has ended" in liar.ended()
+        with pytest.raises(Ended):
+            liar.hello()
+
+
+# ---- floods: what one agent can make the server keep is bounded
+
+def rss(site):
+    with open(f"/proc/{site.server.pid}/statm", encoding="utf-8") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_many_queues(two):
+    liar = Liar(two.instance, "flood", "--owners", "any")
+    liar.hello()
+    liar.ping()
+    before = rss(two)
+    pad = "x" * 25000
+    with pytest.raises(Ended, match="of one agent"):
+        for i in range(4000):
+            liar.offer(f"q{i}", f'[ Cpus = 1; Pad = "{pad}" ]', jobs_max=1)
+            if i % 20 == 0:
+                liar.ping()
+    assert rss(two) - before < 80 << 20
+    for _ in range(2):
+        liar.hello()  # what was not offered in the session before is forgotten
+    queues, = (a["queues"] for a in two.instance.agents() if a["name"] == "flood")
+    assert len(queues) <= 512 and all("Pad" not in q["ad"] for q in queues)
+    liar.offer("q1", jobs_max=1)
+    liar.ping()
+    liar.wire.close()
+
+
+def test_many_names(two):
+    """Names of attributes are kept for ever: one agent brings so many of them and no more."""
+    liar = Liar(two.instance, "names", "--owners", "any")
+    refused = 0
+    for i in range(30):
+        liar.hello()
+        liar.offer(ad="[ " + "; ".join(f"N{i}x{k} = 1" for k in range(5000)) + " ]", jobs_max=1)
+        try:
+            liar.ping()
+        except Ended as e:
+            assert "names of attributes" in str(e)
+            refused += 1
+    assert refused >= 25
+    liar.hello()
+    liar.offer(jobs_max=1)
+    liar.ping()
+    liar.wire.close()
 
 
 # ---- the end

@@ -9,7 +9,6 @@ import ssl
 import struct
 import subprocess
 import tempfile
-import time
 
 PROTO = os.path.join(os.path.dirname(__file__), "..", "..", "src", "wire", "drover.proto")
 AD = '[ Arch = "X86_64"; OpSys = "LINUX"; HasFileTransfer = true; Cpus = 4; Memory = 4000; Disk = 4000000 ]'
@@ -209,10 +208,11 @@ class Liar:
         self.wire.send(offer={"queue": queue, "serial": self.serial, "ad": ad, "jobs_max": jobs_max, "owners": owners, **more})
 
     def ping(self):
-        """All that was said before has been done by the server when this returns."""
-        serial = time.monotonic_ns()
-        self.wire.send(renew={"serial": serial})
-        self.wire.until("renew_ack", where=lambda m: m["serial"] == serial)
+        """All that was said before has been done by the server's core when this returns: it answers in order, that there is no
+        such file. (A renewal is answered by another thread, which does not wait for the core.)"""
+        name = os.urandom(32)
+        self.wire.send(spool_read={"request": 1, "sha256": name})
+        self.wire.until("spool_data", where=lambda m: m["sha256"] == name)
 
     def take(self, request, members=1):
         """Accepts what is assigned of a request until it has so many members: the attempts, by member."""

@@ -7,7 +7,7 @@
 #include "server/api/route.h"
 
 #define AGENT_S 3600
-#define USER_S  (30 * 86400)
+#define USER_S  (90 * 86400)
 #define MAX_S   (10LL * 365 * 86400)
 
 struct make {
@@ -97,6 +97,22 @@ static bool read_token(struct server *s, struct call *c, struct make *m)
                 m->name = arena_str(&c->arena, buf_view(&b));
         }
         m->token.name = m->name;
+        m->token.owners = call_json_text(m->doc, "owners");
+        m->token.tags = call_json_text(m->doc, "tags");
+        m->token.labels = call_json_text(m->doc, "labels");
+        if (m->token.kind == TOKEN_USER) {
+                MEM_CLEANUP char *who = str_dupz(m->name);
+                enum role most = access_role(s, who);
+
+                if (m->token.role > most) {
+                        call_fail(
+                                c, 400, "bad_token",
+                                "%s has the role %s here, and no token of his more: admins and operators are "
+                                "named in droverd.yaml",
+                                who, role_name(most));
+                        return false;
+                }
+        }
         return true;
 }
 
@@ -145,6 +161,11 @@ static void list(struct server *s, struct call *c)
                         json_int(&j, t->uses_left);
                 else
                         json_null(&j);
+                if (t->kind == TOKEN_AGENT) {
+                        json_kstr(&j, "owners", t->owners);
+                        json_kstr(&j, "tags", t->tags);
+                        json_kstr(&j, "labels", t->labels);
+                }
                 json_kstr(&j, "created_by", t->created_by);
                 json_kint(&j, "created_ms", t->created_ms);
                 json_kint(&j, "expires_ms", t->expires_ms);
