@@ -15,6 +15,7 @@
 #include "base/uuid.h"
 
 #define TREE_DEPTH_MAX 512
+#define LIFT_TRIES     100000
 
 int fs_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -267,8 +268,28 @@ int fs_copy(int from, int to, uint64_t *ret_bytes)
         return r;
 }
 
+struct removal {
+        dev_t device;
+        int top;
+        unsigned lifted; /* directories that were moved from where they are too deep to the top */
+};
+
+/* Deeper than descriptors reach: it is moved up, and removed from there in another round. */
+static int lift(struct removal *r, int dir, const char *name)
+{
+        for (unsigned tries = 0; tries < LIFT_TRIES; tries++) { /* the name may be the tree's own */
+                char up[64];
+                snprintf(up, sizeof(up), ".drover_deep.%u", r->lifted++);
+                if (renameat2(dir, name, r->top, up, RENAME_NOREPLACE) == 0)
+                        return 0;
+                if (errno != EEXIST)
+                        return -errno;
+        }
+        return -EEXIST;
+}
+
 /* One directory of a removal. Directories that cannot be searched by their owner are opened up first. */
-static int remove_inside(int fd, dev_t device, int depth)
+static int remove_inside(int fd, struct removal *all, int depth)
 {
         DIR *dir = fdopendir(fd);
         if (!dir) {
@@ -289,10 +310,10 @@ static int remove_inside(int fd, dev_t device, int depth)
                         r = errno == ENOENT ? 0 : -errno;
                 } else if (!S_ISDIR(st.st_mode)) {
                         r = unlinkat(here, e->d_name, 0) == 0 || errno == ENOENT ? 0 : -errno;
-                } else if (st.st_dev != device) {
+                } else if (st.st_dev != all->device) {
                         r = -EBUSY;
                 } else if (depth >= TREE_DEPTH_MAX) {
-                        r = -ENAMETOOLONG;
+                        r = lift(all, here, e->d_name);
                 } else {
                         int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
                         int sub = openat(here, e->d_name, flags);
@@ -300,7 +321,7 @@ static int remove_inside(int fd, dev_t device, int depth)
                                 sub = openat(here, e->d_name, flags);
                         if (sub >= 0 && (st.st_mode & 0300) != 0300)
                                 fchmod(sub, 0700);
-                        r = sub < 0 ? -errno : remove_inside(sub, device, depth + 1);
+                        r = sub < 0 ? -errno : remove_inside(sub, all, depth + 1);
                         if (unlinkat(here, e->d_name, AT_REMOVEDIR) < 0 && r == 0 && errno != ENOENT)
                                 r = -errno;
                 }
@@ -330,7 +351,18 @@ int fs_remove_tree(int dirfd, const char *name)
         }
         if ((st.st_mode & 0300) != 0300)
                 fchmod(fd, 0700);
-        int r = remove_inside(fd, st.st_dev, 0);
+        struct removal all = {.device = st.st_dev, .top = fcntl(fd, F_DUPFD_CLOEXEC, 3)};
+        unsigned before;
+        int r;
+        do {
+                before = all.lifted;
+                r = remove_inside(fd, &all, 0);
+                fd = all.lifted != before ? openat(all.top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        } while (r == 0 && fd >= 0);
+        if (fd >= 0)
+                close(fd);
+        if (all.top >= 0)
+                close(all.top);
         if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && r == 0)
                 r = -errno;
         return r;

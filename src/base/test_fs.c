@@ -177,6 +177,25 @@ static void makes_directories(void **state)
         assert_non_null(strchr(domain, ':'));
 }
 
+/* Deeper than descriptors reach, and with a name at the top that the removal would take for itself. */
+static void removes_deep_trees(void **state)
+{
+        (void)state;
+        assert_int_equal(mkdirat(dir, "t", 0700), 0);
+        int at = openat(dir, "t", O_RDONLY | O_DIRECTORY);
+        assert_int_equal(mkdirat(at, ".drover_deep.0", 0700), 0);
+        for (int i = 0; i < 2000; i++) {
+                assert_int_equal(mkdirat(at, "d", 0700), 0);
+                int below = openat(at, "d", O_RDONLY | O_DIRECTORY);
+                close(at);
+                at = below;
+        }
+        assert_true(at >= 0);
+        close(at);
+        assert_int_equal(fs_remove_tree(dir, "t"), 0);
+        assert_int_equal(faccessat(dir, "t", F_OK, 0), -1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -184,6 +203,7 @@ int main(void)
                 cmocka_unit_test(writes_whole_files),
                 cmocka_unit_test(reads_only_files_of_others),
                 cmocka_unit_test(copies),
+                cmocka_unit_test(removes_deep_trees),
                 cmocka_unit_test(killed_writes_are_swept),
                 cmocka_unit_test(removal_follows_no_links),
                 cmocka_unit_test(makes_directories),

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 
 struct http {
-        char *path;
+        char *path, *token; /* token NULL: none */
         int fd;
         struct buf in;
         int64_t deadline_ms;
@@ -40,6 +40,12 @@ struct http *http_new(const char *socket_path)
         return h;
 }
 
+void http_set_token(struct http *h, const char *token)
+{
+        free(h->token);
+        h->token = mem_dupz(token);
+}
+
 static void drop(struct http *h)
 {
         if (h->fd >= 0)
@@ -55,6 +61,7 @@ void http_free(struct http *h)
         drop(h);
         buf_deinit(&h->in);
         free(h->path);
+        free(h->token);
         free(h);
 }
 
@@ -384,6 +391,8 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
                         return rc;
         }
         buf_printf(&request, "%s %s HTTP/1.1\r\nHost: drover\r\n", r->method, r->path);
+        if (h->token)
+                buf_printf(&request, "Authorization: Bearer %s\r\n", h->token);
         if (r->body.n || strcmp(r->method, "GET") != 0)
                 buf_printf(&request, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                            r->type ? r->type : "application/json", r->body.n);

@@ -39,7 +39,8 @@ void http_answer_deinit(struct http_answer *a);
 struct http;
 /* Doesn't connect yet. The path is copied. */
 struct http *http_new(const char *socket_path);
-void http_free(struct http *h); /* NULL is fine */
+void http_set_token(struct http *h, const char *token); /* sent with each call; copied */
+void http_free(struct http *h);                         /* NULL is fine */
 /* 0 with the answer, whatever its status; else an http_error, or -errno. The answer is overwritten; it is the
  * caller's to deinit. A connection that the server closed while idle is opened again without a word, before
  * anything was sent on it. */

@@ -54,6 +54,7 @@ struct http_conn {
         struct timer *timer;
         bool began; /* bytes of a head have come */
         bool known; /* the peer is */
+        unsigned note;
         bool processing, again;
         struct admission_place place;
         int64_t head_by_ms; /* a stranger's head has to be there */
@@ -600,6 +601,22 @@ struct str http_body(const struct http_request *r)
 int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
 {
         return r->conn ? stream_peer_uid(r->conn->stream, ret, ret_pid) : -ENOTSUP;
+}
+
+int http_peer_pidfd(const struct http_request *r)
+{
+        return r->conn ? stream_peer_pidfd(r->conn->stream) : -ENOTSUP;
+}
+
+unsigned http_peer_note(const struct http_request *r)
+{
+        return r->conn ? r->conn->note : 0;
+}
+
+void http_set_peer_note(struct http_request *r, unsigned note)
+{
+        if (r->conn)
+                r->conn->note = note;
 }
 
 void http_trust(struct http_request *r)

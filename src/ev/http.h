@@ -54,7 +54,11 @@ struct str http_header(const struct http_request *r, const char *name); /* empty
 void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg);
 struct str http_body(const struct http_request *r); /* empty before that */
 int http_peer_uid(const struct http_request *r, uid_t *ret,
-                  pid_t *ret_pid);       /* 0 on a unix socket; else -ENOTSUP */
+                  pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
+int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */
+/* What the handler has found out about the peer, kept with its connection: 0 at first. */
+unsigned http_peer_note(const struct http_request *r);
+void http_set_peer_note(struct http_request *r, unsigned note);
 void http_trust(struct http_request *r); /* its bearer token was good: its peer is no stranger */
 /* When its connection goes before the answer, fn is told, and the request is gone after it. Without one it
  * stays, an orphan, until the handler has answered it, to nobody. */

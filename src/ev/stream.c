@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -414,6 +416,25 @@ int stream_peer_uid(const struct stream *s, uid_t *ret, pid_t *ret_pid)
         if (ret_pid)
                 *ret_pid = s->pid;
         return 0;
+}
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int stream_peer_pidfd(const struct stream *s)
+{
+        int fd;
+        socklen_t size = sizeof(fd);
+
+        if (!s->is_unix || s->address)
+                return -ENOTSUP;
+        if (getsockopt(s->fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0)
+                return fd;
+        if (errno != ENOPROTOOPT)
+                return -ESRCH;
+        fd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+        return fd < 0 ? -ESRCH : fd;
 }
 
 struct str stream_peer_name(const struct stream *s)

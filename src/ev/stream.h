@@ -52,6 +52,9 @@ void stream_read_max(struct stream *s, size_t max); /* a new read_max, larger th
 struct str stream_peer(const struct stream *s);     /* "unix uid=0 pid=7" or "10.0.0.1:4711", for logs */
 int stream_peer_uid(const struct stream *s, uid_t *ret,
                     pid_t *ret_pid); /* 0 on a unix socket; else -ENOTSUP */
+/* A descriptor of the process that connected, the caller's to close: of that very one, where the kernel keeps
+ * it (SO_PEERPIDFD, Linux 6.5); else of the one that has its number now. -ESRCH: it has ended; -ENOTSUP. */
+int stream_peer_pidfd(const struct stream *s);
 /* The peer's certificate, verified against the context's CA: common name; empty when it gave none. */
 struct str stream_peer_name(const struct stream *s);
 struct str stream_peer_serial(const struct stream *s); /* hexadecimal */

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "server/access.h"
 #include "server/api/route.h"
+#include "server/job_peer.h"
 #include "server/peers.h"
 
 #define USERS_MAX      10000
@@ -113,12 +114,11 @@ static void identified(struct server *s, struct call *c)
         start(c);
 }
 
-/* Over TLS: a bearer token, checked by the core thread. */
-static void identify_token(struct server *s, struct call *c)
+/* A bearer token, checked by the core thread: over TLS, and of a job's process. */
+static void identify_token(struct call *c)
 {
         struct str header = http_header(c->http, "Authorization");
 
-        (void)s;
         if (!str_istarts(header, STR("Bearer "))) {
                 http_add_header(c->http, "WWW-Authenticate", "Bearer");
                 call_fail(c, 401, "unauthorized",
@@ -126,6 +126,34 @@ static void identify_token(struct server *s, struct call *c)
                 return;
         }
         access_bearer(c, str_trim(str_skip(header, 7)), identified);
+}
+
+enum peer { PEER_UNKNOWN, PEER_USER, PEER_JOB }; /* notes of a connection on the unix socket */
+
+static enum peer peer_of(struct http_request *r, pid_t pid)
+{
+        enum peer note = http_peer_note(r);
+        int fd;
+
+        if (note != PEER_UNKNOWN)
+                return note;
+        fd = http_peer_pidfd(r);
+        note = job_peer_is(pid, fd) ? PEER_JOB : PEER_USER;
+        if (fd >= 0)
+                close(fd);
+        http_set_peer_note(r, note);
+        return note;
+}
+
+/* A job's process has the rights of the token that it was given, and without one none. */
+static void identify_job(struct call *c)
+{
+        if (http_header(c->http, "Authorization").n)
+                identify_token(c);
+        else
+                call_fail(c, 403, "job",
+                          "a job's processes do not speak for their user: give the job a user token "
+                          "(drover token user), and send it (DROVER_TOKEN)");
 }
 
 static void identify_local(struct server *s, struct call *c, uid_t uid)
@@ -148,6 +176,7 @@ static void handle(void *arg, struct http_request *r)
         struct call *c = mem_new(struct call);
         bool path_known;
         uid_t uid;
+        pid_t pid;
 
         f->calls++;
         c->server = f->server;
@@ -168,10 +197,12 @@ static void handle(void *arg, struct http_request *r)
                         call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
                 return;
         }
-        if (http_peer_uid(r, &uid, NULL) == 0)
-                identify_local(f->server, c, uid);
+        if (http_peer_uid(r, &uid, &pid) != 0)
+                identify_token(c);
+        else if (peer_of(r, pid) == PEER_JOB)
+                identify_job(c);
         else
-                identify_token(f->server, c);
+                identify_local(f->server, c, uid);
 }
 
 /* ---- the thread */

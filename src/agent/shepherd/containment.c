@@ -472,8 +472,9 @@ int containment_enter(const struct containment *c, const struct containment_job 
 }
 
 /* With these a process of root's leaves a mount namespace, or reaches into processes outside. */
-static const unsigned ways_out[] = {CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH,
-                                    CAP_SYS_MODULE, CAP_SYS_RAWIO,  CAP_MKNOD,      CAP_SYS_BOOT};
+static const unsigned ways_out[] = {
+        CAP_SYS_ADMIN,          CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
+        CAP_CHECKPOINT_RESTORE, CAP_SYS_MODULE, CAP_SYS_RAWIO,  CAP_MKNOD,           CAP_SYS_BOOT};
 
 int containment_seal(const struct containment *c, const struct containment_job *job)
 {

@@ -1,0 +1,345 @@
+"""Jobs that mean harm: a table of attempts, and what must come of each. As a user whom root's agent has made of the owner, as the
+user whose agent and server they run under, as root, and in a container."""
+import json
+import os
+import re
+import shutil
+import stat
+
+import agents
+import containers
+import pytest
+import users
+from drover import alive, sh, wait_until
+from users import AGENT, ONE, TWO
+
+# Runs in the job: each attempt's outcome is "done", or the name of the error.
+ATTACK = r'''
+import ctypes, errno, fcntl, json, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+state, agent_dir, pids, other, secrets = json.loads(sys.argv[1])
+out = {}
+
+def attempt(name, what):
+    try:
+        answer = what()
+        out[name] = answer if isinstance(answer, str) else "done"
+    except OSError as e:
+        out[name] = errno.errorcode[e.errno]
+
+def read(path):
+    with open(path, "rb") as f:
+        return "done" if f.read(1) else "empty"
+
+def call(*args):
+    if libc.syscall(*args) == -1:
+        raise OSError(ctypes.get_errno(), "")
+
+def connect(path, kind):
+    with socket.socket(socket.AF_UNIX, kind) as s:
+        s.connect(path)
+
+def http(method, path, body=b"{}"):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(state + "/api.sock")
+        s.sendall(b"%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                  % (method, path, len(body), body))
+        return s.recv(4096).split()[1].decode()
+
+def api():
+    token = json.dumps({"kind": "user", "role": "admin", "name": "x@local"}).encode()
+    return " ".join([http(b"GET", b"/v1/jobs"), http(b"POST", b"/v1/tokens", token), http(b"POST", b"/v1/requests"),
+                     http(b"POST", b"/v1/actions", b'{"action": "hold", "constraint": "true"}')])
+
+def detached(what):
+    """What a process finds that has left session, parents and environment."""
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            libc.clearenv()
+            os.execve(sys.executable, [sys.executable, __file__, sys.argv[1], "api", str(w)], {})
+        os._exit(0)
+    os.wait()
+    os.close(w)
+    return os.fdopen(r).read()
+
+if len(sys.argv) > 2:
+    os.set_inheritable(int(sys.argv[3]), True)
+    attempt("api", api)
+    os.write(int(sys.argv[3]), out["api"].encode())
+    os._exit(0)
+
+for path in secrets:
+    attempt("read " + os.path.basename(path), lambda: read(path))
+for name, pid in pids.items():
+    attempt("root of " + name, lambda: os.listdir("/proc/%d/root/" % pid) and "done")
+    attempt("memory of " + name, lambda: read("/proc/%d/mem" % pid))
+    attempt("environment of " + name, lambda: read("/proc/%d/environ" % pid))
+    attempt("files of " + name, lambda: os.readlink("/proc/%d/fd/0" % pid) and "done")
+    attempt("trace " + name, lambda: call(101, 16, pid, 0, 0))
+attempt("socket of the shepherd", lambda: connect(agent_dir + "/shepherd.sock", socket.SOCK_SEQPACKET))
+attempt("api", api)
+os.set_inheritable(1, True)
+r, w = os.pipe()
+os.set_inheritable(w, True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve(sys.executable, [sys.executable, os.path.abspath(__file__), sys.argv[1], "api", str(w)], {})
+    os._exit(0)
+os.wait()
+os.close(w)
+out["api of a process that has left all"] = os.fdopen(r).read()
+if other:
+    attempt("another's sandbox", lambda: os.listdir(other) and "done")
+    attempt("leave a file in /var/tmp", lambda: open("/var/tmp/" + os.path.basename(os.path.dirname(state)), "w").close())
+attempt("signal to the shepherd", lambda: os.kill(pids["shepherd"], 0) if not secrets[0].startswith("/own") else "")
+master, slave = os.openpty()
+attempt("type on a terminal", lambda: fcntl.ioctl(slave, 0x5412, b"x"))
+attempt("device", lambda: os.mknod("device", 0o60600, os.makedev(8, 0)))
+attempt("keys", lambda: call(250, 0, -4, 0))
+groups = [line.split(":", 2) for line in open("/proc/self/cgroup").read().split()]
+for number, kinds, path in groups:
+    top = "/sys/fs/cgroup/" + (kinds.replace("name=", "") or "unified")
+    if "/drover-" in path:
+        attempt("leave a group", lambda: open(top + "/cgroup.procs", "w").write("%d\n" % os.getpid()) and "done")
+        attempt("a group's limits", lambda: open(top + path + "/cgroup.procs", "w").write("") and "done")
+out["marks"] = [line.split()[1] for line in open("/proc/self/status") if line.startswith(("NoNewPrivs:", "Seccomp:"))]
+print(json.dumps(out))
+'''
+
+
+def attack(folder, user):
+    path = os.path.join(folder, "attack.py")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(ATTACK)
+    os.chmod(path, 0o755)
+    if user:
+        os.chown(path, user.pw_uid, user.pw_gid)
+    return path
+
+
+def check(found, wanted):
+    """Each outcome is one of those wanted of its name."""
+    wrong = {}
+    for name, outcome in found.items():
+        allowed = next((v for k, v in wanted.items() if re.fullmatch(k, name)), None)
+        if allowed is not None and outcome not in allowed:
+            wrong[name] = outcome
+    assert not wrong, (wrong, found)
+
+
+SECRETS = r"read .*"
+PRIVATE = r"(root|memory|environment|files) of .*|trace .*"
+SHUT = ("EACCES", "EPERM", "ENOENT", "ESRCH")
+
+
+@pytest.fixture
+def site(instance):
+    return users.Site(instance)
+
+
+def test_a_user_of_roots_agent(site):
+    """Its uid is its own, so what root's and the agent's are is closed to it; and what it may open of its own user's is not more than it was
+    given."""
+    agent = site.agent()
+    shepherd, = site.instance.pids("drover-shepherd")
+    shown = os.path.join(site.home(TWO), "pid")
+    victim = site.submit(TWO, f"echo $$ >{shown}; echo secret >mine; exec sleep 600")
+    wait_until(lambda: os.path.exists(shown) and open(shown, encoding="utf-8").read().strip())
+    sandbox, = (os.path.join(site.state, "jobs", d) for d in os.listdir(os.path.join(site.state, "jobs")))
+    left = f"/var/tmp/{os.path.basename(site.instance.base)}"
+    targets = [site.instance.dir, site.state, {"agent": agent.pid, "shepherd": shepherd, "server": site.server.pid,
+                                               "another's job": int(open(shown, encoding="utf-8").read())}, sandbox,
+               [f"{site.state}/agent/agent.key", f"{site.state}/shepherd.table", f"{site.instance.dir}/ca/ca.key",
+                f"{site.instance.dir}/drover.db", f"{site.instance.dir}/credential.key"]]
+    script = attack(site.home(ONE), ONE)
+    site.write(ONE, "targets", json.dumps(targets))
+    site.instance.wait(site.submit(ONE, f'exec /usr/bin/python3 {script} "$(cat {site.home(ONE)}/targets)"'), code=None)
+    assert site.text(ONE, "err") == ""
+    found = json.loads(site.text(ONE, "out"))
+    check(found, {SECRETS: SHUT, PRIVATE: SHUT, "socket of the shepherd": SHUT, "api.*": ("403 403 403 403",), "another's sandbox": SHUT,
+                  "signal to the shepherd": ("EPERM",), "type on a terminal": ("EPERM",), "device": ("EPERM",), "keys": ("ENOSYS",),
+                  "(leave a group|a group's limits)": ("EACCES", "EPERM", "EROFS"), "leave a file.*": ("done",), "marks": (["1", "2"],)})
+    assert not os.path.exists(left)  # that /var/tmp was its own
+    site.instance.cli("rm", str(victim))
+    assert site.run(ONE, "echo fine") and site.text(ONE, "out") == "fine\n"
+
+
+class Own:
+    """`drover up` of an ordinary user."""
+
+    def __init__(self, instance, user):
+        self.instance, self.user = instance, user
+        self.bin = os.path.join(instance.base, "programs")
+        os.makedirs(self.bin + "/as")
+        for name in ("drover", "droverd", "drover-agent", "drover-mover", "drover-shepherd"):
+            shutil.copy(instance.program(name), self.bin)
+            with open(f"{self.bin}/as/{name}", "w", encoding="utf-8") as f:
+                f.write(f"#!/bin/sh\nexec setpriv --reuid={user.pw_uid} --regid={user.pw_gid} --clear-groups {self.bin}/{name} \"$@\"\n")
+            os.chmod(f"{self.bin}/as/{name}", 0o755)
+        instance.program = lambda name: f"{self.bin}/as/{name}"
+        os.chmod(os.path.dirname(instance.base), 0o711)
+        for path in (instance.base, instance.work):
+            os.chown(path, user.pw_uid, user.pw_gid)
+
+    def write(self, name, text):
+        path = self.instance.write(name, text, 0o755)
+        os.chown(path, self.user.pw_uid, self.user.pw_gid)
+        return path
+
+
+@pytest.fixture
+def own(instance):
+    return Own(instance, ONE)
+
+
+def targets_of(instance):
+    shepherd, = instance.pids("drover-shepherd")
+    agent, = instance.pids("drover-agent")
+    return [instance.dir, instance.dir + "/agent", {"agent": agent, "shepherd": shepherd, "server": instance.server_pid()}, None,
+            [f"{instance.dir}/agent/agent.key", f"{instance.dir}/ca/ca.key", f"{instance.dir}/drover.db",
+             f"{instance.dir}/credential.key", f"{instance.dir}/server.json"]]
+
+
+def attack_own(instance, script):
+    instance.write("targets", json.dumps(targets_of(instance)))
+    return sh(f'exec /usr/bin/python3 {script} "$(cat {instance.work}/targets)"', output="found", error="err", iwd=instance.work)
+
+
+def test_the_user_of_drover_up(own):
+    """One uid for server, agent and job: the job sees no key and no socket, and looks into no process outside."""
+    one = own.instance
+    one.up()
+    one.run(attack_own(one, attack(one.work, ONE)))
+    check(json.loads(one.read("found")), {
+        SECRETS: ("ENOENT",), PRIVATE: SHUT, "socket of the shepherd": ("ENOENT",), "api.*": ("ENOENT",), "device": ("EPERM",),
+        "(leave a group|a group's limits)": ("EACCES", "EROFS", "EPERM"), "type on a terminal": ("EPERM", "EIO"), "marks": (["1", "0"],)})
+
+
+def test_its_agent_killed_by_a_job(own):
+    """Signals are not kept from one uid: the agent is started again, and nothing is lost."""
+    one = own.instance
+    one.up()
+    agent, = one.pids("drover-agent")
+    one.run(sh(f"kill -9 {agent}; sleep 1; echo went on", output="out", error="err"))
+    assert one.read("out") == "went on\n"
+    wait_until(lambda: one.pids("drover-agent") not in ([], [agent]))
+    one.run(sh("echo next", output="out"))
+    assert one.read("out") == "next\n"
+
+
+def test_root_under_drover_up(instance):
+    """Root's own job is root's; but what is Drover's is not simply there."""
+    instance.up()
+    instance.run(attack_own(instance, attack(instance.work, None)))
+    check(json.loads(instance.read("found")), {
+        SECRETS: ("ENOENT",), PRIVATE: (*SHUT, "empty"), "socket of the shepherd": ("ENOENT",), "api.*": ("ENOENT",)})
+
+
+def test_a_token_of_the_jobs_own(own):
+    """Where a queue hides nothing, a job's process is still not its user: it has the rights of a token that it was given."""
+    one = own.instance
+    one.server()
+    agents.start(one, "name: node\ncontainment: {hide: off}\n", "node")
+    agents.offering(one)
+    token = one.json("token", "user", "--name", f"{ONE.pw_name}@local", "--role", "user")["token"]
+    drover = f"DROVER_DIR={one.dir} {own.bin}/drover"
+    own.write("token", token)
+    one.run(sh(f"{drover} queue; {drover} token list; DROVER_TOKEN=$(cat {one.work}/token) {drover} queue --json >listed; "
+               f"DROVER_TOKEN=$(cat {one.work}/token) {drover} token user --role admin && echo made; env -i setsid sh -c "
+               f"'{drover} rm 1' ; true", output="out", error="err", iwd=one.work))
+    assert one.read("err").count("a job's processes do not speak for their user") == 3, one.read("err")
+    assert json.loads(one.read("listed"))
+    assert "made" not in one.read("out")
+
+
+ODD = r'''
+import os
+os.mkdir("deep")
+top = os.open("deep", os.O_RDONLY)
+for i in range(3000):
+    os.mkdir("d" * 100, dir_fd=top)
+    below = os.open("d" * 100, os.O_RDONLY, dir_fd=top)
+    os.close(top)
+    top = below
+os.symlink("/etc/shadow", "link")
+os.mkfifo("fifo")
+open("odd\nname", "w").write("odd")
+open("shell", "w").write("#!/bin/sh\n")
+os.chmod("shell", 0o6755)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve("/bin/sleep", ["sleep", "987"], {})
+    os._exit(0)
+os.wait()
+'''
+
+
+@pytest.mark.parametrize("name", ["link", "fifo", "nothing/../../../1", "odd\nname"])
+def test_outputs_that_are_none(own, name):
+    """A named output that is a link, a pipe, or outside: its job is told, nobody waits, and nothing of others is delivered."""
+    one = own.instance
+    one.up()
+    script = own.write("odd.py", ODD)
+    body = sh(f"/usr/bin/python3 {script}", should_transfer_files="YES", when_to_transfer_output="ON_EXIT",
+              transfer_output_files=name.replace("\n", "?"))
+    job = one.submit(body)
+    one.wait_state(f"{job}.0", "held", "completed")
+    path = os.path.join(one.work, os.path.basename(name))
+    assert not os.path.islink(path) and not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode))
+    one.cli("rm", str(job), code=None)
+    one.run(sh("true"))
+    wait_until(lambda: os.listdir(os.path.join(one.dir, "agent", "jobs")) == [])
+
+
+def test_what_is_left_behind(own):
+    """A tree of three thousand folders goes with its sandbox, so does a process that has left session, parents and environment; a
+    delivered file gives nobody rights."""
+    one = own.instance
+    one.up()
+    script = own.write("odd.py", ODD)
+    job = one.run(sh(f"/usr/bin/python3 {script}", should_transfer_files="YES", when_to_transfer_output="ON_EXIT",
+                     transfer_output_files="shell"))
+    one.cli("get", str(job))
+    assert not os.stat(os.path.join(one.work, "shell")).st_mode & (stat.S_ISUID | stat.S_ISGID)
+    wait_until(lambda: os.listdir(os.path.join(one.dir, "agent", "jobs")) == [])
+    wait_until(lambda: not sleeping("987"))
+
+
+def sleeping(seconds):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read() == b"sleep\0" + seconds.encode() + b"\0" and alive(int(pid)):
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def test_processes_without_end(instance):
+    """A job that forks without end meets its limit, and the agent starts the next one."""
+    instance.server()
+    agents.start(instance, "name: node\npids_max: 100\n", "node")
+    agents.offering(instance)
+    job = instance.submit(sh("i=0; while [ $i -lt 300 ]; do sleep 600 & i=$((i+1)); done", output="out", error="err"))
+    instance.wait(job, code=None)
+    assert "fork" in instance.read("err")
+    instance.run(sh("echo next", output="out"))
+    assert instance.read("out") == "next\n"
+
+
+def test_in_a_container(instance):
+    """Its engine isolates it: no key, no socket and no process of Drover's is there."""
+    with containers.engine_with_image(instance.base) as engine:
+        instance.env.update(engine.env)
+        instance.up()
+        wait_until(lambda: instance.agents("connected"))
+        instance.run(sh(f"ls {instance.dir} {instance.dir}/agent; cat /proc/[0-9]*/comm; echo end", container_image=engine.image,
+                        universe="container", output="out", error="err"))
+        words = instance.read("out").split()
+        assert words[-1] == "end" and not [w for w in words if w.startswith("drover") or w.endswith((".key", ".sock", ".db"))], words
