@@ -48,6 +48,22 @@ def test_every_program_is_installed_with_a_manual_page(installed, program):
     assert text.stderr == ""
 
 
+def test_no_marks_of_markdown_are_left_in_the_pages(installed):
+    """Such as a word that is half subscript since it has tildes, or bold text that never ends; and no macro is a formula."""
+    pages = [n for n in files_below(installed) if re.search(r"/man/man\d/.*\.\d(\.gz)?$", n)]
+    assert len(pages) > 40, pages
+    for page in pages:
+        text = subprocess.run(["man", "-l", page], stdout=subprocess.PIPE, text=True, check=True,
+                              env={**os.environ, "MANPAGER": "col -bx", "MANWIDTH": "400"}).stdout
+        left = [line for line in text.splitlines() if re.search(r"\*\*|\w~\w|\* +\*|(?<!\w)\*_\w|`", line)]
+        assert not left, (page, left)
+    text = subprocess.run(["man", "-l", next(n for n in pages if "submit-file" in n)], stdout=subprocess.PIPE, text=True, check=True,
+                          env={**os.environ, "MANPAGER": "col -bx", "MANWIDTH": "400"}).stdout
+    for name in ("$X509_USER_PROXY", "$BEARER_TOKEN_FILE", "$_CONDOR_CREDS", " _CONDOR_PROCNO", "$(Process) and $(Step) count nodes",
+                 "..._oauth_permissions"):
+        assert name in text, name
+
+
 def test_units_and_completion_are_installed(installed):
     names = files_below(installed)
     for end in ("systemd/system/droverd.service", "systemd/system/drover-agent.service",

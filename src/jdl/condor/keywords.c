@@ -442,6 +442,8 @@ static void write_group(struct buf *out, const char *heading, enum keyword_effec
                 for (const char *p = k->name; *p; p++)
                         if (*p == '*')
                                 buf_addz(out, "…");
+                        else if (*p == '_' && p > k->name && p[-1] == '*')
+                                buf_addz(out, "\\_"); /* else it begins an emphasis of the Markdown */
                         else
                                 buf_char(out, *p);
                 buf_addz(out, "**");
