@@ -272,7 +272,7 @@ static int read_token(struct config *c, struct err *err)
                 return 0;
         BUF_CLEANUP struct buf b = {0};
         const char *path = strcmp(c->token_file, "-") == 0 ? "/dev/stdin" : c->token_file;
-        int r = fs_read(AT_FDCWD, path, 4096, &b, err);
+        int r = fs_read_secret(AT_FDCWD, path, 4096, &b, err);
         if (r == -ENOENT && has_joined(c))
                 return 0;
         if (r < 0)

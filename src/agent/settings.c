@@ -172,6 +172,11 @@ int settings_set(void *object, const struct setting *s, struct str value, struct
                                s->name);
         case SETTING_POLICY: return pull_policy_parse(value, at, err);
         }
+        if (r == 0 && s->not_zero && *(uint64_t *)at == 0)
+                return err_set(err, -EINVAL,
+                               "%s cannot be 0: leave it out for no bound of its own; a queue with "
+                               "`closed: on` takes no jobs",
+                               s->name);
         return r < 0 ? err_set(err, r, "%s cannot be '" STR_FMT "'%s", s->name, STR_ARG(value), hint(s->kind))
                      : 0;
 }

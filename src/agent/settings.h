@@ -4,6 +4,7 @@
  * the struct's own.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/doc.h"
@@ -36,6 +37,7 @@ struct setting {
         enum setting_kind kind;
         size_t at;
         const char *argument, *help; /* of the option; NULL help: in the file only */
+        bool not_zero;               /* 0 is refused: the struct's 0 means that nothing is said */
 };
 struct settings { /* a table of a struct */
         const struct setting *v;

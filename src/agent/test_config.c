@@ -152,6 +152,11 @@ static void says_what_is_wrong_with_a_queue(void **state)
                 {"queues:\n  - name: a\n    rank: '1 +'\n", ":3: rank cannot be read: line 1, column 4: "},
                 {"rank: '1 +'\n", ":2: rank cannot be read"},
                 {"attributes: Rack 7\n", ":2: attributes cannot be read"},
+                {"cpus: 0\n", ":2: cpus cannot be 0"},
+                {"queues:\n  - name: a\n    memory: 0M\n", ":4: memory cannot be 0"},
+                {"disk: 0\n", ":2: disk cannot be 0"},
+                {"jobs_max: 0\n", ":2: jobs_max cannot be 0"},
+                {"queued_max: 0\n", ":2: queued_max cannot be 0"},
                 {"images:\n  a: much\n", ":2: images: a has no size"},
                 {"movers:\n  a: b\n", ":2: movers: "},
                 {"queues:\n  - name: a\n    wish: fast\n",
@@ -199,7 +204,7 @@ static void nothing_is_an_empty_map(void **state)
         assert_int_equal(c.queues[0]->resources.n, 1);
         assert_int_equal(c.queues[0]->tags.n, 0);
         config_deinit(&c);
-        assert_int_equal(finish("server: a:1\nmemory: 1048576\ndisk: 0\ncache: 0\n", &c, &err), 0);
+        assert_int_equal(finish("server: a:1\nmemory: 1048576\ncache: 0\n", &c, &err), 0);
         assert_int_equal(c.queue.memory_bytes, 1 << 20);
         config_deinit(&c);
 }
@@ -220,6 +225,26 @@ static void a_token_is_for_the_first_time(void **state)
         assert_null(c.token);
         config_deinit(&c);
         unlink(cert);
+}
+
+static void a_token_is_in_a_file_of_ones_own(void **state)
+{
+        (void)state;
+        struct config c;
+        struct err err = {""};
+        BUF_CLEANUP struct buf text = {0}, token = {0};
+        buf_printf(&token, "%s/token", top);
+        buf_printf(&text, "server: a:1\ntoken_file: %s\n", buf_z(&token));
+        assert_int_equal(fs_write(AT_FDCWD, buf_z(&token), STR("secret\n"), 0600, false, NULL), 0);
+        assert_int_equal(finish(buf_z(&text), &c, &err), 0);
+        assert_string_equal(c.token, "secret");
+        config_deinit(&c);
+        assert_int_equal(chmod(buf_z(&token), 0644), 0);
+        assert_true(finish(buf_z(&text), &c, &err) < 0);
+        assert_non_null(strstr(err.text, "agent.yaml:2: token_file: "));
+        assert_non_null(strstr(err.text, "(mode 0644): chmod 600"));
+        config_deinit(&c);
+        unlink(buf_z(&token));
 }
 
 static void maps_owners_to_users(void **state)
@@ -369,6 +394,7 @@ int main(void)
                                            cmocka_unit_test(says_what_is_wrong_with_a_queue),
                                            cmocka_unit_test(nothing_is_an_empty_map),
                                            cmocka_unit_test(a_token_is_for_the_first_time),
+                                           cmocka_unit_test(a_token_is_in_a_file_of_ones_own),
                                            cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
         return cmocka_run_group_tests(tests, setup, teardown);

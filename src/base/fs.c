@@ -139,6 +139,22 @@ int fs_read_regular(int dirfd, const char *path, size_t max, struct buf *out, st
         return read_opened(r, path, max, out, err);
 }
 
+int fs_read_secret(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
+{
+        struct stat st;
+        int fd = openat(dirfd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : 0;
+        if (r == 0 && S_ISREG(st.st_mode) && (st.st_mode & (st.st_uid == 0 ? 027 : 077))) {
+                close(fd);
+                return err_set(err, -EPERM,
+                               "others may read or change %s, which holds a secret (mode %04o): chmod 600 it",
+                               path, (unsigned)st.st_mode & 07777);
+        }
+        if (r < 0 && fd >= 0)
+                close(fd);
+        return read_opened(r < 0 ? r : fd, path, max, out, err);
+}
+
 int fs_write_all(int fd, const void *p, size_t n)
 {
         for (const char *at = p; n > 0;) {

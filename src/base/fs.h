@@ -28,6 +28,9 @@ int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err
 /* The same of what may be anything, in a directory that is somebody else's: a link is not followed (-ELOOP),
  * and what is no regular file is -EINVAL, without waiting for its other end. */
 int fs_read_regular(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
+/* As fs_read, of what holds a secret: a regular file that others than its owner may use is -EPERM,
+ * but that a group may read one of root's. Pipes and terminals have no such mode, and are read. */
+int fs_read_secret(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
 /* A file is made or replaced in one step: written under a temporary name beside it, renamed. sync: flushed to
  * disk, file and directory. dirfd may be AT_FDCWD. */
 int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -74,6 +75,40 @@ static void reads_only_files_of_others(void **state)
         assert_int_equal(fs_read_regular(dir, ".", 4, &b, NULL), -EINVAL);
         assert_int_equal(fs_read_regular(dir, "plain", 3, &b, NULL), -EFBIG);
         assert_string_equal(buf_z(&b), "text");
+}
+
+static void reads_secrets_that_are_kept(void **state)
+{
+        (void)state;
+        static const struct {
+                uid_t owner;
+                mode_t mode;
+                int r;
+        } files[] = {{1, 0600, 0},      {1, 0400, 0},      {1, 0640, -EPERM}, {1, 0604, -EPERM},
+                     {1, 0620, -EPERM}, {0, 0640, 0},      {0, 0440, 0},      {0, 0644, -EPERM},
+                     {0, 0660, -EPERM}, {0, 0602, -EPERM}, {0, 0600, 0}};
+        BUF_CLEANUP struct buf b = {0};
+        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+                uid_t owner = geteuid() == 0 ? files[i].owner : geteuid();
+                if (owner != files[i].owner && files[i].owner == 0)
+                        continue; /* only root makes files of root's */
+                assert_int_equal(fs_write(dir, "secret", STR("x"), files[i].mode, false, NULL), 0);
+                assert_int_equal(fchownat(dir, "secret", owner, (gid_t)-1, 0), 0);
+                buf_reset(&b);
+                assert_int_equal(fs_read_secret(dir, "secret", 8, &b, NULL), files[i].r);
+                assert_int_equal(b.n, files[i].r == 0 ? 1 : 0);
+        }
+        int ends[2];
+        char name[32];
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(write(ends[1], "piped", 5), 5);
+        close(ends[1]);
+        snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+        buf_reset(&b);
+        assert_int_equal(fs_read_secret(AT_FDCWD, name, 8, &b, NULL), 0);
+        assert_string_equal(buf_z(&b), "piped");
+        close(ends[0]);
+        assert_int_equal(fs_read_secret(dir, "no-such-file", 8, &b, NULL), -ENOENT);
 }
 
 static void writes_whole_files(void **state)
@@ -202,6 +237,7 @@ int main(void)
                 cmocka_unit_test(stays_beneath),
                 cmocka_unit_test(writes_whole_files),
                 cmocka_unit_test(reads_only_files_of_others),
+                cmocka_unit_test(reads_secrets_that_are_kept),
                 cmocka_unit_test(copies),
                 cmocka_unit_test(removes_deep_trees),
                 cmocka_unit_test(killed_writes_are_swept),

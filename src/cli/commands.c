@@ -10,7 +10,7 @@ static const struct option_row json_only[] = {JSON_ROW, {0}};
 static const struct option_row none[] = {{0}};
 
 static const struct option_row up_options[] = {
-        {"cpus", 0, OPTION_TEXT, "N", "Offer so many processors of this machine. Default: all."},
+        {"cpus", 0, OPTION_TEXT, "N", "Offer so many processors of this machine, more than 0. Default: all."},
         {"memory", 0, OPTION_TEXT, "SIZE", "Offer so much memory, as in 4G. Default: all but a reserve."},
         {"listen", 0, OPTION_TEXT, "HOST:PORT", "Take agents of other machines on this address, with TLS."},
         {"api-listen", 0, OPTION_TEXT, "HOST:PORT",
@@ -269,9 +269,11 @@ const struct command commands[] = {
          "one for calls over TLS, in $DROVER_TOKEN. The token is the only line on standard output; it is "
          "shown once. "
          "`drover token list` lists what there is, and `drover token revoke ID` ends one.",
-         "drover token agent --name node1 --uses 1 --expires 1h > token\n  on node1: drover-agent "
+         "(umask 077; drover token agent --name node1 --uses 1 --expires 1h > token)\n  on node1: "
+         "drover-agent "
          "--token-file token\n"
-         "drover token user --expires 30d > ~/.config/drover/token\n  for this user, from other machines",
+         "(umask 077; drover token user --expires 30d > ~/.config/drover/token)\n  for this user, from other "
+         "machines",
          token_options, 1, 2, "agent user list revoke", false, cmd_token},
 
         {"submit", WORKING, "submit the jobs that a file describes", "[OPTIONS] FILE|-",

@@ -224,7 +224,7 @@ static void hello(void *arg)
                 return;
         }
         BUF_CLEANUP struct buf token = {0};
-        if (f->token_file && fs_read(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
+        if (f->token_file && fs_read_secret(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
                 MEM_CLEANUP char *z = str_dupz(str_trim(buf_view(&token)));
                 http_client_bearer(f->client, z);
         }

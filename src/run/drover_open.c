@@ -48,7 +48,7 @@ static int check_settings(const struct runner_config *c, struct err *err)
 static int read_token(struct far *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
 {
         struct str rest, part = STR_NONE;
-        int r = fs_read(AT_FDCWD, f->token_file, 4096, token, err);
+        int r = fs_read_secret(AT_FDCWD, f->token_file, 4096, token, err);
         if (r < 0)
                 return r;
         rest = str_trim(buf_view(token));

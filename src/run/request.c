@@ -173,7 +173,7 @@ static int read_token(const struct requests *r, struct buf *out, struct err *err
         static const char before[] = "SLURM_JWT=";
         const char *file = r->server.token_file;
         BUF_CLEANUP struct buf text = {0};
-        int e = fs_read(AT_FDCWD, file, TOKEN_MAX, &text, err);
+        int e = fs_read_secret(AT_FDCWD, file, TOKEN_MAX, &text, err);
         if (e < 0)
                 return err_prefix(err, e, "no token: %s", file);
         struct str token = str_trim(buf_view(&text));

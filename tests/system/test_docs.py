@@ -153,7 +153,7 @@ def test_an_agent_takes_the_files_of_its_pages(instance, page):
         if text.startswith("users:"):
             for shown, here in (("alice\n", "games\n"), ("robert", "games"), ("1000", "1"), ("drover", "nobody")):
                 text = text.replace(f": {shown}", f": {here}")
-        with open(os.path.join(instance.base, "east.token"), "w", encoding="utf-8") as f:
+        with open(os.open(os.path.join(instance.base, "east.token"), os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
             f.write(f"drover-user-token.v1.{'0' * 64}.a.b\n")
         with open(path, "w", encoding="utf-8") as f:
             f.write(f"server: unix:/nowhere\ndir: {instance.base}/agent{n}\n{text}")

@@ -52,7 +52,7 @@ def test_a_token_that_is_refused(request, build, instance):
     token = os.path.join(two.base, "token")
 
     def write(text):
-        with open(token, "w", encoding="utf-8") as f:
+        with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
             f.write(text + "\n")
 
     write(good["token"][:-4] + "0000")

@@ -229,7 +229,7 @@ def test_over_tls_with_a_token(request, build, instance):
     one.server()
     runs(two, "--api-listen", f"127.0.0.1:{(port := free_port())}")
     token = two.json("token", "user",)["token"]
-    with open(f"{two.base}/token", "w", encoding="utf-8") as f:
+    with open(os.open(f"{two.base}/token", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
         f.write(token + "\n")
     one.config = ("queues:\n  - name: east\n    runner: drover\n    drover:\n"
                   f"      server: https://127.0.0.1:{port}\n      token_file: {two.base}/token\n")
