@@ -3,6 +3,8 @@
  * the steps for looking once at all texts among the arguments; a function that does more takes more. */
 #include "classad/functions.h"
 
+#include "classad/print_private.h"
+
 #define EAGER(name, min, max) {#name, min, max, false, function_##name, FUNCTION_USES_NOTHING},
 #define LAZY(name, min, max)  {#name, min, max, true, function_##name, FUNCTION_USES_NOTHING},
 #define TIMED(name, min, max)                                                                                \
@@ -80,6 +82,16 @@ bool call_strict(const struct call *c, struct value *ret)
         return undefined;
 }
 
+bool call_undefined(const struct call *c, struct value *ret)
+{
+        for (unsigned i = 0; i < c->argc; i++)
+                if (c->args[i].type == VALUE_UNDEFINED) {
+                        *ret = value_undefined();
+                        return true;
+                }
+        return call_strict(c, ret);
+}
+
 bool run_value_text(struct run *r, const struct value *v, struct str *ret)
 {
         struct buf out BUF_CLEANUP = {.max = run_print_max(r)};
@@ -94,7 +106,12 @@ bool run_value_text(struct run *r, const struct value *v, struct str *ret)
                 attributes += ad->count;
         if (!run_steps(r, attributes / 8))
                 return false;
-        value_print(&out, v);
+        if (v->type == VALUE_ABSTIME)
+                value_time_text(&out, v);
+        else if (v->type == VALUE_RELTIME)
+                value_interval_text(&out, v->real);
+        else
+                value_print(&out, v);
         if (!run_printed(r, &out, &text))
                 return false;
         *ret = text.string;

@@ -44,6 +44,8 @@ static inline const struct node *call_arg_node(const struct call *c, unsigned i)
 void call_eval(const struct call *c, unsigned i, struct value *ret); /* an argument of a lazy function */
 /* When an argument is error or undefined: true, and *ret is that (error first). */
 bool call_strict(const struct call *c, struct value *ret);
+/* The same where undefined wins over error. */
+bool call_undefined(const struct call *c, struct value *ret);
 /* The argument as text, as string() has it; lists and ads as they print. False: *ret is what to answer. */
 bool call_text(const struct call *c, unsigned i, struct str *ret_text, struct value *ret);
 /* Characters as a set: what parts the items of a list in a string. */

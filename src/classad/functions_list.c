@@ -4,12 +4,17 @@
 #include "classad/functions.h"
 #include "classad/operators.h"
 
+/* The first argument is a value to compare with the members, and for `is` undefined and error are values. */
 static void find_member(const struct call *c, enum op op, struct value *ret)
 {
         const struct value *x = &c->args[0], *list = &c->args[1];
         struct value member, same;
 
-        if (call_strict(c, ret) || list->type != VALUE_LIST || x->type >= VALUE_LIST)
+        if (list->type == VALUE_UNDEFINED || (op == OP_EQUAL && x->type == VALUE_UNDEFINED)) {
+                *ret = value_undefined();
+                return;
+        }
+        if (list->type != VALUE_LIST || x->type >= VALUE_LIST || (op == OP_EQUAL && x->type == VALUE_ERROR))
                 return;
         for (uint32_t i = 0; i < list->list->n; i++) {
                 run_item(c->run, list->list, i, &member);
@@ -208,11 +213,8 @@ static bool next_item(struct items *it, struct str *ret)
 }
 
 /* All arguments must be strings; the one at `delimiters` may be missing. */
-static bool string_args(const struct call *c, unsigned delimiters, struct charset *ret_delimiters,
-                        struct value *ret)
+static bool string_args(const struct call *c, unsigned delimiters, struct charset *ret_delimiters)
 {
-        if (call_strict(c, ret))
-                return false;
         for (unsigned i = 0; i < c->argc; i++)
                 if (c->args[i].type != VALUE_STRING || !run_steps(c->run, c->args[i].string.n / 64))
                         return false;
@@ -227,7 +229,7 @@ void function_stringListSize(const struct call *c, struct value *ret)
         struct str item;
         int64_t n = 0;
 
-        if (!string_args(c, 1, &set, ret))
+        if (!string_args(c, 1, &set))
                 return;
         it.rest = c->args[0].string;
         while (next_item(&it, &item))
@@ -236,7 +238,7 @@ void function_stringListSize(const struct call *c, struct value *ret)
 }
 
 /* As reduce(), over the numbers of a string list. */
-static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_all, struct value *ret)
+static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_all)
 {
         struct charset set;
         struct items it = {.delimiters = &set};
@@ -247,7 +249,7 @@ static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_a
         bool real = false;
 
         /* reading numbers takes longer than looking for where they end */
-        if (!string_args(c, 1, &set, ret) || !run_steps(c->run, c->args[0].string.n / 8))
+        if (!string_args(c, 1, &set) || !run_steps(c->run, c->args[0].string.n / 8))
                 return -1;
         it.rest = c->args[0].string;
         while (next_item(&it, &item)) {
@@ -277,16 +279,16 @@ static int64_t reduce_text(const struct call *c, enum op op, struct value *ret_a
 void function_stringListSum(const struct call *c, struct value *ret)
 {
         struct value all;
-        int64_t n = reduce_text(c, OP_ADD, &all, ret);
+        int64_t n = reduce_text(c, OP_ADD, &all);
 
         if (n >= 0)
-                *ret = n ? all : value_integer(0);
+                *ret = n ? all : value_real(0);
 }
 
 void function_stringListAvg(const struct call *c, struct value *ret)
 {
         struct value all;
-        int64_t n = reduce_text(c, OP_ADD, &all, ret);
+        int64_t n = reduce_text(c, OP_ADD, &all);
         double d = 0;
 
         if (n > 0)
@@ -299,7 +301,7 @@ void function_stringListMin(const struct call *c, struct value *ret)
 {
         struct value all;
 
-        if (reduce_text(c, OP_LESS, &all, ret) >= 0)
+        if (reduce_text(c, OP_LESS, &all) >= 0)
                 *ret = all;
 }
 
@@ -307,7 +309,7 @@ void function_stringListMax(const struct call *c, struct value *ret)
 {
         struct value all;
 
-        if (reduce_text(c, OP_GREATER, &all, ret) >= 0)
+        if (reduce_text(c, OP_GREATER, &all) >= 0)
                 *ret = all;
 }
 
@@ -325,13 +327,37 @@ static bool has_item(struct run *r, struct str list, const struct charset *delim
         return false;
 }
 
+/* The arguments of stringListMember and stringListSubsetMatch: strings, or undefined, which counts as an
+ * empty string and as the usual delimiters. False: *ret is what to answer. */
+static bool membership_args(const struct call *c, struct str *ret_x, struct str *ret_list,
+                            struct charset *ret_delimiters, struct value *ret)
+{
+        struct str texts[3] = {STR(""), STR(""), STR(", \t\r\n")};
+
+        for (unsigned i = 0; i < c->argc; i++) {
+                if (c->args[i].type == VALUE_UNDEFINED)
+                        continue;
+                if (c->args[i].type != VALUE_STRING || !run_steps(c->run, c->args[i].string.n / 64))
+                        return false;
+                texts[i] = c->args[i].string;
+        }
+        if (c->args[0].type == VALUE_UNDEFINED && c->args[1].type == VALUE_UNDEFINED) {
+                *ret = value_undefined();
+                return false;
+        }
+        *ret_x = texts[0];
+        *ret_list = texts[1];
+        charset_init(ret_delimiters, texts[2]);
+        return true;
+}
+
 static void text_member(const struct call *c, bool nocase, struct value *ret)
 {
         struct charset delimiters;
+        struct str x, list;
 
-        if (string_args(c, 2, &delimiters, ret))
-                *ret = value_boolean(
-                        has_item(c->run, c->args[1].string, &delimiters, c->args[0].string, nocase));
+        if (membership_args(c, &x, &list, &delimiters, ret))
+                *ret = value_boolean(has_item(c->run, list, &delimiters, x, nocase));
 }
 
 void function_stringListMember(const struct call *c, struct value *ret)
@@ -344,17 +370,17 @@ void function_stringListIMember(const struct call *c, struct value *ret)
         text_member(c, true, ret);
 }
 
-/* How many items of the first list are in the second, and how many there are. */
-static void common(const struct call *c, const struct charset *delimiters, bool nocase, size_t *ret_common,
-                   size_t *ret_all)
+/* How many items of one list are in another, and how many there are. */
+static void common(struct run *r, struct str items, struct str list, const struct charset *delimiters,
+                   bool nocase, size_t *ret_common, size_t *ret_all)
 {
-        struct items it = {c->args[0].string, delimiters};
+        struct items it = {items, delimiters};
         struct str item;
 
         *ret_common = *ret_all = 0;
         while (next_item(&it, &item)) {
                 ++*ret_all;
-                *ret_common += has_item(c->run, c->args[1].string, delimiters, item, nocase);
+                *ret_common += has_item(r, list, delimiters, item, nocase);
         }
 }
 
@@ -363,28 +389,22 @@ void function_stringListsIntersect(const struct call *c, struct value *ret)
         struct charset delimiters;
         size_t shared, all;
 
-        if (!string_args(c, 2, &delimiters, ret))
+        if (call_strict(c, ret) || !string_args(c, 2, &delimiters))
                 return;
-        common(c, &delimiters, false, &shared, &all);
+        common(c->run, c->args[0].string, c->args[1].string, &delimiters, false, &shared, &all);
         *ret = value_boolean(shared > 0);
 }
 
 static void subset(const struct call *c, bool nocase, struct value *ret)
 {
-        const struct value *a = &c->args[0], *b = &c->args[1];
         struct charset delimiters;
+        struct str items, list;
         size_t shared, all;
 
-        if (a->type == VALUE_UNDEFINED && b->type == VALUE_UNDEFINED) {
-                *ret = value_undefined();
-        } else if (a->type == VALUE_UNDEFINED && b->type == VALUE_STRING) {
-                *ret = value_boolean(true);
-        } else if (a->type == VALUE_STRING && b->type == VALUE_UNDEFINED) {
-                *ret = value_boolean(false);
-        } else if (string_args(c, 2, &delimiters, ret)) {
-                common(c, &delimiters, nocase, &shared, &all);
-                *ret = value_boolean(shared == all);
-        }
+        if (!membership_args(c, &items, &list, &delimiters, ret))
+                return;
+        common(c->run, items, list, &delimiters, nocase, &shared, &all);
+        *ret = value_boolean(shared == all);
 }
 
 void function_stringListSubsetMatch(const struct call *c, struct value *ret)
@@ -406,7 +426,7 @@ void function_stringList_regexpMember(const struct call *c, struct value *ret)
         struct regexp *x;
         int r = 0;
 
-        if (!string_args(c, 2, &set, ret))
+        if (!string_args(c, 2, &set))
                 return;
         x = regexp_new(c->run, c->args[0].string, options);
         it.rest = c->args[1].string;

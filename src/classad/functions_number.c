@@ -16,8 +16,6 @@ static void rounded(const struct call *c, double (*fn)(double), struct value *re
 {
         double d;
 
-        if (call_strict(c, ret))
-                return;
         if (c->args[0].type == VALUE_INTEGER)
                 *ret = c->args[0];
         else if (value_convert_real(&c->args[0], &d))
@@ -54,7 +52,7 @@ void function_pow(const struct call *c, struct value *ret)
         double base, exponent, r;
         int64_t n, square, result = 1;
 
-        if (call_strict(c, ret) || !is_number(&c->args[0]) || !is_number(&c->args[1]))
+        if (!is_number(&c->args[0]) || !is_number(&c->args[1]))
                 return;
         if (c->args[0].type != VALUE_REAL && c->args[1].type != VALUE_REAL) {
                 value_to_integer(&c->args[0], &square);
@@ -82,8 +80,7 @@ void function_log(const struct call *c, struct value *ret)
 {
         double x, base = 0, r;
 
-        if (call_strict(c, ret) || !value_to_double(&c->args[0], &x) ||
-            (c->argc == 2 && !value_to_double(&c->args[1], &base)))
+        if (!value_to_double(&c->args[0], &x) || (c->argc == 2 && !value_to_double(&c->args[1], &base)))
                 return;
         r = c->argc == 2 ? log(x) / log(base) : log(x);
         *ret = isfinite(r) ? value_real(r) : value_error();
@@ -125,7 +122,7 @@ void function_quantize(const struct call *c, struct value *ret)
         const struct value *a = &c->args[0], *b = &c->args[1];
         struct value member = value_undefined(), less;
 
-        if (call_strict(c, ret) || !is_number(a))
+        if (!is_number(a))
                 return;
         if (b->type != VALUE_LIST) {
                 *ret = multiple(a, b);

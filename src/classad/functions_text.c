@@ -98,7 +98,7 @@ void function_substr(const struct call *c, struct value *ret)
         int64_t offset, length, n;
         struct str s;
 
-        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || c->args[1].type != VALUE_INTEGER ||
+        if (call_undefined(c, ret) || c->args[0].type != VALUE_STRING || c->args[1].type != VALUE_INTEGER ||
             (c->argc == 3 && c->args[2].type != VALUE_INTEGER))
                 return;
         s = c->args[0].string;
@@ -118,7 +118,7 @@ void function_substr(const struct call *c, struct value *ret)
 
 static bool two_texts(const struct call *c, struct str *a, struct str *b, struct value *ret)
 {
-        return !call_strict(c, ret) && call_text(c, 0, a, ret) && call_text(c, 1, b, ret);
+        return !call_undefined(c, ret) && call_text(c, 0, a, ret) && call_text(c, 1, b, ret);
 }
 
 void function_strcmp(const struct call *c, struct value *ret)
@@ -188,11 +188,13 @@ static int version_compare(struct str a, struct str b)
         return na != nb ? (na > nb ? 1 : -1) : bytes;
 }
 
-static bool versions(const struct call *c, unsigned i, unsigned j, int *ret_order, struct value *ret)
+static bool versions(const struct call *c, int *ret_order, struct value *ret)
 {
-        if (call_strict(c, ret) || c->args[i].type != VALUE_STRING || c->args[j].type != VALUE_STRING)
+        struct str a, b;
+
+        if (!two_texts(c, &a, &b, ret))
                 return false;
-        *ret_order = version_compare(c->args[i].string, c->args[j].string);
+        *ret_order = version_compare(a, b);
         return true;
 }
 
@@ -200,7 +202,7 @@ void function_versioncmp(const struct call *c, struct value *ret)
 {
         int order;
 
-        if (versions(c, 0, 1, &order, ret))
+        if (versions(c, &order, ret))
                 *ret = value_integer((order > 0) - (order < 0));
 }
 
@@ -208,7 +210,7 @@ void function_versioncmp(const struct call *c, struct value *ret)
         void function_##name(const struct call *c, struct value *ret)                                        \
         {                                                                                                    \
                 int order;                                                                                   \
-                if (versions(c, 0, 1, &order, ret))                                                          \
+                if (versions(c, &order, ret))                                                                \
                         *ret = value_boolean(order test 0);                                                  \
         }
 VERSION_TEST(versionLE, <=)
@@ -219,42 +221,62 @@ VERSION_TEST(versionEQ, ==)
 
 void function_version_in_range(const struct call *c, struct value *ret)
 {
-        int low, high;
+        struct str version, low, high;
 
-        if (versions(c, 1, 0, &low, ret) && versions(c, 0, 2, &high, ret))
-                *ret = value_boolean(low <= 0 && high <= 0);
+        if (c->args[1].type == VALUE_UNDEFINED || c->args[2].type == VALUE_UNDEFINED)
+                *ret = value_undefined();
+        else if (c->args[0].type != VALUE_UNDEFINED && call_text(c, 0, &version, ret) &&
+                 call_text(c, 1, &low, ret) && call_text(c, 2, &high, ret))
+                *ret = value_boolean(version_compare(low, version) <= 0 &&
+                                     version_compare(version, high) <= 0);
+}
+
+static bool is_space(char ch)
+{
+        return ch == ' ' || (ch >= '\t' && ch <= '\r');
+}
+
+/* An empty text counts where it ends with a separator that is no white space and is the same as the last such
+ * one, as in "a,,b" and, by the library's rule, in "a, b ,c". Other empty texts are left out. */
+static uint32_t split_text(struct str s, const struct charset *separators, struct value *items)
+{
+        uint32_t n = 0;
+        size_t from = 0;
+        char last = ' ';
+
+        for (size_t i = 0; i <= s.n; i++) {
+                bool end = i == s.n, again;
+
+                if (!end && !charset_has(separators, s.p[i]))
+                        continue;
+                again = !end && !is_space(s.p[i]) && s.p[i] == last;
+                if (i > from || again) {
+                        if (items)
+                                items[n] = value_string(str_make(s.p + from, i - from));
+                        n++;
+                }
+                if (!end && !is_space(s.p[i]))
+                        last = s.p[i];
+                from = i + 1;
+        }
+        return n;
 }
 
 void function_split(const struct call *c, struct value *ret)
 {
         struct charset set;
         struct str s;
-        struct value *items = NULL;
-        struct value_list *list = NULL;
-        uint32_t n;
+        struct value *items;
+        struct value_list *list;
 
-        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING)
+        if (c->args[0].type != VALUE_STRING || (c->argc == 2 && c->args[1].type != VALUE_STRING))
                 return;
-        if (c->argc == 2 && c->args[1].type != VALUE_STRING)
+        s = c->args[0].string;
+        charset_init(&set, c->argc == 2 ? c->args[1].string : STR(", \t"));
+        if (!run_steps(c->run, (s.n + (c->argc == 2 ? c->args[1].string.n : 0)) / 64) ||
+            !(list = run_list(c->run, split_text(s, &set, NULL), &items)))
                 return;
-        charset_init(&set, c->argc == 2 ? c->args[1].string : STR(" \t\n\v\f\r"));
-        if (!run_steps(c->run, (c->args[0].string.n + (c->argc == 2 ? c->args[1].string.n : 0)) / 64))
-                return;
-        for (int pass = 0; pass < 2; pass++) { /* count, then fill */
-                n = 0;
-                s = c->args[0].string;
-                for (size_t i = 0, from; i < s.n;) {
-                        while (i < s.n && charset_has(&set, s.p[i]))
-                                i++;
-                        for (from = i; i < s.n && !charset_has(&set, s.p[i]);)
-                                i++;
-                        if (i > from && items)
-                                items[n] = value_string(str_make(s.p + from, i - from));
-                        n += i > from;
-                }
-                if (!list && !(list = run_list(c->run, n, &items)))
-                        return;
-        }
+        split_text(s, &set, items);
         *ret = (struct value){.type = VALUE_LIST, .list = list};
 }
 
@@ -265,7 +287,7 @@ static void split_at(const struct call *c, bool whole_first, struct value *ret)
         struct str s;
         ptrdiff_t at;
 
-        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !(list = run_list(c->run, 2, &items)))
+        if (c->args[0].type != VALUE_STRING || !(list = run_list(c->run, 2, &items)))
                 return;
         s = c->args[0].string;
         at = str_find(s, '@');

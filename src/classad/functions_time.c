@@ -243,11 +243,18 @@ static bool read_reltime(struct str s, double *ret)
         return r.end == r.p && s.n > 0;
 }
 
+static bool is_seconds(const struct value *v)
+{
+        return v->type == VALUE_INTEGER || v->type == VALUE_REAL || v->type == VALUE_RELTIME;
+}
+
 void function_absTime(const struct call *c, struct value *ret)
 {
         struct value v = {.type = VALUE_ABSTIME, .integer = c->run->ev->now_s};
         int64_t offset = 0;
 
+        if (c->argc == 2 && !is_seconds(&c->args[1]))
+                return;
         if (call_strict(c, ret))
                 return;
         if (c->argc >= 1 && c->args[0].type == VALUE_STRING) {
@@ -257,7 +264,8 @@ void function_absTime(const struct call *c, struct value *ret)
         }
         if (c->argc >= 1 && c->args[0].type == VALUE_ABSTIME)
                 v = c->args[0];
-        else if (c->argc >= 1 && !value_convert_integer(&c->args[0], &v.integer))
+        else if (c->argc >= 1 &&
+                 (!is_seconds(&c->args[0]) || !value_convert_integer(&c->args[0], &v.integer)))
                 return;
         if (c->argc == 2) {
                 if (!value_convert_integer(&c->args[1], &offset) || offset > OFFSET_MAX ||
@@ -276,7 +284,7 @@ void function_relTime(const struct call *c, struct value *ret)
         if (call_strict(c, ret))
                 return;
         if (v->type == VALUE_STRING ? read_reltime(str_trim(v->string), &seconds)
-                                    : v->type != VALUE_ABSTIME && value_convert_real(v, &seconds))
+                                    : v->type != VALUE_BOOLEAN && value_convert_real(v, &seconds))
                 *ret = (struct value){.type = VALUE_RELTIME, .real = seconds};
 }
 
@@ -293,7 +301,7 @@ void function_interval(const struct call *c, struct value *ret)
         const char *minus;
         int length;
 
-        if (call_strict(c, ret) || !value_convert_integer(&c->args[0], &n))
+        if (!value_convert_integer(&c->args[0], &n))
                 return;
         minus = n < 0 ? "-" : "";
         s = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
@@ -322,7 +330,8 @@ static bool time_argument(const struct call *c, unsigned i, struct value *ret)
                 *ret = c->args[i];
                 return true;
         }
-        return value_to_integer(&c->args[i], &ret->integer) && c->args[i].type != VALUE_RELTIME;
+        return (c->args[i].type == VALUE_INTEGER || c->args[i].type == VALUE_REAL) &&
+               value_to_integer(&c->args[i], &ret->integer);
 }
 
 /* A member of an ad like splitTime's; 0 when it has none. */
@@ -363,7 +372,7 @@ void function_formatTime(const struct call *c, struct value *ret)
         char format[256] = "%c", text[1024];
         size_t n;
 
-        if (call_strict(c, ret) || !time_to_format(c, &tm))
+        if (!time_to_format(c, &tm))
                 return;
         if (c->argc == 2) {
                 if (c->args[1].type != VALUE_STRING || c->args[1].string.n >= sizeof(format) ||
@@ -443,10 +452,6 @@ void function_splitTime(const struct call *c, struct value *ret)
 
         if (call_strict(c, ret))
                 return;
-        if (c->args[0].type == VALUE_AD) {
-                *ret = c->args[0];
-                return;
-        }
         relative = c->args[0].type == VALUE_RELTIME;
         if (relative ? !(fabs(c->args[0].real) < 9e18) : !time_argument(c, 0, &when) || !calendar(&when, &tm))
                 return;

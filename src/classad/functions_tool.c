@@ -94,8 +94,7 @@ void function_argsToList(const struct call *c, struct value *ret)
         int64_t v;
         int r;
 
-        if (call_strict(c, ret) || c->args[0].type != VALUE_STRING || !version(c, &v) ||
-            !text_fits(c, c->args[0].string))
+        if (c->args[0].type != VALUE_STRING || !version(c, &v) || !text_fits(c, c->args[0].string))
                 return;
         r = v == 1 ? args_split_v1(&a, c->args[0].string, NULL) : args_split_v2(&a, c->args[0].string, NULL);
         if (r != 0 || !(list = run_list(c->run, (uint32_t)a.n, &items)))
@@ -121,8 +120,7 @@ void function_listToArgs(const struct call *c, struct value *ret)
         struct value member;
         int64_t v;
 
-        if (call_strict(c, ret) || c->args[0].type != VALUE_LIST || !version(c, &v) ||
-            c->args[0].list->n > ARGS_MAX)
+        if (c->args[0].type != VALUE_LIST || !version(c, &v) || c->args[0].list->n > ARGS_MAX)
                 return;
         for (uint32_t i = 0; i < c->args[0].list->n; i++) {
                 run_item(c->run, c->args[0].list, i, &member);
@@ -141,9 +139,10 @@ void function_listToArgs(const struct call *c, struct value *ret)
 
 void function_userHome(const struct call *c, struct value *ret)
 {
-        if (c->args[0].type == VALUE_ERROR)
-                return;
-        *ret = c->argc == 2 ? c->args[1] : value_undefined();
+        if (c->argc == 2 && c->args[1].type == VALUE_STRING && c->args[1].string.n)
+                *ret = c->args[1];
+        else if (c->args[0].type == VALUE_STRING || c->args[0].type == VALUE_UNDEFINED)
+                *ret = value_undefined();
 }
 
 void function_userMap(const struct call *c, struct value *ret)

@@ -163,9 +163,10 @@ void function_eval(const struct call *c, struct value *ret)
         char *copy;
         int r;
 
-        if (!call_text(c, 0, &text, ret))
+        if (!call_text(c, 0, &text, ret)) { /* what is undefined is no expression */
+                *ret = value_error();
                 return;
-        *ret = value_error();
+        }
         if (!symbols || !run_steps(c->run, text.n / 8 + 1))
                 return;
         before = symbols_count(symbols);
