@@ -1,5 +1,6 @@
 /* The owner's own pools are limits too: "user/ann@local" has a unit for each of his attempts,
- * "queued/ann@local" one for each job that has not ended. So they have numbers, lines and listings as the
+ * "queued/ann@local" one for each job that has not ended, "queued_kib/ann@local" those KiB that his requests
+ * take until they are forgotten. So they have numbers, lines and listings as the
  * others do.
  */
 #include "core/claim.h"
@@ -251,9 +252,12 @@ void claim_request(struct core *c, struct request *r, uint64_t members)
         if (!o->queued) {
                 o->user = owner_limit(c, "user", o->name);
                 o->queued = owner_limit(c, "queued", o->name);
+                o->queued_kib = owner_limit(c, "queued_kib", o->name);
         }
         o->queued->used += (int64_t)members;
+        o->queued_kib->used += r->kib;
         r->queued_count = (uint32_t)members;
+        c->crowded |= claim_crowded(r);
 }
 
 void claim_members_ended(struct core *c, struct request *r, uint64_t members)
@@ -263,6 +267,52 @@ void claim_members_ended(struct core *c, struct request *r, uint64_t members)
         assert(r->queued_count >= members);
         r->queued_count -= (uint32_t)members;
         limit_give_back(r->owner->queued, (int64_t)members, on_woken, c);
+}
+
+void claim_request_gone(struct core *c, struct request *r)
+{
+        claim_members_ended(c, r, r->queued_count);
+        if (r->owner && r->owner->queued_kib)
+                limit_give_back(r->owner->queued_kib, r->kib, on_woken, c);
+}
+
+bool claim_crowded(const struct request *r)
+{
+        const struct limit *x = r->owner ? r->owner->queued_kib : NULL;
+
+        return x && x->max != LIMIT_NONE && x->used > x->max / 2;
+}
+
+static bool has_room(const struct limit *x, uint64_t more)
+{
+        return x->max == LIMIT_NONE || x->used + (int64_t)more <= x->max;
+}
+
+int claim_check_room(struct core *c, const struct submission *s, struct err *err)
+{
+        struct buf BUF_CLEANUP owner = {0};
+        uint64_t members = submission_members(s), kib = submission_kib(s);
+        const struct limit *queued, *queued_kib;
+
+        buf_str(&owner, s->owner);
+        queued = owner_limit(c, "queued", buf_z(&owner));
+        if (!has_room(queued, members))
+                return err_set(err, CORE_TOO_MANY,
+                               STR_FMT
+                               " has %lld jobs in the queue and may have %lld (max_queued): %llu more "
+                               "are too many now. Submit them when some have ended or are removed",
+                               STR_ARG(s->owner), (long long)queued->used, (long long)queued->max,
+                               (unsigned long long)members);
+        queued_kib = owner_limit(c, "queued_kib", buf_z(&owner));
+        if (!has_room(queued_kib, kib))
+                return err_set(err, CORE_TOO_MANY,
+                               STR_FMT
+                               " has requests of %lld KiB in the queue and may have %lld "
+                               "(max_queued_bytes): one of %llu KiB more is too much now. Submit it when "
+                               "some have ended or are removed",
+                               STR_ARG(s->owner), (long long)queued_kib->used, (long long)queued_kib->max,
+                               (unsigned long long)kib);
+        return 0;
 }
 
 int claim_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err)
@@ -283,23 +333,6 @@ int claim_check_part(struct core *c, struct str owner, const struct ad *ad, stru
                 r = qos_check(c, owner, ad, err);
         eval_reset(&c->eval);
         return r;
-}
-
-int claim_check_members(struct core *c, const struct submission *s, struct err *err)
-{
-        struct buf BUF_CLEANUP name = {0};
-        uint64_t members = submission_members(s);
-        const struct limit *queued;
-
-        buf_printf(&name, "queued/" STR_FMT, STR_ARG(s->owner));
-        queued = limits_get(c->limits, buf_view(&name));
-        if (queued->max != LIMIT_NONE && queued->used + (int64_t)members > queued->max)
-                return err_set(err, -EDQUOT,
-                               STR_FMT
-                               " has %lld jobs in the queue and may have %lld: %llu more are too many now",
-                               STR_ARG(s->owner), (long long)queued->used, (long long)queued->max,
-                               (unsigned long long)members);
-        return 0;
 }
 
 /* ---- invariants */
@@ -323,8 +356,10 @@ static void count_attempts(struct core *c, int sign)
                                         claim_user(j->request)->counted += sign;
                         }
         for (struct request *r = c->first; r; r = r->next)
-                if (r->owner)
+                if (r->owner) {
                         r->owner->queued->counted += sign * (int64_t)request_unended(r);
+                        r->owner->queued_kib->counted += sign * (int64_t)r->kib;
+                }
 }
 
 static void compare_count(void *arg, struct limit *x)

@@ -31,11 +31,15 @@ void claim_end(struct core *c, struct job *j, int64_t at_ms); /* no-op without a
 /* For core_check: the counts are those of the attempts. NULL, or a sentence. */
 const char *claim_invariant(struct core *c);
 
-/* Members in the queue, of an owner: counted when a request comes, and as they end. */
+/* Members in the queue, of an owner: counted when a request comes, and as they end. What it takes of the
+ * server's memory is counted until it is forgotten. */
 void claim_request(struct core *c, struct request *r, uint64_t members);
+void claim_request_gone(struct core *c, struct request *r);
 void claim_members_ended(struct core *c, struct request *r, uint64_t members);
 struct limit *claim_user(const struct request *r); /* of attempts of its owner; NULL in a shadow */
-/* May this be submitted: has its owner room in the queue? 0, -EDQUOT with err. */
-int claim_check_members(struct core *c, const struct submission *s, struct err *err);
+/* May this be submitted: has its owner room in the queue? 0, CORE_TOO_MANY with err. */
+int claim_check_room(struct core *c, const struct submission *s, struct err *err);
+/* Do the owner's requests take more than half of what they may? Those that have ended are forgotten then. */
+bool claim_crowded(const struct request *r);
 /* And a part with this ad: are its limits named well, may he use its account? 0, -EINVAL with err. */
 int claim_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err);

@@ -39,6 +39,7 @@ enum core_error {
         CORE_INVALID,     /* what was asked makes no sense: err says why */
         CORE_FORBIDDEN,   /* not yours */
         CORE_DAMAGED,     /* an event or snapshot that cannot be: err names it */
+        CORE_TOO_MANY,    /* the owner has as much in the queue as he may have: err says what to do */
 };
 
 enum core_outcome { /* how an attempt ended; the numbers are those of drover.proto */
@@ -168,8 +169,8 @@ struct core *core_new(const struct core_config *config, const struct core_world 
 void core_free(struct core *c); /* NULL is fine */
 struct symbols *core_symbols(struct core *c);
 /* Settings, before anything is replayed: the units of a pool. Names as in limit.h; "user/NAME@DOMAIN" are the
- * running jobs of a user, "queued/NAME@DOMAIN" his jobs in the queue, with a star for the name those of each.
- */
+ * running jobs of a user, "queued/NAME@DOMAIN" his jobs in the queue, "queued_kib/NAME@DOMAIN" the KiB that
+ * the server keeps of his requests (submission_kib), with a star for the name those of each. */
 void core_limit_set(struct core *c, struct str name, int64_t units);
 /* A group of accounts, see shares_set_group. 0, CORE_INVALID with err. */
 int core_account_set(struct core *c, struct str group, double shares, const struct str *users,
@@ -187,7 +188,8 @@ void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms);
 
 /* ---- users' commands */
 /* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id
- * given. 0; CORE_INVALID with err (nothing has changed); `check_only`: checks and changes nothing. */
+ * given. 0; CORE_INVALID, CORE_FORBIDDEN, CORE_TOO_MANY with err (nothing has changed); `check_only`: checks
+ * and changes nothing. */
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
                 bool *ret_existing, struct err *err);
 

@@ -53,8 +53,8 @@ int core_draft_new(struct core *c, const struct submission *s, enum core_draft_u
                                "the jobs of all users have more than %u different attribute names: "
                                "submit it when some have ended",
                                SYMBOLS_MAX);
-        if (!known && claim_check_members(c, s, err) != 0)
-                return CORE_INVALID;
+        if (!known && (r = claim_check_room(c, s, err)) != 0)
+                return r;
         d = mem_new(struct core_draft);
         d->core = c;
         d->from = s;
@@ -256,9 +256,8 @@ int core_draft_submit(struct core_draft *d, uint64_t *ret_request, bool *ret_exi
         while (more) /* there is some when a name has become significant */
                 if (core_draft_some(d, &more, err) != 0)
                         return CORE_INVALID;
-        if (claim_check_members(d->core, d->from, err) != 0)
-                return CORE_INVALID;
-        return accept(d, err);
+        r = claim_check_room(d->core, d->from, err);
+        return r ? r : accept(d, err);
 }
 
 uint64_t core_draft_number(const struct core_draft *d, bool *ret_existing)

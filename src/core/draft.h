@@ -14,8 +14,8 @@ enum core_draft_use {
         CORE_DRAFT_SUBMIT, /* with a uuid that is known it is that request, and nothing is to be made */
         CORE_DRAFT_QUOTE,  /* never accepted: it has no number */
 };
-/* `s` has passed submission_check, and is borrowed until the draft is free. 0; CORE_INVALID, CORE_FORBIDDEN
- * with err. */
+/* `s` has passed submission_check, and is borrowed until the draft is free. 0; CORE_INVALID, CORE_FORBIDDEN,
+ * CORE_TOO_MANY with err. */
 int core_draft_new(struct core *c, const struct submission *s, enum core_draft_use use,
                    struct core_draft **ret, struct err *err);
 /* Some milliseconds of it. Sets *ret_more when there is more. 0; CORE_INVALID with err: it would not be

@@ -149,6 +149,7 @@ int request_load_begin(struct core *c, struct request *r, const struct submissio
 
         memcpy(r->uuid, s->uuid, sizeof(r->uuid));
         r->owner = owner_ref(c, s->owner);
+        r->kib = submission_kib(s);
         if (submission_members(s) != r->count)
                 return err_set(
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
@@ -268,7 +269,7 @@ void request_hide(struct core *c, struct request *r)
                 split_free(c->rekeying);
                 c->rekeying = NULL;
         }
-        claim_members_ended(c, r, r->queued_count);
+        claim_request_gone(c, r);
         uuid_take(c, r);
         idmap_take(c->requests, r->id);
         eta_play_request_gone(c, r);

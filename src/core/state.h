@@ -136,7 +136,8 @@ struct priority_group {
 /* A user, one for all of his requests. */
 struct owner {
         unsigned refs;
-        struct limit *user, *queued; /* his own; NULL: no request of his was counted yet */
+        /* His own; NULL: no request of his was counted yet. */
+        struct limit *user, *queued, *queued_kib;
         char name[];
 };
 
@@ -177,6 +178,7 @@ struct request {
         struct idmap *jobs;              /* NULL until there is one */
         struct request_rare *rare;       /* NULL: all of it is empty */
         struct request *next, *prev;     /* by id */
+        uint32_t kib;                    /* submission_kib; 0 in a shadow */
         bool periodic, leaves, has_sets; /* some template has such policies, or a LeaveJobInQueue */
 };
 
@@ -325,6 +327,7 @@ struct core {
         struct core_draft *drafts;
         uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;
+        bool crowded; /* some owner's requests take more than half of what they may */
 
         struct map *templates, *classes, *agents;
         struct index *index;

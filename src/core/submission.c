@@ -60,6 +60,27 @@ uint64_t submission_members(const struct submission *s)
         return n;
 }
 
+#define REQUEST_BYTES 1024u /* of a request, of a part and of a file, beside their text */
+#define PART_BYTES    256u
+#define FILE_BYTES    64u
+
+uint32_t submission_kib(const struct submission *s)
+{
+        uint64_t bytes = REQUEST_BYTES, kib;
+
+        for (size_t i = 0; i < s->part_count; i++) {
+                const struct submission_part *p = &s->parts[i];
+
+                bytes += PART_BYTES + p->items.n;
+                for (size_t k = 0; k < p->attribute_count; k++)
+                        bytes += p->attributes[k].name.n + p->attributes[k].text.n;
+        }
+        for (size_t i = 0; i < s->spooled_count; i++)
+                bytes += FILE_BYTES + s->spooled[i].name.n;
+        kib = (bytes + 1023) / 1024;
+        return kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
+}
+
 static uint64_t count_rows(struct str items)
 {
         uint64_t n = 0;

@@ -67,6 +67,9 @@ void submission_add_attribute(struct submission_part *p, struct str name, struct
 void submission_add_variable(struct submission_part *p, struct str name);
 struct submission_file *submission_add_file(struct submission *s);
 uint64_t submission_members(const struct submission *s);
+/* What the request takes in the server, in KiB and rounded up: its text, and a fixed sum for each request,
+ * part and file. The same before and after submission_pack. */
+uint32_t submission_kib(const struct submission *s);
 
 /* Limits and shape: counts, row counts that agree with the items. 0, or -EINVAL, -E2BIG with err. */
 int submission_check(const struct submission *s, struct err *err);

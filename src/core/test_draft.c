@@ -247,7 +247,7 @@ static void test_limits_count_when_it_is_accepted(void **state)
                         assert_int_equal(core_draft_some(d[i], &more, NULL), 0);
         }
         assert_int_equal(core_draft_submit(d[0], &id, &existing, &err), 0);
-        assert_int_equal(core_draft_submit(d[1], &id, &existing, &err), CORE_INVALID);
+        assert_int_equal(core_draft_submit(d[1], &id, &existing, &err), CORE_TOO_MANY);
         assert_non_null(strstr(err.text, "may have 1500"));
         for (int i = 0; i < 2; i++) {
                 core_draft_free(d[i]);
@@ -255,6 +255,41 @@ static void test_limits_count_when_it_is_accepted(void **state)
                 buf_deinit(&items[i]);
         }
         assert_int_equal(submit(c, NULL, 1, plain)->id, 2); /* the number was not used */
+        assert_same_after_replay(c);
+}
+
+static int64_t kib_used(struct core *c)
+{
+        return limits_find(c->limits, STR("queued_kib/ann@lab"))->used;
+}
+
+/* What one owner's requests take is counted until they are forgotten; those that have ended make room. */
+static void test_memory_of_one_owner(void **state)
+{
+        static const char *const large[] = {"Cmd", "\"/bin/true\"", NULL};
+        struct core *c = *state, *again;
+        struct core_command remove = {.action = CORE_ACT_REMOVE, .request = 1};
+        struct err err;
+        uint64_t n;
+
+        core_limit_set(c, STR("queued_kib/*"), 10);
+        for (int i = 0; i < 5; i++)
+                submit(c, NULL, 1, large);
+        assert_int_equal(kib_used(c), 10);
+        assert_int_equal(try_submit(c, NULL, 1, large, &err), CORE_TOO_MANY);
+        assert_non_null(strstr(err.text, "10 KiB in the queue and may have 10 (max_queued_bytes)"));
+        again = new_core(false);
+        for (size_t i = 0; i < kept.count; i++)
+                assert_int_equal(core_replay(again, buf_view(&kept.log[i]), NULL), 0);
+        assert_int_equal(kib_used(again), 10);
+        core_free(again);
+        assert_int_equal(core_act(c, &remove, &n, NULL), 0);
+        assert_int_equal(kib_used(c), 10);
+        core_tick(c);
+        assert_null(request_find(c, 1));
+        assert_int_equal(kib_used(c), 8);
+        submit(c, NULL, 1, large);
+        assert_null(core_check(c));
         assert_same_after_replay(c);
 }
 
@@ -428,6 +463,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_name_becomes_significant, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_twice_under_way_is_one_request, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_limits_count_when_it_is_accepted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_memory_of_one_owner, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_names_go_with_who_has_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_names_of_an_owner_are_limited, setup, teardown),

@@ -158,7 +158,7 @@ static void test_a_user_has_so_many_at_a_time(void **state)
         assert_string_equal(assigned(), "n1/q 1 0\nn1/q 2 0\nn1/q 1 1\nn1/q 2 1\nn1/q 2 2\n");
         p->steps = 2;
         submission_add_attribute(p, STR("Cmd"), STR("\"/bin/true\""), false);
-        assert_int_equal(core_submit(c, &s, false, &id, &existing, &err), CORE_INVALID);
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, &err), CORE_TOO_MANY);
         assert_non_null(strstr(err.text, "has 4 jobs in the queue and may have 5"));
         finish(c, "n1", 1, 1);
         assert_string_equal(assigned(), "n1/q 1 2\n");

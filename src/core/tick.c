@@ -1,6 +1,7 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
 #include "core/better.h"
+#include "core/claim.h"
 #include "core/deferral.h"
 #include "core/gang.h"
 #include "core/leave.h"
@@ -36,17 +37,23 @@ bool history_file_slice(struct core *c, uint64_t budget)
         return false;
 }
 
+/* Those of owners who have little room left go before their time, so that what has ended keeps nobody from
+ * submitting. */
 static void forget_old(struct core *c)
 {
+        bool crowded = c->crowded;
+
+        c->crowded = false;
         for (size_t i = 0; i < c->finished_count;) {
                 uint64_t id = c->finished[i];
                 struct request *r = request_find(c, id);
                 struct event e = {.type = EVENT_PURGED, .request = id};
+                bool old = c->finished_count > c->config.keep_finished ||
+                           c->now_ms - request_rare(r)->finished_ms >= c->config.keep_finished_ms;
 
-                if (c->finished_count <= c->config.keep_finished &&
-                    c->now_ms - request_rare(r)->finished_ms < c->config.keep_finished_ms)
+                if (!old && !crowded)
                         break;
-                if (hop_keeps_results(r)) {
+                if ((!old && !claim_crowded(r)) || hop_keeps_results(r)) {
                         i++;
                         continue;
                 }

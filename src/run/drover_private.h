@@ -307,7 +307,7 @@ json_t *far_json(struct str body);
  * then. */
 static inline bool far_later(int status)
 {
-        return status == 401 || (status >= 502 && status <= 504);
+        return status == 401 || status == 429 || (status >= 502 && status <= 504);
 }
 /* The sentence of an answer that is a refusal. */
 void far_error(struct buf *out, int status, struct str body);

@@ -16,10 +16,18 @@ void config_limits_deinit(struct config_limits *l)
         *l = (struct config_limits){0};
 }
 
-static int add(struct config_limits *l, const char *pool, const struct doc *d, struct str name,
-               struct err *err)
+static void add(struct config_limits *l, const char *pool, struct str name, uint64_t units)
 {
         struct buf full = {0};
+
+        buf_printf(&full, "%s" STR_FMT, pool, STR_ARG(name));
+        MEM_GROW(l->v, l->cap, l->count + 1);
+        l->v[l->count++] = (struct config_limit){buf_take(&full), (int64_t)units};
+}
+
+static int add_count(struct config_limits *l, const char *pool, const struct doc *d, struct str name,
+                     struct err *err)
+{
         uint64_t units;
         int r = doc_count(d, &units, err);
 
@@ -29,10 +37,19 @@ static int add(struct config_limits *l, const char *pool, const struct doc *d, s
                 err_set(err, -EINVAL, "%s must be under 2147483648", d->key.p);
                 return doc_where(err, -EINVAL, d);
         }
-        buf_printf(&full, "%s" STR_FMT, pool, STR_ARG(name));
-        MEM_GROW(l->v, l->cap, l->count + 1);
-        l->v[l->count++] = (struct config_limit){buf_take(&full), (int64_t)units};
+        add(l, pool, name, units);
         return 0;
+}
+
+static int add_kib(struct config_limits *l, const char *pool, const struct doc *d, struct str name,
+                   struct err *err)
+{
+        uint64_t bytes;
+        int r = doc_size(d, &bytes, err);
+
+        if (r == 0)
+                add(l, pool, name, bytes / 1024);
+        return r;
 }
 
 static int need_map(const struct doc *d, struct err *err)
@@ -70,7 +87,7 @@ int config_limits_read(void *at, const struct doc *d, struct err *err)
                                 STR_ARG(x->key));
                         return doc_where(err, -EINVAL, x);
                 }
-                r = add(at, "", x, x->key, err);
+                r = add_count(at, "", x, x->key, err);
         }
         return r;
 }
@@ -87,17 +104,29 @@ static int add_spool(struct config_limits *l, const struct doc *d, struct str us
         return 0;
 }
 
-/* max_running, max_queued and max_spool, of everybody or of one user. */
+static const char *const user_keys[] = {"max_running", "max_queued", "max_queued_bytes", "max_spool", NULL};
+
+static bool is_user_key(struct str key)
+{
+        for (size_t i = 0; user_keys[i]; i++)
+                if (str_eqz(key, user_keys[i]))
+                        return true;
+        return false;
+}
+
+/* Of everybody or of one user. */
 static int read_user(struct config_limits *l, const struct doc *d, struct str user, struct err *err)
 {
         const struct doc *running = doc_get(d, "max_running"), *queued = doc_get(d, "max_queued");
-        const struct doc *spool = doc_get(d, "max_spool");
+        const struct doc *bytes = doc_get(d, "max_queued_bytes"), *spool = doc_get(d, "max_spool");
         int r = 0;
 
         if (running)
-                r = add(l, "user/", running, user, err);
+                r = add_count(l, "user/", running, user, err);
         if (r == 0 && queued)
-                r = add(l, "queued/", queued, user, err);
+                r = add_count(l, "queued/", queued, user, err);
+        if (r == 0 && bytes)
+                r = add_kib(l, "queued_kib/", bytes, user, err);
         if (r == 0 && spool)
                 r = add_spool(l, spool, user, err);
         return r;
@@ -105,21 +134,19 @@ static int read_user(struct config_limits *l, const struct doc *d, struct str us
 
 int config_limits_read_users(void *at, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"max_running", "max_queued", "max_spool", NULL};
         int r = need_map(d, err);
 
         if (r == 0)
                 r = read_user(at, d, STR("*"), err);
         for (const struct doc *x = d->first; x && r == 0; x = x->next) {
                 if (str_find(x->key, '@') > 0) {
-                        r = doc_only(x, keys, err);
+                        r = doc_only(x, user_keys, err);
                         if (r == 0)
                                 r = read_user(at, x, x->key, err);
-                } else if (!str_eqz(x->key, keys[0]) && !str_eqz(x->key, keys[1]) &&
-                           !str_eqz(x->key, keys[2])) {
+                } else if (!is_user_key(x->key)) {
                         err_set(err, -EINVAL,
-                                "'" STR_FMT
-                                "' is neither max_running, max_queued, max_spool nor a user (name@domain)",
+                                "'" STR_FMT "' is neither max_running, max_queued, max_queued_bytes, "
+                                "max_spool nor a user (name@domain)",
                                 STR_ARG(x->key));
                         r = doc_where(err, -EINVAL, x);
                 }
@@ -127,8 +154,10 @@ int config_limits_read_users(void *at, const struct doc *d, struct err *err)
         return r;
 }
 
-void config_limits_apply(const struct config_limits *l, struct core *c)
+void config_limits_apply(const struct config_limits *l, uint64_t memory_bytes, struct core *c)
 {
+        core_limit_set(c, STR("queued/*"), CONFIG_QUEUED_DEFAULT);
+        core_limit_set(c, STR("queued_kib/*"), (int64_t)(memory_bytes / 4 / 1024));
         for (size_t i = 0; i < l->count; i++)
                 core_limit_set(c, str_of(l->v[i].name), l->v[i].units);
 }

@@ -2,11 +2,14 @@
  * may have.
  *
  *   limits: {sw: 5, large.*: 3, default: 10}
- *   users: {max_running: 100, max_queued: 10000, max_spool: 20G, ann@local: {max_running: 500}}
+ *   users: {max_running: 100, max_queued: 10000, max_queued_bytes: 1G, max_spool: 20G, ann@local:
+ * {max_running: 500}}
  */
 #pragma once
 #include "base/doc.h"
 #include "core/limit.h"
+
+#define CONFIG_QUEUED_DEFAULT 20000000
 
 struct core;
 struct config_limits {
@@ -26,4 +29,6 @@ void config_limits_deinit(struct config_limits *l);
 /* Values of the two settings, added to *at. 0; -EINVAL with err. */
 int config_limits_read(void *at, const struct doc *d, struct err *err);
 int config_limits_read_users(void *at, const struct doc *d, struct err *err);
-void config_limits_apply(const struct config_limits *l, struct core *c);
+/* What they say, and of what one user may keep in the queue, where they say nothing of it,
+ * CONFIG_QUEUED_DEFAULT jobs and a quarter of the machine's memory. */
+void config_limits_apply(const struct config_limits *l, uint64_t memory_bytes, struct core *c);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -76,6 +77,11 @@ static int open_store(struct server *s, struct err *err)
         return 0;
 }
 
+static uint64_t memory_bytes(void)
+{
+        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void warn_unclear(void *arg, struct str label, struct str store)
 {
         (void)arg;
@@ -99,7 +105,7 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         world_init(&world, s);
         core_config_of(s, false, &config);
         s->core = core_new(&config, &world);
-        config_limits_apply(&s->config.limits, s->core);
+        config_limits_apply(&s->config.limits, memory_bytes(), s->core);
         r = config_order_apply(&s->config.order, s->core, err);
         if (r != 0)
                 return r;

@@ -120,12 +120,15 @@ static void test_users(void **state)
         struct err err = {0};
 
         (void)state;
-        assert_int_equal(config_parse(&c, "f",
-                                      STR("users:\n  max_queued: 9\n  max_spool: 20G\n"
-                                          "  ann@local: {max_spool: 512K}\n"),
-                                      &err),
-                         0);
-        assert_int_equal(c.limits.count, 1);
+        assert_int_equal(
+                config_parse(&c, "f",
+                             STR("users:\n  max_queued: 9\n  max_queued_bytes: 2M\n  max_spool: 20G\n"
+                                 "  ann@local: {max_spool: 512K}\n"),
+                             &err),
+                0);
+        assert_int_equal(c.limits.count, 2);
+        assert_string_equal(c.limits.v[1].name, "queued_kib/*");
+        assert_int_equal(c.limits.v[1].units, 2048);
         assert_int_equal(c.limits.spool_count, 2);
         assert_string_equal(c.limits.spool[0].user, "*");
         assert_true(c.limits.spool[0].bytes == 20ull << 30);

@@ -1,5 +1,6 @@
 """Whose turn it is, and limits: named pools of units, and how much one user may have."""
 import os
+import uuid
 
 from drover import sh, wait_until
 
@@ -54,6 +55,27 @@ def test_what_one_user_may_have(instance):
     more = instance.submit(sh("exit 0"))
     instance.cli("rm", str(jobs))
     instance.wait(more)
+
+
+def test_how_much_one_user_may_queue(instance):
+    """In bytes, from what was submitted: refused with what to do, the same after a restart, and free again when it is removed."""
+    settings(instance, "users: {max_queued_bytes: 256K}\n")
+    instance.up("--cpus", "0")
+    attributes = {"Cmd": '"/bin/true"', "Note": '"' + "x" * 100000 + '"'}
+
+    def submit():
+        return instance.call("POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes}]})
+
+    first = [submit() for _ in range(2)]
+    assert [status for status, _ in first] == [201, 201]
+    for _ in range(2):
+        status, said = submit()
+        assert (status, said["error"]["code"]) == (429, "over_limit")
+        assert "may have 256 (max_queued_bytes)" in said["error"]["message"] and "removed" in said["error"]["message"]
+        instance.stop()
+        instance.up("--cpus", "0")
+    instance.cli("rm", str(first[0][1]["id"]))
+    wait_until(lambda: submit()[0] == 201)
 
 
 ACCOUNTS = """

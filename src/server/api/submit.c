@@ -143,8 +143,11 @@ static void park(struct server *s, struct call *c, uint64_t what, call_fn *woken
 static void draft_fail(struct server *s, struct call *c, int r, const struct err *err)
 {
         draft_end(s, c->state);
-        call_fail_err(c, r == CORE_FORBIDDEN ? 403 : 400, r == CORE_FORBIDDEN ? "forbidden" : "bad_attribute",
-                      err);
+        switch (r) {
+        case CORE_FORBIDDEN: call_fail_err(c, 403, "forbidden", err); break;
+        case CORE_TOO_MANY: call_fail_err(c, 429, "over_limit", err); break;
+        default: call_fail_err(c, 400, "bad_attribute", err);
+        }
 }
 
 /* Small ones are done with the first slice; of the others one goes on at a time. False: the call has been
