@@ -417,6 +417,12 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_WALLTIME,
                                     "it ran longer than %s lets a job that says no time",
                                     at->q->config->runner);
+        else if (why == RUN_ITSELF && !failed && limits_killed(at))
+                attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
+                                    "the kernel killed processes of the job, which used more than its memory "
+                                    "of %llu MiB, "
+                                    "though its program ended with exit code 0",
+                                    (unsigned long long)(at->memory_bytes >> 20));
         else if (why == RUN_MEMORY || (failed && limits_oom(at)))
                 attempt_set_outcome(at, DROVER__OUTCOME__LIMIT_EXCEEDED, HOLD_MEMORY,
                                     "it used more than its memory of %llu MiB",

@@ -67,6 +67,17 @@ bool limits_oom(struct attempt *at)
         return u.oom_kills > 0 || (at->adopted && u.limit_hit);
 }
 
+bool limits_killed(struct attempt *at)
+{
+        struct cgroup_usage u;
+        if (contain_elsewhere(at))
+                return at->out_of_memory;
+        if (!at->cgroup || !at->memory_bytes)
+                return false;
+        cgroup_usage(at->cgroup, &u);
+        return u.oom_kills > 0;
+}
+
 /* ---- looking at processes */
 
 struct process {

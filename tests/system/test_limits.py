@@ -26,6 +26,21 @@ def test_a_job_that_takes_too_much_memory_is_held(shared):
     shared.cli("rm", str(request))
 
 
+def test_a_child_that_is_killed_for_its_memory_is_told(shared):
+    """Though the program that started it does not care, and ends well: what is missing from its output nobody would see."""
+    shared.write("parent.py", "import subprocess, sys\nn = int(sys.argv[1]) << 20\n"
+                 "subprocess.run([sys.executable, '-c', f'x = bytearray({n})\\nfor i in range(0, len(x), 4096): x[i] = 1'])\n")
+    small, large = (shared.submit(f"executable = /usr/bin/python3\narguments = {shared.work}/parent.py {mib}\n"
+                                  "request_memory = 64 MB\nrequest_disk = 1 MB\nqueue\n") for mib in (1, 400))
+    shared.wait_state(f"{small}.0", "completed")
+    job = shared.wait_state(f"{large}.0", "held", "completed")
+    if "v1" in limits(shared).get("memory", "") or "v2" in limits(shared).get("memory", ""):
+        assert (job["state"], job["hold_code"]) == ("held", 34), job
+        assert "exit code 0" in job["hold_reason"] and "killed" in job["hold_reason"], job
+        assert "killed" in shared.cli("show", f"{large}.0") and "killed" in shared.cli("log", f"{large}.0")
+    shared.cli("rm", str(large), code=None)
+
+
 def test_core_files_are_off_and_files_are_few(shared):
     shared.run(sh("ulimit -c; ulimit -n", output="limits.out"))
     core, files = shared.read("limits.out").split()
