@@ -170,6 +170,12 @@ static inline void found(struct run *r, const struct node *nd, const struct ad *
                 enter(r, nd, my, target, ret);
 }
 
+void run_attribute(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,
+                   struct value *ret)
+{
+        found(r, nd, my, target, ret);
+}
+
 static struct value ad_value(const struct ad *ad)
 {
         return ad ? (struct value){.type = VALUE_AD, .ad = ad} : value_undefined();

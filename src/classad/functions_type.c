@@ -282,15 +282,24 @@ void function_unresolved(const struct call *c, struct value *ret)
         free(u.names);
 }
 
-/* The first argument in the scope of each ad of the second. */
+/* The first argument in the scope of each ad of the second. When the argument is the name of an attribute,
+ * what stands under it is evaluated there: MY.RequireGPUs of a job asks for the Capability of each device. An
+ * ad that belongs to the other one sees this one as its target. */
 static bool each_context(const struct call *c, struct value *contexts, uint32_t i, struct value *ret)
 {
+        const struct ad *target = c->run->target;
+        const struct node *nd = NULL;
         struct value member;
 
         run_item(c->run, contexts->list, i, &member);
         if (member.type != VALUE_AD)
                 return false;
-        run_node_in(c->run, call_arg_node(c, 0), member.ad, c->run->target, ret);
+        if (run_root(member.ad) == target)
+                target = run_root(c->run->my);
+        if (named(c, &nd) && nd)
+                run_attribute(c->run, nd, member.ad, target, ret);
+        else
+                run_node_in(c->run, call_arg_node(c, 0), member.ad, target, ret);
         return true;
 }
 

@@ -61,6 +61,36 @@ static void test_lazy(void **state)
                    "[ t = q * 2 ]");
 }
 
+/* Slots of HTCondor have a list of names of ads, and jobs the attribute that chooses among them. */
+static void test_contexts(void **state)
+{
+        static const char job[] =
+                "[ RequireGPUs = Capability > 5; Want = 7; Capability_ = Capability; Big = Mem > Want;"
+                "  BigOfTarget = Mem > TARGET.Want; BigOfMy = Mem > MY.Want; Indirect = RequireGPUs;"
+                "  Loop = countMatches(Loop, Own) + 1; Own = { G1, G2 }; G1 = [ Capability = 3 ];"
+                "  G2 = [ Capability = 6 ] ]";
+        static const char slot[] =
+                "[ GPUs = { GPUs_a, GPUs_b }; GPUs_a = [ Capability = 8; Mem = 10 ];"
+                "  GPUs_b = [ Capability = 4; Mem = 5 ]; Cpus = 4; SlotReq = Capability < 5 ]";
+
+        (void)state;
+        check_rows(ROWS({"countMatches(MY.RequireGPUs, TARGET.GPUs)", "1"},
+                        {"countMatches(RequireGPUs, GPUs)", "1"}, {"countMatches(Capability > 3, GPUs)", "2"},
+                        {"evalInEachContext(RequireGPUs, {TARGET.GPUs_b, TARGET.GPUs_a})", "{ false,true }"},
+                        {"countMatches(RequireGPUs, {TARGET.GPUs_a, TARGET.GPUs_c, 7})", "1"},
+                        {"max(evalInEachContext(Capability, GPUs))", "8"},
+                        {"evalInEachContext(Capability_, Own)", "{ 3,6 }"},
+                        {"evalInEachContext(Want, GPUs)", "{ 7,7 }"},
+                        {"evalInEachContext(Cpus + 0, GPUs)", "{ 4,4 }"},
+                        {"evalInEachContext(Big, GPUs)", "{ true,false }"},
+                        {"evalInEachContext(BigOfTarget, GPUs)", "{ true,false }"},
+                        {"evalInEachContext(BigOfMy, GPUs)", "{ undefined,undefined }"},
+                        {"evalInEachContext(Indirect, GPUs)", "{ undefined,undefined }"},
+                        {"countMatches(TARGET.SlotReq, Own)", "1"}, {"countMatches(RequireGPUs, x)", "0"},
+                        {"Loop", "1"}),
+                   job, slot);
+}
+
 static void test_texts(void **state)
 {
         (void)state;
@@ -352,12 +382,12 @@ static void test_tools(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_types),    cmocka_unit_test(test_conversions),
-                cmocka_unit_test(test_lazy),     cmocka_unit_test(test_texts),
-                cmocka_unit_test(test_versions), cmocka_unit_test(test_numbers),
-                cmocka_unit_test(test_lists),    cmocka_unit_test(test_string_lists),
-                cmocka_unit_test(test_regexps),  cmocka_unit_test(test_times),
-                cmocka_unit_test(test_tools),
+                cmocka_unit_test(test_types),        cmocka_unit_test(test_conversions),
+                cmocka_unit_test(test_lazy),         cmocka_unit_test(test_contexts),
+                cmocka_unit_test(test_texts),        cmocka_unit_test(test_versions),
+                cmocka_unit_test(test_numbers),      cmocka_unit_test(test_lists),
+                cmocka_unit_test(test_string_lists), cmocka_unit_test(test_regexps),
+                cmocka_unit_test(test_times),        cmocka_unit_test(test_tools),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
