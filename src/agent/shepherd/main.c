@@ -94,6 +94,7 @@ static void run(struct shepherd *s)
 {
         while (!s->quit) {
                 tree_reap(s);
+                serve_renewals(s);
                 int64_t now = boot_ms(), timeout = tree_timers(s, now);
                 serve_flush(s);
                 if (finished(s, now, &timeout))

@@ -353,6 +353,13 @@ void serve_agent(struct shepherd *s)
                 continue;
 }
 
+void serve_renewals(struct shepherd *s)
+{
+        for (int i = 0; i < 4096 && s->agent >= 0 && s->lease_until && boot_ms() >= s->lease_until; i++)
+                if (!serve_one(s))
+                        return;
+}
+
 void serve_accept(struct shepherd *s)
 {
         int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -112,7 +112,10 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* serve.c */
 void serve_accept(struct shepherd *s);
-void serve_agent(struct shepherd *s);       /* the socket is readable */
+void serve_agent(struct shepherd *s); /* the socket is readable */
+/* The agent's messages are read until the lease is one that has not ended, or none is left: after a stop of
+ * this process renewals wait in the socket, and only an agent that is silent lets its lease end. */
+void serve_renewals(struct shepherd *s);
 void serve_flush(struct shepherd *s);       /* tells what is dirty; what the socket does not take stays so */
 bool serve_waits(const struct shepherd *s); /* there is something to tell */
 void serve_dirty(struct shepherd *s, struct child *c);
