@@ -182,7 +182,7 @@ void batch_forget(struct runner *r, struct run_id id)
         struct task *t = find(b, id);
         if (!t)
                 return;
-        batch_act(b, t, BATCH_END); /* of one that is not over: nobody wants it */
+        batch_act_unasked(b, t, BATCH_END); /* of one that is not over: nobody wants it */
         batch_journal_gone(b, t);
         batch_task_free(b, t);
 }

@@ -76,18 +76,64 @@ void batch_run(struct batch *b, int slot, struct batch_call *call, command_done_
         batch_call_deinit(call);
 }
 
-void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
+/* The number is its own: no other job of ours, nor a stranger's, was seen with it since. */
+static bool has_its_number(const struct batch *b, const struct task *t)
+{
+        BUF_CLEANUP struct buf key = {0};
+        if (t->state != TASK_IN || t->strange)
+                return false;
+        batch_native_key(b, t, &key);
+        return map_get(b->natives, buf_view(&key)) == t;
+}
+
+void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
 {
         struct buf *out = &t->party->acts[verb];
-        if (!batch_has(b, verb) || t->state != TASK_IN || (verb == BATCH_END && t->acted_ms))
-                return;
-        if (t->strange) /* the number is another job's by now */
+        if (!batch_has(b, verb) || (verb == BATCH_END && t->acted_ms) || !has_its_number(b, t))
                 return;
         if (verb == BATCH_END)
                 t->acted_ms = clock_boot_ms();
         if (out->n)
                 buf_char(out, ' ');
         batch_native_key(b, t, out);
+}
+
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
+{
+        static const unsigned opposite[BATCH_VERBS_COUNT] = {[BATCH_STOP] = 1u << BATCH_CONTINUE,
+                                                             [BATCH_CONTINUE] = 1u << BATCH_STOP,
+                                                             [BATCH_HOLD] = 1u << BATCH_RELEASE,
+                                                             [BATCH_RELEASE] = 1u << BATCH_HOLD};
+        if (verb == BATCH_NUDGE) {
+                batch_act_unasked(b, t, verb);
+        } else if (batch_has(b, verb) && t->state == TASK_IN && !(verb == BATCH_END && t->acted_ms)) {
+                t->wanted = (t->wanted & ~opposite[verb]) | 1u << verb;
+                b->wanted = b->ask_soon = true;
+        }
+}
+
+/* The answer names it, or its submit's own answer is younger than the question. */
+static bool was_named(const struct batch *b, const struct task *t)
+{
+        return t->seen == b->generation || t->in_ms > b->asked_ms;
+}
+
+void batch_acts_named(struct batch *b)
+{
+        bool any = b->wanted;
+        b->wanted = b->ask_soon = false;
+        for (struct task *t = b->all; any && t; t = t->next) {
+                if (!t->wanted)
+                        continue;
+                if (!was_named(b, t)) {
+                        b->wanted |= t->state == TASK_IN;
+                        continue;
+                }
+                for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++)
+                        if (t->wanted & 1u << verb)
+                                batch_act_unasked(b, t, (enum batch_verb)verb);
+                t->wanted = 0;
+        }
 }
 
 #define HOLDS (1u << BATCH_HOLD | 1u << BATCH_RELEASE)

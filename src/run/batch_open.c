@@ -135,7 +135,7 @@ static void end_all(struct batch *b)
         unlinkat(b->fd, BATCH_LEASE_END, 0);
         fs_write(b->fd, "lease", STR("ended 0\n"), 0644, false, NULL);
         for (struct task *t = b->all; t; t = t->next)
-                batch_act(b, t, BATCH_END);
+                batch_act_unasked(b, t, BATCH_END);
         batch_act_now(b, BATCH_END);
 }
 

@@ -11,6 +11,7 @@
 
 #define LOOK_MAX    500   /* tasks whose files are looked at in a tick */
 #define IDLE_MS     10000 /* and when there is no task */
+#define SOON_MS     250   /* when something is to be told to tasks */
 #define CAPACITY_MS 5000  /* between looks at the nodes */
 #define ENDED_MS    1000  /* and when tasks have ended since */
 #define FAILURES    3     /* queries in a row: the system is away */
@@ -346,6 +347,8 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
         look_for_missing(b);
         send_missing(b);
         batch_acts_again(b);
+        batch_acts_named(b);
+        batch_acts_run(b);
 }
 
 static void ask_status(struct batch *b)
@@ -434,6 +437,8 @@ void batch_poll(void *arg)
                 batch_submit_later(b);
         if (!b->all && b->listed && every < IDLE_MS)
                 every = IDLE_MS;
+        if (b->ask_soon && every > SOON_MS)
+                every = SOON_MS;
         if (b->requests && every < b->took_ms * TOOK_TIMES) /* such lists have all jobs of a cluster */
                 every = (unsigned)b->took_ms * TOOK_TIMES;
         if (!b->commands[SLOT_STATUS] && (!b->status_ms || now - b->status_ms >= (int64_t)every))

@@ -62,6 +62,7 @@ struct task {
         bool told_to_end;   /* its script was, and not by us */
         bool vanished;      /* it waited, and is missing or bare since: others of its array are there */
         bool owed;          /* it is missing, and `past` has it as one that is not over: that comes late */
+        unsigned wanted;    /* verbs (1 << verb) that wait until an answer names it with its name */
         unsigned unheard;   /* verbs (1 << verb) of commands about it that failed: it is told again */
         unsigned tries;     /* such commands in a row */
         uint64_t started_ms;
@@ -113,7 +114,9 @@ struct batch {
         char *explaining; /* the native that a query is about */
         char *acting;     /* those that a command is about, parted by spaces; NULL: none is under way */
         enum batch_verb acting_verb;
-        bool unheard; /* some task is */
+        bool unheard;  /* some task is */
+        bool wanted;   /* some task has verbs that wait for an answer */
+        bool ask_soon; /* there are new ones since the last answer */
         int journal;
         struct buf journal_out, journal_gone; /* gone: waits for batch_journal_may_go */
         uint64_t journal_bytes, journal_live; /* of the file; after it was written anew */
@@ -167,7 +170,13 @@ void batch_kept_add(struct batch *b, const struct task *t); /* it is over */
 int batch_kept_read(const struct batch *b, struct run_id id, struct buf *out);
 
 /* batch_acts.c */
-void batch_act(struct batch *b, struct task *t, enum batch_verb verb); /* with the next batch_acts_run */
+/* It shall be told so. A number may be another job's since the last answer that named it, for a system that
+ * has lost its memory gives its numbers again: so the verb waits for the next answer that names it, which is
+ * asked for soon. A nudge harms nobody, and goes with the next batch_acts_run. */
+void batch_act(struct batch *b, struct task *t, enum batch_verb verb);
+/* The same by the last answer, for one that is forgotten or that nothing will be asked about any more. */
+void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb);
+void batch_acts_named(struct batch *b); /* an answer was read: what waits goes out for those that it named */
 void batch_acts_run(struct batch *b);
 void batch_acts_again(struct batch *b);                    /* what was not heard: the system answers */
 void batch_act_now(struct batch *b, enum batch_verb verb); /* all of the verb that are ours, and waits */

@@ -189,14 +189,18 @@ def held_behind(narrow, word):
     return d
 
 
+def let_go(d):
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+
+
 @pytest.mark.parametrize("word, back", [("hold", "release"), ("suspend", "resume")])
 def test_held_is_known_again(narrow, word, back):
     """What waits held is released also by a runner that was opened since."""
     d = held_behind(narrow, word)
     d.stop()
     d = narrow.start()
-    with open(d.path(1, "go"), "w", encoding="utf-8"):
-        pass
+    let_go(d)
     d.wait("ended 1 code=0")
     d.say("submit 3 echo began")
     d.wait("ended 3 code=0")
@@ -207,13 +211,31 @@ def test_held_is_known_again(narrow, word, back):
 
 
 def test_what_was_not_heard_is_told_again(narrow):
+    """The command fails while the system answers questions."""
+    deaf, program = os.path.join(narrow.folder, "deaf"), os.path.join(narrow.folder, "program")
+    with open(program, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\n[ "$1" != release ] || [ ! -e {deaf} ] || {{ echo deaf >&2; exit 1; }}\nexec {PROGRAM} "$@"\n')
+    os.chmod(program, 0o755)
+    narrow.settings["program"] = program
+    d = held_behind(narrow, "hold")
+    with open(deaf, "w", encoding="utf-8"):
+        pass
+    d.say("release 2")
+    wait_until(lambda: any("a command of the batch system failed" in line for line in d.lines()))
+    os.unlink(deaf)
+    let_go(d)
+    d.wait("ended 2 code=0")
+
+
+def test_what_is_told_while_it_is_away_is_told_then(narrow):
+    """Nothing is told to a system that does not answer: numbers may be others' when it is back."""
     d = held_behind(narrow, "hold")
     narrow.system.kill_daemon()
     d.say("release 2")
-    wait_until(lambda: any("a command of the batch system failed" in line for line in d.lines()))
+    d.wait("away")
+    assert not any("a command of the batch system failed" in line for line in d.lines())
     narrow.system.start_daemon()
-    with open(d.path(1, "go"), "w", encoding="utf-8"):
-        pass
+    let_go(d)
     d.wait("ended 2 code=0")
 
 
