@@ -49,7 +49,7 @@ bool choose_fits(struct core *c, struct class *k, struct queue *q, struct need *
                 return false;
         if (k->overrun || q->paused_until_ms > c->steady_ms || !overrun_may_look(c, k))
                 return false;
-        if (deferral_waits(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
+        if (deferral_waits(c, k) || deferral_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
         if (q->refused_count && was_refused(k, q))
                 return false;

@@ -106,6 +106,19 @@ void core_numbers_from(struct core *c, uint64_t request, uint32_t fence)
         c->fence_from = fence;
 }
 
+void core_lost(struct core *c, uint64_t last, int64_t wait_ms)
+{
+        c->lost_last = last;
+        c->lost_until_ms = c->steady_ms + wait_ms;
+}
+
+int64_t core_lost_wait_ms(const struct core *c, uint64_t request)
+{
+        bool waits = request <= c->lost_last && c->lost_until_ms > c->steady_ms;
+
+        return waits ? c->lost_until_ms - c->steady_ms : 0;
+}
+
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms)
 {
         c->now_ms = wall_ms;

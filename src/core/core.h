@@ -181,6 +181,12 @@ void core_qos_set(struct core *c, struct str name, double priority, const struct
 /* From now on requests get no number below `request` and attempts no fence below `fence`: lower ones may have
  * been given by a server whose records are lost. Not part of the log: to be said at each start. */
 void core_numbers_from(struct core *c, uint64_t request, uint32_t fence);
+/* Records are lost: a job of a request up to `last` that is idle here may run at an agent that was given it
+ * in the lost time, under a lease that has ended `wait_ms` from now. No such job is given to anybody before,
+ * nor one that shares a class with it. Not part of the log. */
+void core_lost(struct core *c, uint64_t last, int64_t wait_ms);
+/* How long a job of this request waits for that yet; 0: it does not. */
+int64_t core_lost_wait_ms(const struct core *c, uint64_t request);
 /* Before the calls of a turn. Durations are counted by the steady clock; the wall clock, which may be set
  * back and forth, is for what is shown, for what users said a time of day for, and for what outlives a
  * restart. */

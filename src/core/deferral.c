@@ -45,13 +45,38 @@ static void hold_missed(struct core *c, struct class *k)
         }
 }
 
+bool deferral_is_lost(const struct core *c, const struct class *k)
+{
+        if (c->lost_until_ms <= c->steady_ms)
+                return false;
+        for (size_t i = 0; i < k->buckets.count; i++)
+                if (container_of(k->buckets.nodes[i], struct bucket, node)->request->id <= c->lost_last)
+                        return true;
+        return false;
+}
+
+/* Milliseconds until those that may run unknown may be given; INT64_MAX: there are none any more. */
+static int64_t lost_tick(struct core *c)
+{
+        void *value;
+
+        if (c->lost_until_ms == 0)
+                return INT64_MAX;
+        if (c->lost_until_ms > c->steady_ms)
+                return c->lost_until_ms - c->steady_ms;
+        c->lost_until_ms = 0;
+        for (size_t at = 0; map_next(c->classes, &at, NULL, &value);)
+                class_look_again(c, value);
+        return INT64_MAX;
+}
+
 int64_t deferral_tick(struct core *c)
 {
-        int64_t next = INT64_MAX;
+        int64_t next = lost_tick(c);
         void *value;
 
         if (c->deferred == 0 || c->config.shadow)
-                return INT64_MAX;
+                return next;
         for (size_t at = 0; map_next(c->classes, &at, NULL, &value);) {
                 struct class *k = value;
                 int64_t due = INT64_MAX;

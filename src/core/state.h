@@ -324,6 +324,8 @@ struct core {
         uint64_t draft_id;      /* the highest that a draft has; 0: none */
         uint64_t request_from;  /* no lower number is given, and no lower fence */
         uint32_t fence_from;
+        uint64_t lost_last;    /* core_lost: jobs of requests up to this one may run unknown */
+        int64_t lost_until_ms; /* steady clock, until then; 0: none do */
         struct core_draft *drafts;
         uint64_t *finished; /* ids in the order in which they finished */
         size_t finished_count, finished_cap;

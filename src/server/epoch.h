@@ -5,7 +5,8 @@
  * agents still hold attempts under. So a start that may have lost records (store_lost) begins an epoch:
  * requests and fences go on from numbers that the lost time cannot have reached. What agents then hold and
  * the server does not know is killed by their next inventory, and its results are refused; attempts that the
- * copy knows are taken up again.
+ * copy knows are taken up again. What waits in the copy may run at an agent that was given it in the lost
+ * time and is not heard of: it is given to nobody before the lease of that agent must have ended.
  */
 #pragma once
 #include "server/server.h"

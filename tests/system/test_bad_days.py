@@ -16,7 +16,9 @@ import agents
 import one_thread
 from drover import free_port, sh, wait_until
 from test_asleep import Sleeper, begin, frozen, in_turn, whole
-from test_outlive import runs
+from test_outlive import beating, runs
+
+pytest_plugins = ["batch_systems"]
 
 
 def passes(seconds):
@@ -110,9 +112,9 @@ def daemon(instance, *args, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
-def beats(instance, name):
+def beats(instance, name, **more):
     """A job that leaves its number and fence in a file as long as it lives."""
-    return sh(f"while :; do echo $DROVER_JOB ${{PWD##*.}} >>{instance.work}/{name}; sleep 0.1; done", request_cpus="1")
+    return sh(f"while :; do echo $DROVER_JOB ${{PWD##*.}} >>{instance.work}/{name}; sleep 0.1; done", request_cpus="1", **more)
 
 
 def grows(instance, name):
@@ -223,3 +225,86 @@ def test_what_is_no_backup_is_refused(instance):
     backup = os.path.join(instance.base, "backup")
     daemon(instance, "--backup", backup)
     assert "server (pid" in daemon(instance, "--restore", backup, code=1)
+
+
+def with_lease(instance, lease):
+    path = os.path.join(instance.base, "droverd.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"lease: {lease}\n")
+    return "--config", path
+
+
+def copied_and_put_back(instance, between, *config):
+    """A backup; then `between` happens; then the server is killed, and the next one begins with the backup."""
+    backup = os.path.join(instance.base, "backup")
+    daemon(instance, "--backup", backup)
+    result = between()
+    instance.kill_server()
+    os.rename(instance.dir, instance.dir + ".old")
+    daemon(instance, "--restore", backup)
+    instance.server(*config)
+    return result
+
+
+@pytest.mark.long
+def test_what_waits_in_a_copy_may_run_at_an_agent(instance):
+    """The job waited when the copy was made, and runs at an agent that nobody hears of when the copy is put back: it is not given to
+    another agent before that one's lease has ended. `why` says so."""
+    config = with_lease(instance, "20s")
+    instance.server(*config)
+    first = agents.start(instance, "cpus: 1\n")
+    wait_until(lambda: instance.agents("connected"))
+    first.stop()
+    instance.flag = os.path.join(instance.work, "flag")
+    job = f"{instance.submit(sh(beating(instance, instance.flag), request_cpus='1', output='out'))}.0"
+
+    def begins():
+        first = agents.start(instance, "cpus: 1\n")
+        wait_until(lambda: instance.exists("log") and runs(instance))
+        return first
+
+    first = copied_and_put_back(instance, begins, *config)
+    with frozen(first.pid):
+        agents.start(instance, "cpus: 2\n", "n2")
+        wait_until(lambda: [a["name"] for a in instance.agents("connected")] == ["n2"])
+        assert instance.history(instance.run(sh("true", request_memory="33 MB")))[0]["starts"] == 1  # what nobody else can have
+        assert "an older copy of the database" in instance.cli("why", job)
+        assert len(runs(instance)[job]) == 1
+        wait_until(lambda: len(runs(instance)[job]) == 2)
+        in_turn(instance, job)
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    assert len(whole(instance, job)) == 2
+
+
+def test_several_agents_and_batch_jobs_outlive_a_copy(instance, alpha):
+    """What runs as processes and in a batch system when the copy is made goes on, in its first start; what was given later is let go
+    of, here and there; new jobs run at both."""
+    config = with_lease(instance, "60s")
+    instance.server(*config)
+    agents.start(instance, "cpus: 4\n")
+    agents.start(instance, agents.batch_queues(alpha), "n2")
+    agents.offering(instance, "alpha")
+    where = ['TARGET.Runner == "process"', 'TARGET.Runner == "slurm"']
+
+    def both(name):
+        found = [instance.submit(beats(instance, f"{name}{n}", requirements=asked)) for n, asked in enumerate(where)]
+        for n in range(2):
+            grows(instance, f"{name}{n}")
+        return found
+
+    kept = both("kept")
+    for request in kept:
+        instance.wait_state(f"{request}.0", "running")
+    lost = copied_and_put_back(instance, lambda: both("lost"), *config)
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    for n in range(2):
+        stands_still(instance, f"lost{n}")
+        grows(instance, f"kept{n}")
+    assert [instance.job(f"{request}.0")["starts"] for request in kept] == [1, 1]
+    new = both("new")
+    assert min(new) > max(lost) + 100000
+    for n in range(2):
+        assert set(instance.read(f"new{n}").split()[0::2]) == {f"{new[n]}.0"}
+        assert len({*instance.read(f"kept{n}").split()[1::2]}) == 1
+    instance.cli("rm", "--constraint", "true")
+    wait_until(lambda: not alpha.jobs())

@@ -67,8 +67,16 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
 {
         BUF_CLEANUP struct buf text = {0};
         struct core_limit l;
-        int64_t units;
+        int64_t units, lost_ms = core_lost_wait_ms(core, job->request);
 
+        if (lost_ms) {
+                say(j,
+                    "The server began with an older copy of the database, and the job may run at an agent "
+                    "that was given it in "
+                    "the lost time: it waits until that agent's lease has ended, in at most %lld s.",
+                    (long long)(lost_ms + 999) / 1000);
+                return true;
+        }
         if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
                 return false;
         limit_say(&text, core, &l, units);
