@@ -17,7 +17,7 @@
 
 struct agents {
         struct map *by_name;
-        int64_t first_end_ms;   /* no session's certificate ends before */
+        int64_t first_end_ms;   /* boot clock: no session's certificate ends before */
         struct agent **pending; /* those with assignments in this turn */
         size_t pending_count, pending_cap;
         bool lapsed; /* one is */
@@ -122,11 +122,17 @@ bool agents_is_taken(struct server *s, const struct agent_hello *h, struct err *
         return true;
 }
 
+/* On the steady clock, of a time on the clock on the wall, which may be set while the session lasts. */
+static int64_t end_of(int64_t until_ms)
+{
+        return until_ms - clock_wall_ms() + clock_boot_ms();
+}
+
 static void set_ceiling(struct server *s, struct agent *a, const struct certificate *c)
 {
-        a->until_ms = c->until_ms;
-        if (a->until_ms < s->agents->first_end_ms)
-                s->agents->first_end_ms = a->until_ms;
+        a->until_boot_ms = end_of(c->until_ms);
+        if (a->until_boot_ms < s->agents->first_end_ms)
+                s->agents->first_end_ms = a->until_boot_ms;
         owners_deinit(&a->owners);
         if (!owners_parse(c->ceiling.owners, &a->owners)) {
                 owners_deinit(&a->owners);
@@ -235,7 +241,7 @@ static void close_lapsed(struct server *s)
 
 void agents_tick(struct server *s)
 {
-        int64_t now = clock_wall_ms();
+        int64_t now = clock_boot_ms();
         struct agent *a;
 
         if (now < s->agents->first_end_ms)
@@ -244,9 +250,9 @@ void agents_tick(struct server *s)
         for (size_t at = 0; agents_next(s, &at, &a);) {
                 if (!a->session)
                         continue;
-                if (a->until_ms > now) {
-                        if (a->until_ms < s->agents->first_end_ms)
-                                s->agents->first_end_ms = a->until_ms;
+                if (a->until_boot_ms > now) {
+                        if (a->until_boot_ms < s->agents->first_end_ms)
+                                s->agents->first_end_ms = a->until_boot_ms;
                         continue;
                 }
                 log_info("msg=\"an agent's certificate has ended, and its session with it\" name=\"%s\"",

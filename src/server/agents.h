@@ -24,11 +24,11 @@ struct agent {
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
         struct pending *pending;   /* assignments of this turn */
         /* of the certificate of this session */
-        int64_t until_ms;     /* its end: the session ends with it */
-        struct owners owners; /* whom it may serve at most */
-        bool owners_said;     /* the admin has said whom */
-        char *tags;           /* "": no bound */
-        bool warned;          /* that its offers are cut */
+        int64_t until_boot_ms; /* its end, at which the session ends: a clock that is set ends none */
+        struct owners owners;  /* whom it may serve at most */
+        bool owners_said;      /* the admin has said whom */
+        char *tags;            /* "": no bound */
+        bool warned;           /* that its offers are cut */
 };
 struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
 /* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */

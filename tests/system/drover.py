@@ -220,8 +220,9 @@ class Instance:
             except Failed as e:
                 late.append(str(e))
         self.daemons.clear()
-        # Shepherds outlive their agents, with the jobs that run.
-        for pid in self.pids("drover-shepherd"):
+        # Shepherds outlive their agents, with the jobs that run. So does the process that podman keeps for the namespaces
+        # of an ordinary user, once it was asked anything.
+        for pid in self.pids("drover-shepherd") + processes(self.base, "catatonit"):
             os.kill(pid, signal.SIGTERM)
 
         end = time.monotonic() + LIMIT
