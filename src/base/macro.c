@@ -295,7 +295,7 @@ int macro_expand(const struct macro_world *w, struct str text, struct buf *out, 
         size_t start = out->n;
         int rc = macro_run(&r, text, &whole, &late);
 
-        if (!rc && !late && r.saw_dollar) {
+        if (!rc && !late && r.saw_dollar && !w->keep_dollar) {
                 r = (struct macro_run){.world = w, .err = err};
                 if (w->random)
                         *w->random = random;

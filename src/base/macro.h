@@ -41,6 +41,7 @@ struct macro_world {
         /* The value of a ClassAd expression as text, for $EVAL and $STRING; 0 or -EINVAL with err. NULL: an
          * error. */
         int (*evaluate)(void *arg, struct str expression, struct buf *out, struct err *err);
+        bool keep_dollar; /* the text will be expanded once more: $(DOLLAR) stays, also without late ones */
         bool missing_is_error; /* an unknown name without default: an error, or the empty string */
         const char *cwd;       /* what $Ff() puts before a relative path; NULL: an error */
         /* Told of each unknown name without default that became the empty string; NULL: nobody asks. */

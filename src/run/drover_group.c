@@ -121,6 +121,16 @@ static void write_names(struct json *j, const char *key, const char *before, con
         json_close(j, ']');
 }
 
+/* Macros in items are expanded there; these values are meant as they stand. */
+static void add_item(struct buf *out, const char *value)
+{
+        for (; *value; value++)
+                if (*value == '$')
+                        buf_addz(out, "$(DOLLAR)");
+                else
+                        buf_char(out, *value);
+}
+
 static void write_rows(struct json *j, const struct alike *a)
 {
         BUF_CLEANUP struct buf items = {0};
@@ -128,9 +138,10 @@ static void write_rows(struct json *j, const struct alike *a)
         for (size_t k = 0; k < a->count; k++) {
                 columns = 0;
                 for (size_t i = 0; i < a->tasks[0]->word_count; i++)
-                        if (a->differs[i])
-                                buf_printf(&items, "%s%s", columns++ ? "\x1f" : "",
-                                           a->tasks[k]->words[i].value);
+                        if (a->differs[i]) {
+                                buf_addz(&items, columns++ ? "\x1f" : "");
+                                add_item(&items, a->tasks[k]->words[i].value);
+                        }
                 buf_char(&items, '\n');
         }
         if (columns)

@@ -251,14 +251,15 @@ int sample_expand_expression(struct sample *s, struct str text, struct buf *out,
         return macro_expand_expression(&w, text, out, NULL, err);
 }
 
-int derive_column(struct reader *r, const struct entry *e, const char *variable, derive_fn *convert,
-                  bool *ret_done)
+int derive_column(struct reader *r, const struct entry *e, const char *variable, bool late,
+                  derive_fn *convert, bool *ret_done)
 {
         struct form_part *p = r->part;
         struct buf items = {.max = FORM_TEXT_MAX};
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX}, made = {.max = CONDOR_VALUE_MAX};
         struct sample s;
         struct str rest = buf_view(&p->items), line;
+        struct macro_world world;
         struct err err = {{0}};
         int rc = 0;
 
@@ -266,13 +267,15 @@ int derive_column(struct reader *r, const struct entry *e, const char *variable,
         if (p->variable_count == 0 || p->variable_count >= READER_VARIABLES_MAX)
                 return 0;
         sample_start(&s, r, true);
+        world = sample_world(&s);
+        world.keep_dollar = true;
         while (!rc && sample_next(&s)) {
-                bool late = false;
+                bool of_job = false;
 
                 buf_reset(&value);
                 buf_reset(&made);
-                rc = sample_expand(&s, buf_view(&e->text), &value, &late, &err);
-                if (!rc && late) {
+                rc = macro_expand(&world, buf_view(&e->text), &value, &of_job, &err);
+                if (!rc && of_job && !late) {
                         buf_deinit(&items);
                         return 0;
                 }

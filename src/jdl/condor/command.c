@@ -172,7 +172,7 @@ static int arguments(struct reader *r, const struct entry *e)
         int rc;
 
         if (syntax_is_late(r, e)) {
-                rc = derive_column(r, e, "DroverArguments", convert_arguments, &done);
+                rc = derive_column(r, e, "DroverArguments", true, convert_arguments, &done);
                 if (rc)
                         return rc;
                 if (done)
@@ -302,7 +302,7 @@ static int own_environment(struct reader *r, struct entry *e, struct buf *out)
         int rc = 0;
 
         if (syntax_is_late(r, e)) {
-                rc = derive_column(r, e, "DroverEnvironment", convert_environment, &done);
+                rc = derive_column(r, e, "DroverEnvironment", true, convert_environment, &done);
                 if (done)
                         buf_addz(out, "$(DroverEnvironment)");
                 if (rc || done)

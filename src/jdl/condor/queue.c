@@ -367,12 +367,13 @@ static int add_variables(struct queue *q)
 static int read_list(struct queue *q, struct str list)
 {
         BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
-        bool late, items;
+        bool items;
         int rc = read_qualifiers(q, &list);
 
         items = q->mode == MODE_IN || (q->mode == MODE_FROM && str_starts(list, STR("(")));
         if (!rc)
-                rc = settings_expand(q->reader, list, q->at, &text, items ? &late : NULL);
+                rc = items ? settings_expand_item(q->reader, list, q->at, &text)
+                           : settings_expand(q->reader, list, q->at, &text, NULL);
         if (rc)
                 return rc;
         list = str_trim(buf_view(&text));
@@ -415,12 +416,11 @@ static struct str cut_column(struct str *row)
 static int add_value(struct queue *q, struct str value)
 {
         BUF_CLEANUP struct buf expanded = {.max = CONDOR_VALUE_MAX};
-        bool late;
         int rc;
 
         if (!macro_present(value))
                 return buf_str(&q->reader->part->items, value), 0;
-        rc = settings_expand(q->reader, value, q->at, &expanded, &late);
+        rc = settings_expand_item(q->reader, value, q->at, &expanded);
         for (size_t i = 0; i < expanded.n; i++)
                 if (expanded.p[i] == '\n' || expanded.p[i] == '\x1f')
                         expanded.p[i] = ' ';

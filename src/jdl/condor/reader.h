@@ -114,6 +114,8 @@ void settings_deinit(struct reader *r);
 /* Expands text as macros are known now; what belongs to one job stays when a part is being made (*ret_late).
  * Outside of one it is an error. */
 int settings_expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late);
+/* The same for an item of a list, which each job expands once more. */
+int settings_expand_item(struct reader *r, struct str text, struct place at, struct buf *out);
 
 /* queue.c */
 bool queue_is_statement(struct str line, struct str *ret_rest);
@@ -172,11 +174,12 @@ bool sample_next(
 int sample_expand(struct sample *s, struct str text, struct buf *out, bool *ret_late, struct err *err);
 int sample_expand_expression(struct sample *s, struct str text, struct buf *out, struct err *err);
 
-/* Adds a column to the items: `convert` of the text for each row, which must depend on nothing but the row
- * (*ret_done is false, and nothing is added, when it does not). The column's name is `variable`. */
+/* Adds a column to the items: `convert` of the text for each row. The column's name is `variable`. A row
+ * whose text depends on the job as well is converted with the macros of the job in it if `late`; else
+ * *ret_done is false, and nothing is added. */
 typedef int derive_fn(struct str text, struct buf *out, struct err *err);
-int derive_column(struct reader *r, const struct entry *e, const char *variable, derive_fn *convert,
-                  bool *ret_done);
+int derive_column(struct reader *r, const struct entry *e, const char *variable, bool late,
+                  derive_fn *convert, bool *ret_done);
 
 /* The path as seen from anywhere: relative ones start at the folder of the submit. 0 or a failure. */
 int path_from_cwd(struct reader *r, const struct entry *e, struct str path, struct buf *out);

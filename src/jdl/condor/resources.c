@@ -136,7 +136,8 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
                 scale_late(buf_view(&e.text), base, &text);
         } else if (rows_have_units(r, &e)) {
                 buf_printf(&column, "Drover%s", attribute);
-                rc = derive_column(r, &e, buf_z(&column), base == 1024 ? convert_kib : convert_mib, &done);
+                rc = derive_column(r, &e, buf_z(&column), false, base == 1024 ? convert_kib : convert_mib,
+                                   &done);
                 if (rc < 0)
                         return rc;
                 buf_printf(&text, done ? "$(%s)" : "%s", done ? buf_z(&column) : buf_z(&e.text));

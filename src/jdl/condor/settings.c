@@ -171,7 +171,8 @@ static int evaluate(void *arg, struct str expression, struct buf *out, struct er
         return rc;
 }
 
-int settings_expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late)
+static int expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late,
+                  bool keep_dollar)
 {
         struct macro_world w = {.arg = r,
                                 .lookup = lookup,
@@ -180,6 +181,7 @@ int settings_expand(struct reader *r, struct str text, struct place at, struct b
                                 .missing = missing,
                                 .random_late = ret_late && r->part && r->part->rows * r->part->steps > 1,
                                 .evaluate = evaluate,
+                                .keep_dollar = keep_dollar,
                                 .cwd = r->world->cwd};
         struct err err = {{0}};
         bool late = false;
@@ -197,4 +199,16 @@ int settings_expand(struct reader *r, struct str text, struct place at, struct b
         if (ret_late)
                 *ret_late = late;
         return 0;
+}
+
+int settings_expand(struct reader *r, struct str text, struct place at, struct buf *out, bool *ret_late)
+{
+        return expand(r, text, at, out, ret_late, false);
+}
+
+int settings_expand_item(struct reader *r, struct str text, struct place at, struct buf *out)
+{
+        bool late;
+
+        return expand(r, text, at, out, &late, true);
 }
