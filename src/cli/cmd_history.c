@@ -1,3 +1,4 @@
+#include "classad/expr.h"
 #include "cli/api.h"
 #include "cli/human.h"
 #include "cli/jobs.h"
@@ -50,7 +51,7 @@ static int add(void *arg, struct view job)
 
 int cmd_history(struct cli *cli, const struct options *o)
 {
-        struct buf path BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
         int64_t limit = options_number(o, "limit", HISTORY_ROWS);
         struct listing l = {.cli = cli};
         int code = jobs_ids(o->words, o->word_count, &ids);
@@ -62,6 +63,8 @@ int cmd_history(struct cli *cli, const struct options *o)
         buf_addz(&path, "/v1/history");
         api_query(&path, "id", buf_view(&ids));
         api_query(&path, "owner", str_of(options_text(o, "owner")));
+        expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
+        api_query(&path, "constraint", buf_view(&constraint));
         table_init(&l.table, columns, sizeof(columns) / sizeof(columns[0]));
         code = api_list(cli, &(struct api_list){.path = &path,
                                                 .array = "jobs",

@@ -135,6 +135,13 @@ static void print_summary(const struct listing *l, const char *one, const char *
         cli_print(&out);
 }
 
+/* Nothing was found among the jobs that have not ended, and those that have ended were not looked at. */
+static void say_where_ended(const struct options *o, const struct listing *l)
+{
+        if (options_text(o, "constraint") && table_rows(&l->table) == 0 && !options_text(o, "state"))
+                cli_note("jobs that have ended were not looked at: drover history -c EXPR does that");
+}
+
 static int build_path(const struct options *o, bool jobs, struct buf *path)
 {
         struct buf ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
@@ -183,6 +190,7 @@ int cmd_queue(struct cli *cli, const struct options *o)
                         print_summary(&l, "job", "jobs", true);
                 else
                         print_summary(&l, "request", "requests", false);
+                say_where_ended(o, &l);
         }
         table_deinit(&l.table);
         return code;

@@ -44,7 +44,8 @@ static const struct option_row queue_options[] = {
         {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
         {"state", 's', OPTION_TEXT, "STATES", "Jobs in these states only: idle,running,held,..."},
-        {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
+        {"constraint", 'c', OPTION_TEXT, "EXPR",
+         "Jobs for which this ClassAd expression is true; `drover history -c` has those that have ended."},
         {"limit", 'l', OPTION_NUMBER, "N", "At most so many rows."},
         JSON_ROW,
         {0},
@@ -89,6 +90,7 @@ static const struct option_row prio_options[] = {
 };
 static const struct option_row history_options[] = {
         {"owner", 'u', OPTION_TEXT, "NAME", "Of this owner only."},
+        {"constraint", 'c', OPTION_TEXT, "EXPR", "Jobs for which this ClassAd expression is true."},
         {"limit", 'l', OPTION_NUMBER, "N", "At most so many jobs, the latest. Default: 100; 0: all."},
         JSON_ROW,
         {0},
@@ -411,8 +413,10 @@ const struct command commands[] = {
          "that they take now, and their running and waiting jobs. See drover-priority(7).",
          NULL, json_only, 0, 0, "", false, cmd_shares},
         {"history", LOOKING, "list finished jobs", "[OPTIONS] [ID...]",
-         "Lists finished jobs, the latest first.", NULL, history_options, 0, WORDS_ANY, "requests", false,
-         cmd_history},
+         "Lists finished jobs, the latest first.",
+         "drover history -c 'ExitCode != 0'\n  those that failed\ndrover history 7 -l 3\n  the last three of "
+         "request 7\n",
+         history_options, 0, WORDS_ANY, "requests", false, cmd_history},
 
         {"hold", ACTING, "hold jobs", "[OPTIONS] ID...",
          "Holds jobs: they don't run until released. Those that run are stopped.", NULL, act_options, 0,

@@ -18,9 +18,8 @@ uint64_t expressions_clock_ns(void)
         return (uint64_t)clock_thread_ns();
 }
 
-int constraint_begin(struct constraint *x, struct core *core, struct str text, struct err *err)
+int constraint_begin(struct constraint *x, struct symbols *symbols, struct str text, struct err *err)
 {
-        struct symbols *symbols = core_symbols(core);
         struct symbols_use *before;
         int r = 0;
 

@@ -7,8 +7,6 @@
 #pragma once
 #include "classad/eval.h"
 
-struct core;
-
 /* As eval_init, under these limits; random() as if the seed were 0. */
 void expressions_eval_init(struct eval *ev, int64_t now_s);
 uint64_t expressions_clock_ns(void); /* the clock of these limits, for the core's own evaluations */
@@ -26,8 +24,9 @@ struct constraint {
 };
 
 /* Begins a slice of a call; an empty text is no constraint. `x` is zeroed before the first, and keeps its
- * sums from slice to slice. 0; a classad_error with err. */
-int constraint_begin(struct constraint *x, struct core *core, struct str text, struct err *err);
+ * sums from slice to slice. Ads that it is asked about are of the same symbols. 0; a classad_error with err.
+ */
+int constraint_begin(struct constraint *x, struct symbols *symbols, struct str text, struct err *err);
 void constraint_end(struct constraint *x); /* of the slice; fine when it has not begun */
 void constraint_deinit(struct constraint *x);
 /* Does it hold for this job? Without a constraint: yes. When a limit is reached: no, and x->error is set; no

@@ -184,8 +184,13 @@ static void set_place(struct eval *ev, const struct ad *ad, symbol name, struct 
         r->agent = str_skip(place, (size_t)at + 1);
 }
 
-bool past_row(struct past *p, const struct past_job *h, struct arena *a, bool whole, struct str names,
-              struct row *ret)
+struct symbols *past_symbols(struct past *p)
+{
+        return p->symbols;
+}
+
+bool past_row(struct past *p, const struct past_job *h, struct constraint *filter, struct arena *a,
+              bool whole, struct str names, struct row *ret)
 {
         const struct attributes *at = &p->attr;
         BUF_CLEANUP struct buf out = {0};
@@ -195,6 +200,10 @@ bool past_row(struct past *p, const struct past_job *h, struct arena *a, bool wh
 
         if (!ad)
                 return false;
+        if (filter && !constraint_holds(filter, ad, h->request, h->member)) {
+                ad_free(ad);
+                return false;
+        }
         expressions_eval_init(&ev, h->ended_ms / 1000);
         *ret = (struct row){
                 .request = h->request,

@@ -182,3 +182,27 @@ def test_two_instances_side_by_side(build, instance, tmp_path_factory):
         other.stop()
         shutil.rmtree(other.base, ignore_errors=True)
     wait_until(lambda: not processes(other.base))
+
+
+def test_ended_jobs_are_found_by_an_expression(instance):
+    """By `history`; who looks for them with `queue -c` is told."""
+    instance.up()
+    bad = instance.submit(sh("exit $(Process)").replace("queue", "queue 3"))
+    good = instance.submit(sh("true"))
+    for job in (f"{bad}.0", f"{bad}.1", f"{bad}.2", f"{good}.0"):
+        instance.wait_state(job, "completed")
+    out = instance.cli("queue", "-c", "ExitCode != 0")
+    assert out.startswith("0 jobs") and "drover history -c" in out.err, (out, out.err)
+    assert not instance.cli("queue", "-c", "ExitCode != 0", "--json").err
+
+    def found(*args):
+        return sorted(job["id"] for job in instance.json("history", *args)["jobs"])
+
+    assert found("-c", "ExitCode != 0") == [f"{bad}.1", f"{bad}.2"]
+    assert len(found("-c", "ExitCode != 0", "-l", "1")) == 1
+    assert found("-c", 'regexp("^sh$", "sh") && ExitCode == 0', str(bad)) == [f"{bad}.0"]
+    assert found("-c", f"ClusterId == {good}") == [f"{good}.0"]
+    assert instance.cli("history", "-c", "false") == "no finished jobs\n"
+    assert "constraint" in instance.cli("history", "-c", "ExitCode !=", code=2).err
+    slow = 'regexp("(?:a?){12}[bc]d", "' + "a" * 5000 + 'd")'
+    assert "takes too long" in instance.cli("history", "-c", slow, code=2).err

@@ -227,7 +227,7 @@ static void act(struct server *s, struct call *c)
 
         c->when = TURN_DURABLE;
         x->end_ns = clock_mono_ns() + SLICE_NS;
-        if (constraint_begin(&x->filter, s->core, x->constraint, &err) != 0) {
+        if (constraint_begin(&x->filter, core_symbols(s->core), x->constraint, &err) != 0) {
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }

@@ -91,7 +91,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
                 f->forbidden = true;
                 return 1;
         }
-        if (!past_row(f->past, h, &f->call->arena, false, STR("DroverOutputs"), &r))
+        if (!past_row(f->past, h, NULL, &f->call->arena, false, STR("DroverOutputs"), &r))
                 return 0;
         ad = json_loadb(r.ad.p, r.ad.n, 0, NULL);
         json_array_foreach (json_object_get(ad, "DroverOutputs"), i, file) {

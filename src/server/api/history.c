@@ -13,12 +13,13 @@
 
 struct history {
         struct ids ids;
-        struct str owner, names;
+        struct str owner, names, constraint;
         uint64_t limit, before;
         struct row *rows;
         size_t count, looked;
         uint64_t last_row;
         bool more;
+        struct constraint filter;
         struct past *past;
         struct call *call;
 };
@@ -28,6 +29,7 @@ static void state_free(void *arg)
         struct history *h = arg;
 
         ids_deinit(&h->ids);
+        constraint_deinit(&h->filter);
         free(h->rows);
         free(h);
 }
@@ -63,6 +65,8 @@ static int on_row(void *arg, uint64_t row, const struct past_job *r)
 {
         struct history *h = arg;
 
+        if (h->filter.error)
+                return 1;
         if (h->count == h->limit || h->looked == LOOKED_MAX) {
                 h->more = true;
                 return 1;
@@ -70,7 +74,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *r)
         h->last_row = row;
         h->looked++;
         if (is_named(h, r->request, r->member) && call_may(h->call, r->owner) &&
-            past_row(h->past, r, &h->call->arena, false, h->names, &h->rows[h->count]))
+            past_row(h->past, r, &h->filter, &h->call->arena, false, h->names, &h->rows[h->count]))
                 h->count++;
         return 0;
 }
@@ -80,6 +84,7 @@ static void read_rows(struct server *s, struct call *c)
         struct history *h = c->state;
         struct store_query q = {.owner = h->owner, .before = h->before};
         struct err err = {0};
+        int r;
 
         h->past = reader_past(s->reader);
         h->call = c;
@@ -88,8 +93,16 @@ static void read_rows(struct server *s, struct call *c)
                 q.has_member = h->ids.items[0].some && set_count(&h->ids.items[0].members) == 1;
                 q.member = q.has_member ? (uint32_t)set_first(&h->ids.items[0].members) : 0;
         }
-        if (store_history_query(s->store, &q, on_row, h, &err) < 0)
+        if (constraint_begin(&h->filter, past_symbols(h->past), h->constraint, &err) != 0) {
+                call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
+                return;
+        }
+        r = store_history_query(s->store, &q, on_row, h, &err);
+        constraint_end(&h->filter);
+        if (r < 0)
                 call_fail_err(c, 500, "store", &err);
+        else if (h->filter.error)
+                call_fail(c, 400, "constraint_limit", "%s", h->filter.error);
         else
                 call_front(c, write_reply);
 }
@@ -114,6 +127,7 @@ void api_history(struct server *s, struct call *c)
         if (h->limit == 0)
                 h->limit = LIMIT_DEFAULT;
         h->names = call_query(c, "attributes");
+        h->constraint = call_query(c, "constraint");
         if (owner.n && str_rfind(owner, '@') < 0) {
                 BUF_CLEANUP struct buf b = {0};
 

@@ -163,7 +163,7 @@ static int on_history(void *arg, uint64_t row, const struct past_job *h)
         struct jobs_past *x = arg;
 
         (void)row;
-        x->found = past_row(x->past, h, x->arena, x->whole, x->names, x->row);
+        x->found = past_row(x->past, h, NULL, x->arena, x->whole, x->names, x->row);
         return 0;
 }
 
@@ -197,7 +197,7 @@ static int on_run(void *arg, uint64_t at, const struct past_job *h)
                         high = middle;
         }
         if (low < f->end && f->l->rows[low].member == h->member && f->l->rows[low].past)
-                past_row(reader_past(f->server->reader), h, &f->l->arena, false, f->l->names,
+                past_row(reader_past(f->server->reader), h, NULL, &f->l->arena, false, f->l->names,
                          &f->l->rows[low]);
         return 0;
 }
@@ -252,7 +252,7 @@ static void slice(struct server *s, struct call *c)
                 check_named(s, c, l, &failed);
         if (failed)
                 return;
-        if (constraint_begin(&l->filter, s->core, l->constraint, &err) != 0) {
+        if (constraint_begin(&l->filter, core_symbols(s->core), l->constraint, &err) != 0) {
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
