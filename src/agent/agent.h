@@ -79,15 +79,15 @@ struct attempt {
         size_t filled_count;
         enum attempt_state state;
         bool wait_for_go, told_started, suspended, abandon, killing, adopted, journaled, has_sandbox, staged,
-                result_sent;
-        enum run_why adopted_why; /* how the last task of an earlier life ended */
-        bool counted;             /* its cpus, memory and disk are committed */
-        bool keeps_room;          /* while it waits: see attempt_keep_room */
-        uint32_t set_size;        /* of the set that it starts with; 0: none */
-        char *set_machines;       /* of the set's members, with commas; NULL: not said */
-        uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
-        int64_t assigned_ms;      /* boot clock */
-        int64_t entered_ms;       /* Unix: its state */
+                result_sent, stopped; /* stopped: it ran, and was ended with an agent of before */
+        enum run_why adopted_why;     /* how the last task of an earlier life ended */
+        bool counted;                 /* its cpus, memory and disk are committed */
+        bool keeps_room;              /* while it waits: see attempt_keep_room */
+        uint32_t set_size;            /* of the set that it starts with; 0: none */
+        char *set_machines;           /* of the set's members, with commas; NULL: not said */
+        uint64_t set, seen;           /* seen: generation of the runner's listing that named it */
+        int64_t assigned_ms;          /* boot clock */
+        int64_t entered_ms;           /* Unix: its state */
         uint64_t lease_ms;
         unsigned step;
         bool stepping;    /* the runner has a task of this step */
@@ -314,6 +314,7 @@ void journal_close(struct agent *a);
 void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g);
 void journal_devices(const struct attempt *at); /* what it holds now */
 void journal_result(struct attempt *at);
+void journal_stopped(struct attempt *at); /* it runs, and ends with this agent */
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence);
 void journal_flush(struct agent *a);
 int journal_error(const struct agent *a); /* -errno: it cannot be written now, and is tried again; 0 */

@@ -98,7 +98,8 @@ static void not_known(struct attempt *at)
         if (at->checkpointing && !at->carrying)
                 return;
         if (at->adopted && at->state != ATTEMPT_RUNNING)
-                attempt_lost(at, "the agent stopped before it was started");
+                attempt_lost(at, at->stopped ? "the agent was stopped, and the job with it"
+                                             : "the agent stopped before it was started");
         else if (at->state == ATTEMPT_RUNNING && at->stepping)
                 attempt_lost(at, local ? "the agent's shepherd died, and its processes with it"
                                        : "the batch system no longer knows it");

@@ -17,9 +17,19 @@
 #define REWRITE_BYTES (8u << 20)
 #define AGAIN_MS      1000 /* between tries, when it cannot be written */
 
-/* KIND_DEVICES: a key as in KIND_GONE, and what the attempt holds. KIND_QUEUE: the name and, behind a NUL,
- * the runner of the queue of the groups that follow */
-enum kind { KIND_BEGIN = 1, KIND_TEMPLATE, KIND_GROUP, KIND_RESULT, KIND_GONE, KIND_QUEUE, KIND_DEVICES };
+/* KIND_DEVICES: a key as in KIND_GONE, and what the attempt holds. KIND_STOPPED: such a key, of one that
+ * ended with its agent. KIND_QUEUE: the name and, behind a NUL, the runner of the queue of the groups that
+ * follow */
+enum kind {
+        KIND_BEGIN = 1,
+        KIND_TEMPLATE,
+        KIND_GROUP,
+        KIND_RESULT,
+        KIND_GONE,
+        KIND_QUEUE,
+        KIND_DEVICES,
+        KIND_STOPPED
+};
 struct head {
         uint32_t size, kind;
         uint64_t check; /* of size and kind and the first bytes: a torn record is seen */
@@ -99,6 +109,13 @@ static void put_devices(struct buf *out, const struct attempt *at)
         put(out, KIND_DEVICES, b.p, b.n);
 }
 
+static void put_stopped(struct buf *out, const struct attempt *at)
+{
+        char key[17];
+        agent_key(key, at->request, at->member, at->fence);
+        put(out, KIND_STOPPED, key, 16);
+}
+
 void journal_devices(const struct attempt *at)
 {
         put_devices(&at->a->journal->out, at);
@@ -109,6 +126,12 @@ void journal_result(struct attempt *at)
         BUF_CLEANUP struct buf b = {0};
         report_pack_result(at, &b);
         put(&at->a->journal->out, KIND_RESULT, b.p, b.n);
+}
+
+void journal_stopped(struct attempt *at)
+{
+        at->stopped = true;
+        put_stopped(&at->a->journal->out, at);
 }
 
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence)
@@ -180,6 +203,8 @@ static void put_all(struct agent *a, struct buf *out)
                 put_filled(out, &g, at);
                 if (at->devices)
                         put_devices(out, at);
+                if (at->stopped)
+                        put_stopped(out, at);
                 if (at->state == ATTEMPT_DONE) {
                         BUF_CLEANUP struct buf b = {0};
                         report_pack_result(at, &b);
@@ -339,6 +364,10 @@ static void read_record(struct agent *a, struct queue *q, uint32_t kind, const v
                 struct attempt *at = map_get(a->attempts, str_make(p, 16));
                 if (at)
                         attempt_free(at);
+        } else if (kind == KIND_STOPPED && n == 16) {
+                struct attempt *at = map_get(a->attempts, str_make(p, 16));
+                if (at)
+                        at->stopped = true;
         } else if (kind == KIND_DEVICES && n > 16) {
                 struct attempt *at = map_get(a->attempts, str_make(p, 16));
                 if (at && !at->devices) {

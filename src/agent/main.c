@@ -172,10 +172,24 @@ static int open_all(struct agent *a, struct err *err)
         return r;
 }
 
+/* What runs here ends with the agent: the journal says so, for the next agent to tell when its runner knows
+ * no more of these jobs. */
+static void note_stopped(struct agent *a)
+{
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct queue *q = a->queues[i];
+                struct attempt *at = queue_is_local(q) ? q->lists[ATTEMPT_RUNNING] : NULL;
+                for (; at; at = at->next)
+                        journal_stopped(at);
+        }
+}
+
 static void close_all(struct agent *a)
 {
         a->stopping = true;
         connect_close(a);
+        if (a->journal && a->config.kill_on_stop)
+                note_stopped(a);
         if (a->journal)
                 journal_flush(a);
         movers_close(a);

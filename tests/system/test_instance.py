@@ -1,6 +1,7 @@
 """One folder, one server; what is in it, and what happens when that is damaged."""
 import os
 import shutil
+import signal
 import stat
 import subprocess
 
@@ -182,6 +183,22 @@ def test_two_instances_side_by_side(build, instance, tmp_path_factory):
         other.stop()
         shutil.rmtree(other.base, ignore_errors=True)
     wait_until(lambda: not processes(other.base))
+
+
+def test_what_ran_when_up_was_stopped_is_told_as_that(instance):
+    """Not as jobs that were never started; and they run again."""
+    up = instance.up()
+    waits = instance.write("waits.sh", f"#!/bin/sh\necho >> {instance.work}/starts\nwhile [ ! -e {instance.work}/go ]; do sleep 0.05; done\n",
+                           mode=0o755)
+    request = instance.submit(f"executable = {waits}\nqueue\n")
+    wait_until(lambda: instance.exists("starts"), 60)
+    up.stop(signal.SIGINT)
+    instance.up()
+    wait_until(lambda: instance.read("starts").count("\n") == 2, 60)
+    instance.write("go", "")
+    instance.wait_state(f"{request}.0", "completed")
+    told = instance.cli("log", f"{request}.0")
+    assert "the agent was stopped, and the job with it" in told and "before it was started" not in told, told
 
 
 def test_ended_jobs_are_found_by_an_expression(instance):
