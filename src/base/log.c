@@ -8,12 +8,17 @@
 #include "base/clock.h"
 
 static const char *program = "drover";
-static enum log_level level_max = LOG_INFO;
+static _Atomic(enum log_level) level_max = LOG_INFO;
 static const char *const names[] = {"error", "warn", "info", "debug"};
 
 void log_init(const char *name, enum log_level max)
 {
         program = name;
+        level_max = max;
+}
+
+void log_level_set(enum log_level max)
+{
         level_max = max;
 }
 

@@ -11,6 +11,7 @@
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_init(const char *program, enum log_level max);     /* program is kept, not copied */
+void log_level_set(enum log_level max);                     /* any thread */
 int log_level_parse(const char *name, enum log_level *ret); /* error warn info debug; 0 or -EINVAL */
 bool log_on(enum log_level level);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -124,9 +124,9 @@ enum role access_role(const struct server *s, const char *who)
         for (size_t i = 0; i < 2; i++)
                 if (s->access->own[i] && strcmp(s->access->own[i], who) == 0)
                         return ROLE_ADMIN;
-        if (listed(&s->config.admins, who))
+        if (listed(&server_settings(s)->admins, who))
                 return ROLE_ADMIN;
-        return listed(&s->config.operators, who) ? ROLE_OPERATOR : ROLE_USER;
+        return listed(&server_settings(s)->operators, who) ? ROLE_OPERATOR : ROLE_USER;
 }
 
 struct bearer {
@@ -177,7 +177,9 @@ static bool name_taken(const struct access *a, struct str name)
 
 static int64_t valid_s(const struct server *s)
 {
-        return (s->config.agent_certificate_ms ? s->config.agent_certificate_ms : AGENT_VALID_MS) / 1000;
+        int64_t ms = server_settings(s)->agent_certificate_ms;
+
+        return (ms ? ms : AGENT_VALID_MS) / 1000;
 }
 
 /* Who makes tokens for agents is an admin. If he is none today, his token's agents serve him alone. */

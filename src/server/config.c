@@ -331,9 +331,10 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         int level = -1, option, r;
         char cwd[PATH_MAX];
 
-        *c = (struct config){.log_level = LOG_INFO};
+        *c = (struct config){.log_level = LOG_INFO, .argc = argc, .argv = argv};
         config_notify_default(&c->notify);
         opterr = 0;
+        optind = 0; /* anew: see getopt(3) */
         while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
                 if (option == ':' || option == '?')
                         return wrong_option(option, argv[optind - 1], err);

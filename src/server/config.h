@@ -44,6 +44,8 @@ struct config {
         bool check;             /* only open, replay, check */
         char *backup, *restore; /* only make one into this folder; only put this one back */
         bool json;              /* what these did, as JSON */
+        int argc;               /* what it was read from, borrowed: for reading it again */
+        char **argv;
 };
 
 void config_deinit(struct config *c);

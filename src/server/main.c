@@ -1,6 +1,7 @@
 /* droverd: options, the lock, and then the server; or, with --check, only a look at the state. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
         }
         if (r == 0) {
                 log_init("droverd", s.config.log_level);
+                signal(SIGHUP, SIG_IGN); /* until the server serves, and reads its settings again on it */
                 umask(077);
                 raise_files_limit();
                 r = s.config.backup || s.config.restore ? copy(&s.config) : serve(&s);

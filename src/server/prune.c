@@ -171,7 +171,7 @@ static void look_run(struct server *s, struct task *t)
 
 static void start_look(struct server *s)
 {
-        const struct config_keep *k = &s->config.keep;
+        const struct config_keep *k = &server_settings(s)->keep;
         struct look *x = mem_new(struct look);
         int64_t now = clock_wall_ms();
 
@@ -306,7 +306,7 @@ static void drop_records(struct server *s)
 
 static void drop_outputs(struct server *s)
 {
-        const struct config_keep *k = &s->config.keep;
+        const struct config_keep *k = &server_settings(s)->keep;
         int64_t age = k->outputs_ms && (!k->history_ms || k->outputs_ms < k->history_ms) ? k->outputs_ms
                                                                                          : k->history_ms;
         int64_t before = clock_wall_ms() - age, held = core_results_held_since(s->core);
@@ -318,7 +318,7 @@ static void drop_outputs(struct server *s)
 
 void prune_tick(struct server *s)
 {
-        const struct config_keep *k = &s->config.keep;
+        const struct config_keep *k = &server_settings(s)->keep;
         struct prune *p = s->prune;
         int64_t now = clock_boot_ms();
 

@@ -36,10 +36,16 @@
 #define STOP_MS      10000 /* for what is under way when the server is told to stop */
 #define STOP_LOOK_MS 20
 
+/* Other threads may still look at a configuration of before: all stay until the end. */
+struct reread {
+        struct config config;
+        struct reread *older;
+};
+
 struct daemon {
         struct server *server;
         struct timer *tick, *stop;
-        struct watch_signal *terminate, *interrupt;
+        struct watch_signal *terminate, *interrupt, *hang_up;
         int64_t stop_by_ms;
         bool announced;
 };
@@ -149,6 +155,46 @@ static void on_signal(void *arg)
         timer_start(d->stop, 0);
 }
 
+/* ---- reading the settings again */
+
+const struct config *server_settings(const struct server *s)
+{
+        const struct config *c = atomic_load(&s->settings);
+
+        return c ? c : &s->config;
+}
+
+static void on_hang_up(void *arg)
+{
+        struct server *s = ((struct daemon *)arg)->server;
+        struct reread *x = mem_new(struct reread);
+        struct err err = {0};
+
+        if (config_read(&x->config, s->config.argc, s->config.argv, &err) != 0) {
+                log_error("msg=\"the settings cannot be read again, and stay as they are\" error=\"%s\"",
+                          LOG_TEXT(str_of(err.text)));
+                config_deinit(&x->config);
+                free(x);
+                return;
+        }
+        x->older = s->rereads;
+        s->rereads = x;
+        atomic_store(&s->settings, &x->config);
+        log_level_set(x->config.log_level);
+        log_info("msg=\"the settings were read again; other changes than these hold from the next start\" "
+                 "changed=\"admins operators agent_certificate keep log_level\"");
+}
+
+static void drop_rereads(struct server *s)
+{
+        for (struct reread *x = s->rereads, *older; x; x = older) {
+                older = x->older;
+                config_deinit(&x->config);
+                free(x);
+        }
+        s->rereads = NULL;
+}
+
 /* ---- starting */
 
 static int read_uuid(struct server *s, struct err *err)
@@ -223,6 +269,8 @@ void server_close(struct server *s)
         core_quote_free(s->quoting);
         core_free(s->core);
         loop_free(s->loop);
+        atomic_store(&s->settings, NULL);
+        drop_rereads(s);
 }
 
 static int announce(struct server *s, struct err *err)
@@ -278,6 +326,7 @@ static void watch(struct daemon *d)
         d->stop = timer_new(s->loop, on_stop_look, d);
         d->terminate = watch_signal_new(s->loop, SIGTERM, on_signal, d);
         d->interrupt = watch_signal_new(s->loop, SIGINT, on_signal, d);
+        d->hang_up = watch_signal_new(s->loop, SIGHUP, on_hang_up, d);
         timer_start(d->tick, 0);
 }
 
@@ -287,6 +336,7 @@ static void unwatch(struct daemon *d)
         timer_free(d->stop);
         watch_signal_free(d->terminate);
         watch_signal_free(d->interrupt);
+        watch_signal_free(d->hang_up);
 }
 
 int server_run(struct server *s, struct err *err)

@@ -42,8 +42,12 @@ struct core_quoting;
 struct scripts;
 struct whereabouts;
 
+struct reread;
+
 struct server {
-        struct config config;
+        struct config config;                    /* as it was at the start: see server_settings */
+        _Atomic(const struct config *) settings; /* NULL: config */
+        struct reread *rereads;                  /* the configurations that were read since, newest first */
         struct paths paths;
         char uuid[UUID_TEXT];
         bool remote_agents;  /* agents may come over TCP */
@@ -80,6 +84,9 @@ struct server {
         struct reader *reader;
 };
 
+/* From any thread: the settings that hold from when SIGHUP was received, which are admins, operators,
+ * agent_certificate and keep. The object stays as it is until the server is closed. */
+const struct config *server_settings(const struct server *s);
 /* From any thread. Each takes the task. */
 void server_to_core(struct server *s, struct task *t);
 void server_to_front(struct server *s, struct task *t);

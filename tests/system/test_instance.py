@@ -223,3 +223,27 @@ def test_ended_jobs_are_found_by_an_expression(instance):
     assert "constraint" in instance.cli("history", "-c", "ExitCode !=", code=2).err
     slow = 'regexp("(?:a?){12}[bc]d", "' + "a" * 5000 + 'd")'
     assert "takes too long" in instance.cli("history", "-c", slow, code=2).err
+
+
+def test_settings_are_read_again_on_sighup(instance):
+    """The server goes on, with who may do what as the file has it now; a file with a mistake changes nothing."""
+    path = instance.write("droverd.yaml", "operators: []\n")
+    server = instance.server("--config", path)
+    ask = ("token", "user", "--name", "ann", "--role", "operator")
+    assert "droverd.yaml" in instance.cli(*ask, code=None).err
+
+    def reload(text, said):
+        instance.write("droverd.yaml", text)
+        before = server.output().count(said)
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: server.output().count(said) > before, 60)
+
+    reload("operators: [ann@local]\nlog_level: debug\n", "the settings were read again")
+    token = instance.json(*ask)["token"]
+    assert token.startswith("drover-user-token.")
+    reload("operators: [\nsurprise: 1\n", "the settings cannot be read again")
+    assert "droverd.yaml:" in server.output()
+    assert instance.json(*ask)["token"] != token
+    reload("operators: []\n", "the settings were read again")
+    assert "droverd.yaml" in instance.cli(*ask, code=None).err
+    assert server.running() and instance.server_pid() == server.pid
