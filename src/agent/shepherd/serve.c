@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
 
 static unsigned bucket_of(const struct shepherd_id *id)
@@ -257,8 +256,7 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         }
 }
 
-/* Walks a batch. False: it is malformed. */
-static bool walk(struct shepherd *s, const char *p, size_t n)
+bool serve_batch(struct shepherd *s, const char *p, size_t n)
 {
         while (n >= sizeof(struct shepherd_record)) {
                 const struct shepherd_record *r = (const void *)p;
@@ -282,7 +280,7 @@ static bool walk_memory(struct shepherd *s, int fd)
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
                 return false;
-        bool ok = walk(s, p, (size_t)st.st_size);
+        bool ok = serve_batch(s, p, (size_t)st.st_size);
         munmap(p, (size_t)st.st_size);
         return ok;
 }
@@ -335,7 +333,7 @@ static bool serve_one(struct shepherd *s)
                 ok = walk_memory(s, fd);
         } else if (ok) {
                 s->passed = fd;
-                ok = walk(s, s->message, (size_t)n);
+                ok = serve_batch(s, s->message, (size_t)n);
                 s->passed = -1;
         }
         if (fd >= 0)

@@ -1,9 +1,9 @@
 /* shepherd: owns the running children of one agent, so that the agent may be killed and started again.
  *
  * Uses the C library only. One thread, one loop. Files: main (options, lock, socket), serve (the agent's
- * messages), start (one child), containment (what is put around it), tree (killing all that a child left),
- * groups (control groups), table (pids on disk, for the next shepherd), users (whom may a job become),
- * sandbox (its folder), world (clock and log).
+ * messages), start (a request for a child), child (its way to its program), containment (what is put around
+ * it), tree (killing all that a child left), groups (control groups), table (pids on disk, for the next
+ * shepherd), users (whom may a job become), sandbox (its folder), world (clock and log).
  *
  * Its agent may be of another user, and is not believed then: the table of what it may ask for is in
  * drover-shepherd(8), "What an agent may ask for". Code that runs as root takes names from it, never paths.
@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "agent/shepherd/containment.h"
 #include "run/shepherd_protocol.h"
 
 #define TABLE_MAX    8192 /* children that run at once */
@@ -122,8 +123,25 @@ void serve_dirty(struct shepherd *s, struct child *c);
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id);
 struct child *child_by_pid(struct shepherd *s, pid_t pid);
 void child_done(struct shepherd *s, struct child *c); /* no process of it is left */
+/* A batch of records, as it came; aligned to 8 bytes. False: it is malformed, and what is before that was
+ * done. */
+bool serve_batch(struct shepherd *s, const char *p, size_t n);
 /* start.c: reads and checks the strings of a request; a bad one makes a FAILED child */
 void start_child(struct shepherd *s, const struct shepherd_start *r, const char *strings, size_t size);
+/* child.c. A request that was checked; all is borrowed. */
+struct plan {
+        struct shepherd *s;
+        const struct shepherd_start *r;
+        struct table_entry *entry;
+        const struct slot *slot;
+        const struct user *user;
+        struct containment_job contained;
+        pid_t parent;
+        const char *sandbox, *cwd, *in, *out, *err, *path;
+        char *const *argv, *const *envp;
+};
+/* Its pid, or -1 with errno. The child does not come back from it. */
+pid_t child_fork(const struct plan *p);
 /* groups.c. Of a request's control groups, 0 or an errno; *ret NULL when it has none. */
 int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,
               struct slot **ret);
@@ -150,7 +168,6 @@ unsigned table_take(struct shepherd *s); /* TABLE_MAX: full */
 void table_give(struct shepherd *s, unsigned entry);
 /* sandbox.c: only as root with a map of users. The folder that holds the sandboxes is ours, so that a name in
  * it means the same from one call to the next. */
-struct user;
 int sandbox_open(struct shepherd *s); /* 0 or -errno: the state folder isn't root's alone */
 int sandbox_make(struct shepherd *s, const char *path, const struct user *user,
                  bool share);            /* 0 or an errno */

@@ -1,168 +1,17 @@
-/* Starting one child.
+/* Starting one child: what its request says is checked here, before anything is made of it.
  *
- * The child is forked, and the shepherd does not wait until it is in its program: between the two the child
- * opens files and enters control groups, and a file server that is away or a frozen group would hold up every
- * other job and every lease. The child shares the table of pids: it writes there which step it has come to,
- * and what goes wrong before execve, with the exit code 127. A child that is not in its program after
- * start_max_ms is killed, and told as failed at that step (tree.c).
- *
- * Order in the child: session, control groups, limits, containment, user, death signal, folder, streams, the
- * rest of containment, program. The death signal is set after the change of user, because that change clears
- * it (prctl(2)), as entering a namespace of users does; then whether the shepherd still lives. */
+ * The child is forked, and the shepherd does not wait until it is in its program (child.c): between the two
+ * the child opens files and enters control groups, and a file server that is away or a frozen group would
+ * hold up every other job and every lease. The child shares the table of pids: it writes there which step it
+ * has come to, and what goes wrong before execve, with the exit code 127. A child that is not in its program
+ * after start_max_ms is killed, and told as failed at that step (tree.c). */
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <linux/openat2.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/shepherd/containment.h"
 #include "agent/shepherd/shepherd.h"
-
-struct plan {
-        struct shepherd *s;
-        const struct shepherd_start *r;
-        struct table_entry *entry;
-        const struct slot *slot;
-        const struct user *user;
-        struct containment_job contained;
-        pid_t parent;
-        const char *sandbox, *cwd, *in, *out, *err, *path;
-        char *const *argv, *const *envp;
-};
-
-/* ---- in the child */
-
-static void at(const struct plan *p, enum shepherd_where where)
-{
-        p->entry->where = where;
-}
-
-static void __attribute__((noreturn)) fail(const struct plan *p, enum shepherd_where where, int error)
-{
-        p->entry->where = where;
-        p->entry->error = (uint32_t)error;
-        _exit(127);
-}
-
-static int open_stream(int sandbox, const char *path, int flags)
-{
-        if (!*path)
-                return open("/dev/null", flags & (O_ACCMODE | O_CLOEXEC));
-        if (*path == '/')
-                return open(path, flags, 0666);
-        struct open_how how = {.flags = (uint64_t)flags,
-                               .mode = flags & O_CREAT ? 0644 : 0,
-                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-        return (int)syscall(SYS_openat2, sandbox, path, &how, sizeof(how));
-}
-
-static void take_stream(const struct plan *p, int sandbox, const char *path, int flags, int as,
-                        enum shepherd_where where)
-{
-        at(p, where);
-        /* not to wait for the other end of a pipe */
-        int fd = open_stream(sandbox, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        struct stat st;
-        if (fd < 0)
-                fail(p, where, errno);
-        if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)))
-                fail(p, where, S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
-        if (S_ISCHR(st.st_mode))
-                fcntl(fd, F_SETFL, flags & O_APPEND);
-        if (dup2(fd, as) < 0)
-                fail(p, where, errno);
-}
-
-static void become(const struct plan *p)
-{
-        const struct user *u = p->user;
-        if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
-            syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
-            syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
-                fail(p, SHEPHERD_AT_USER, errno);
-}
-
-static void __attribute__((noreturn)) in_child(const struct plan *p)
-{
-        const struct shepherd_start *r = p->r;
-        setsid();
-        at(p, SHEPHERD_AT_CGROUP);
-        for (unsigned i = 0; p->slot && i < p->slot->count; i++)
-                if (write(p->slot->procs[i], "0", 1) != 1)
-                        fail(p, SHEPHERD_AT_CGROUP, errno);
-        at(p, SHEPHERD_AT_RLIMIT);
-        for (unsigned i = 0; i < r->rlimit_count; i++) {
-                struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
-                /* never above our own, also where we could */
-                if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, NULL, &now) == 0 &&
-                    now.rlim_max < l.rlim_max) {
-                        l.rlim_max = now.rlim_max;
-                        l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
-                }
-                if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, &l, NULL) < 0)
-                        fail(p, SHEPHERD_AT_RLIMIT, errno);
-        }
-        at(p, SHEPHERD_AT_CONTAINMENT);
-        int error = containment_enter(p->s->containment, &p->contained);
-        if (error)
-                fail(p, SHEPHERD_AT_CONTAINMENT, error);
-        at(p, SHEPHERD_AT_USER);
-        if (p->user)
-                become(p);
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (getppid() != p->parent)
-                _exit(127);
-        int sandbox = -1;
-        at(p, SHEPHERD_AT_SANDBOX);
-        if (*p->sandbox) {
-                sandbox = open(p->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (sandbox < 0)
-                        fail(p, SHEPHERD_AT_SANDBOX, errno);
-        }
-        at(p, SHEPHERD_AT_CWD);
-        if (*p->cwd ? chdir(p->cwd) < 0 : sandbox >= 0 && fchdir(sandbox) < 0)
-                fail(p, SHEPHERD_AT_CWD, errno);
-        if (!(r->flags & SHEPHERD_STDIN_FD))
-                take_stream(p, sandbox, p->in, O_RDONLY, 0, SHEPHERD_AT_STDIN);
-        else if (dup2(p->s->passed, 0) < 0)
-                fail(p, SHEPHERD_AT_STDIN, errno);
-        int made = O_WRONLY | O_CREAT;
-        take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
-                    SHEPHERD_AT_STDOUT);
-        if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
-                take_stream(p, sandbox, p->err,
-                            made | (r->flags & SHEPHERD_STDERR_APPEND ? O_APPEND : O_TRUNC), 2,
-                            SHEPHERD_AT_STDERR);
-        else if (dup2(1, 2) < 0)
-                fail(p, SHEPHERD_AT_STDERR, errno);
-        struct {
-                void *handler;
-                unsigned long flags;
-                void *restorer;
-                uint64_t mask;
-        } none = {0};
-        syscall(SYS_rt_sigaction, SIGPIPE, &none, NULL, sizeof(none.mask));
-        syscall(SYS_rt_sigaction, SIGHUP, &none, NULL, sizeof(none.mask));
-        syscall(SYS_rt_sigaction, SIGINT, &none, NULL, sizeof(none.mask));
-        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none.mask, NULL, sizeof(none.mask));
-        syscall(SYS_umask, 022);
-        at(p, SHEPHERD_AT_CONTAINMENT);
-        if ((error = containment_seal(p->s->containment, &p->contained)))
-                fail(p, SHEPHERD_AT_CONTAINMENT, error);
-        at(p, SHEPHERD_AT_EXEC);
-        execve(p->path, p->argv, p->envp);
-        fail(p, SHEPHERD_AT_EXEC, errno);
-}
-
-/* ---- in the shepherd */
 
 /* The next string of the request, or NULL when it isn't whole. */
 static const char *next(const char **at, size_t *left)
@@ -335,9 +184,7 @@ void start_child(struct shepherd *s, const struct shepherd_start *r, const char 
                 return;
         }
         c->marker = find_marker(s, &p);
-        pid_t pid = fork();
-        if (pid == 0)
-                in_child(&p);
+        pid_t pid = child_fork(&p);
         error = errno;
         free(words);
         if (pid < 0) {
