@@ -11,11 +11,13 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/url.h"
 #include "run/drover_private.h"
 
-#define PIECE     (1u << 20)
-#define SMALL     (4u << 20) /* hashed here */
-#define KNOWN_MAX 100000
+#define PIECE      (1u << 20)
+#define SMALL      (4u << 20) /* hashed here */
+#define KNOWN_MAX  100000
+#define UPLOAD_MAX 63 /* letters of an upload's id */
 
 static void send_next(struct far_task *t);
 
@@ -119,13 +121,22 @@ static void send_piece(struct far_task *t)
         far_call(t, "PUT", &path, buf_view(&piece), "application/octet-stream", on_piece);
 }
 
+/* It becomes part of the paths of calls. */
+static bool is_upload(const char *id)
+{
+        size_t n = 0;
+        while (id && n < UPLOAD_MAX && url_unreserved((unsigned char)id[n]))
+                n++;
+        return n > 0 && !id[n];
+}
+
 static void on_begun(void *arg, int status, struct str body, const struct err *err)
 {
         struct far_task *t = arg;
         t->call = NULL;
         json_t *doc = status / 100 == 2 ? far_json(body) : NULL;
         const char *id = json_string_value(json_object_get(doc, "id"));
-        if (id && strlen(id) < 64 && !strchr(id, '/')) {
+        if (is_upload(id)) {
                 t->upload = mem_dupz(id);
                 t->files.v[t->files.at].offset = 0;
                 send_piece(t);
