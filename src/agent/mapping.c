@@ -60,6 +60,20 @@ static int make_runners_folders(const struct config *c, int dir, struct err *err
         return 0;
 }
 
+/* One who was another user's before would fail later, and say less. */
+static int check_key(int folder, const struct config *c, struct err *err)
+{
+        struct stat st;
+        if (fstatat(folder, "agent.key", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == c->agent_uid)
+                return 0;
+        return err_set(
+                err, -EPERM,
+                "the agent shall run as user %u, and its key in %s/agent belongs to user %u: `chown -R %u:%u "
+                "%s/agent` changes that, or `user` in its file",
+                (unsigned)c->agent_uid, c->dir, (unsigned)st.st_uid, (unsigned)c->agent_uid,
+                (unsigned)c->agent_gid, c->dir);
+}
+
 static int make_folders(struct agent *a, struct err *err)
 {
         struct config *c = &a->config;
@@ -74,6 +88,10 @@ static int make_folders(struct agent *a, struct err *err)
         if (r == 0 && fchmod(dir, 0755) < 0)
                 r = err_set(err, -errno, "cannot open up the folder %s: %s", c->dir, strerror(errno));
         int agent = r < 0 ? r : make_folder(dir, "agent", c->agent_uid, c->agent_gid, 0700, err);
+        if (agent >= 0 && (r = check_key(agent, c, err)) < 0) {
+                close(agent);
+                agent = r;
+        }
         int jobs = agent < 0 ? agent : make_folder(dir, "jobs", 0, c->agent_gid, 0751, err);
         r = jobs < 0 ? jobs : make_runners_folders(c, dir, err);
         if (agent >= 0)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define OWN_USER "drover-agent" /* not the server's, which could read the agent's key */
+
 /* An entry is kept as the shepherd reads it: "owner user". */
 static struct str owner_of(const char *entry, struct str *ret_user)
 {
@@ -132,12 +134,12 @@ int users_check(struct config *c, struct err *err)
                 return err_set(err, -EINVAL, "give either `users` or `owner`, not both");
         if (c->min_uid == 0)
                 return err_set(err, -EINVAL, "min_uid is at least 1");
-        const struct passwd *pw = getpwnam(c->user ? c->user : "drover");
+        const struct passwd *pw = getpwnam(c->user ? c->user : OWN_USER);
         if (!pw && !c->user)
                 pw = getpwnam("nobody");
         if (!pw)
                 return err_set(err, -EINVAL, "there is no user %s for the agent itself",
-                               c->user ? c->user : "drover or nobody");
+                               c->user ? c->user : OWN_USER " or nobody");
         if (pw->pw_uid == 0 || pw->pw_gid == 0)
                 return err_set(err, -EINVAL, "the agent's own user cannot be root");
         c->agent_uid = pw->pw_uid;

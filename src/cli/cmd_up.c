@@ -268,6 +268,8 @@ static int prepare_children(struct up *u)
                 return cli_error(CLI_FAILED, "%s", err.text);
         args_add(&u->server.argv, STR("droverd"));
         add_option(&u->server, "dir", buf_view(&u->dir));
+        if (geteuid() == 0) /* what is started together is of one user */
+                add_option(&u->server, "user", STR("root"));
         pass_on(&u->server, u->o, "listen", NULL);
         pass_on(&u->server, u->o, "api-listen", NULL);
         pass_on(&u->server, u->o, "log-level", "warn");

@@ -26,6 +26,7 @@ static const struct setting {
         int (*read)(void *at, const struct doc *d, struct err *err); /* of KIND_NESTED */
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
+        {"user", KIND_TEXT, offsetof(struct config, user)},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
         {"names", KIND_LIST, offsetof(struct config, names)},
@@ -65,6 +66,7 @@ void config_deinit(struct config *c)
         free(c->dir);
         free(c->file);
         free(c->domain);
+        free(c->user);
         free(c->api_listen);
         free(c->user_log);
         free(c->backup);
@@ -241,6 +243,9 @@ static const char help[] =
         "  --name NAME            a further name or address of this server, for its certificate; several "
         "times\n"
         "  --domain D             local users are USER@D (default: local)\n"
+        "  --user NAME            become this user, if root starts the server (default: the owner of the "
+        "database;\n"
+        "                         of a new one: drover, if there is such a user)\n"
         "  --config FILE          settings (default: DIR/droverd.yaml, if it is there)\n"
         "  --log-level LEVEL      error, warn, info or debug\n"
         "  --foreground           accepted for clarity: the server never leaves the foreground\n"
@@ -257,6 +262,7 @@ enum {
         OPT_API,
         OPT_NAME,
         OPT_DOMAIN,
+        OPT_USER,
         OPT_CONFIG,
         OPT_LEVEL,
         OPT_FORE,
@@ -273,6 +279,7 @@ static const struct option options[] = {
         {"api-listen", required_argument, NULL, OPT_API},
         {"name", required_argument, NULL, OPT_NAME},
         {"domain", required_argument, NULL, OPT_DOMAIN},
+        {"user", required_argument, NULL, OPT_USER},
         {"config", required_argument, NULL, OPT_CONFIG},
         {"log-level", required_argument, NULL, OPT_LEVEL},
         {"foreground", no_argument, NULL, OPT_FORE},
@@ -301,6 +308,7 @@ static int read_option(struct config *c, int option, int *level, struct err *err
         case OPT_API: set_text(&c->api_listen, optarg); return 0;
         case OPT_NAME: return list_add(&c->names, str_of(optarg), err);
         case OPT_DOMAIN: set_text(&c->domain, optarg); return 0;
+        case OPT_USER: set_text(&c->user, optarg); return 0;
         case OPT_CONFIG: set_text(&c->file, optarg); return 0;
         case OPT_FORE: return 0;
         case OPT_CHECK: c->check = true; return 0;

@@ -23,6 +23,7 @@ struct config {
         char *dir;                            /* absolute */
         char *file;                           /* NULL: DIR/droverd.yaml if it is there */
         char *domain;                         /* of local users: root@DOMAIN */
+        char *user;                           /* who runs it, if root starts it: see own_user.h; or NULL */
         char *api_listen;                     /* host:port of the API over TLS; NULL: none */
         struct config_list listen;            /* host:port for agents */
         struct config_list names;             /* further names and addresses in the server's certificate */

@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "server/backup.h"
 #include "server/daemon.h"
+#include "server/own_user.h"
 
 #define EXIT_USAGE 2
 
@@ -57,7 +58,8 @@ static int serve(struct server *s)
         struct err err = {0};
         int lock, r;
 
-        r = s->config.check ? look_for(s->config.dir, &err) : 0;
+        r = s->config.check ? look_for(s->config.dir, &err)
+                            : own_user_become(s->config.dir, s->config.user, &err);
         if (r == 0)
                 r = paths_init(&s->paths, s->config.dir, &err);
         if (r == 0)

@@ -157,6 +157,8 @@ class Instance:
 
     def start(self, name, *args):
         argv = [self.program(name), *args]
+        if name == "droverd" and os.geteuid() == 0 and "--user" not in args:  # whoever else this machine has
+            argv += ["--user", "root"]
         daemon = Daemon(name, argv, os.path.join(self.base, f"{name}.log"), self.env, self.base)
         self.daemons.append(daemon)
         return daemon

@@ -151,7 +151,7 @@ def test_an_agent_takes_the_files_of_its_pages(instance, page):
     for n, text in enumerate(found):
         text = re.sub(r"^(server|dir): .*\n", "", text, flags=re.M).replace("/etc/drover", instance.base)
         if text.startswith("users:"):
-            for shown, here in (("alice\n", "games\n"), ("robert", "games"), ("1000", "1"), ("drover", "nobody")):
+            for shown, here in (("alice\n", "games\n"), ("robert", "games"), ("1000", "1"), ("drover-agent", "nobody")):
                 text = text.replace(f": {shown}", f": {here}")
         with open(os.open(os.path.join(instance.base, "east.token"), os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
             f.write(f"drover-user-token.v1.{'0' * 64}.a.b\n")
