@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/u64.h"
 #include "run/batch_runner.h"
 
@@ -289,7 +290,7 @@ static bool continues(struct str line, bool open)
 }
 
 /* "Job Id: 17.server", then lines "    Job_Name = x"; a long value goes on in lines that begin with a tab. */
-static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
+static void read_jobs(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line;
         struct job j = {0};
@@ -322,6 +323,57 @@ static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
                         j.comment = value;
         }
         take_job(&j, take, arg);
+}
+
+/* How much a line says against others of the same job: that it runs, that it waits, that it is over. */
+static const char ranks[] = {0, 1, 2};
+
+static const char *rank_of(const struct batch_line *line)
+{
+        return &ranks[line->bare                     ? 0
+                      : line->phase == BATCH_RUNNING ? 2
+                      : line->phase == BATCH_WAITING ? 1
+                                                     : 0];
+}
+
+struct believed {
+        struct map *best; /* by number and name: the highest rank */
+        batch_take_fn *take;
+        void *arg;
+};
+
+static const char *best_of(const struct believed *b, const struct batch_line *line, struct buf *key)
+{
+        buf_printf(key, STR_FMT "\n" STR_FMT, STR_ARG(line->native), STR_ARG(line->name));
+        return map_get(b->best, buf_view(key));
+}
+
+static void note_line(void *arg, const struct batch_line *line)
+{
+        struct believed *b = arg;
+        BUF_CLEANUP struct buf key = {0};
+        const char *best = best_of(b, line, &key), *rank = rank_of(line);
+        if (!best || *rank > *best)
+                map_put(b->best, buf_view(&key), (void *)(uintptr_t)rank);
+}
+
+static void take_best(void *arg, const struct batch_line *line)
+{
+        struct believed *b = arg;
+        BUF_CLEANUP struct buf key = {0};
+        if (best_of(b, line, &key) == rank_of(line))
+                b->take(b->arg, line);
+}
+
+/* Torque prints the options of a submit (submit_args) with their line ends: anybody can write there what
+ * looks like the end of another job. The real job is in the same answer, so one that goes on by any word of
+ * it goes on. How it ended is known from its own files. */
+static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
+{
+        struct believed b = {map_new(), take, arg};
+        read_jobs(out, note_line, &b);
+        read_jobs(out, take_best, &b);
+        map_free(b.best);
 }
 
 /* Whole lines about jobs; or nothing, if none is there. An error with a status of 0 is no answer. */

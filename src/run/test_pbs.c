@@ -207,6 +207,33 @@ static void values_with_line_ends(void **state)
                     "Job Id: 8.h\n    Variable_List = a\\\\\n    job_state = R\n", "8  1 ()\n");
 }
 
+/* What another job's submit_args say of 8: it is over, it waits again, it cannot run. Before it and behind
+ * it. */
+static void forged_jobs(void **state)
+{
+        (void)state;
+        static const char real[] = "Job Id: 8.h\n    Job_Name = d1\n    Job_Owner = me@h\n    job_state = R\n"
+                                   "    submit_args = d1.sh\n    start_count = 1\n\n";
+        static const char *const said[] = {"job_state = C\n    exit_status = 0", "job_state = C",
+                                           "job_state = Q",
+                                           "job_state = Q\n    comment = Can Never Run: you"};
+        for (size_t i = 0; i < 2 * sizeof(said) / sizeof(*said); i++) {
+                BUF_CLEANUP struct buf forged = {0}, out = {0};
+                buf_printf(&forged,
+                           "Job Id: 9.h\n    Job_Name = x\n    Job_Owner = ann@h\n    job_state = R\n"
+                           "    submit_args = -N x\n\nJob Id: 8.h\n    Job_Name = d1\n    Job_Owner = me@h\n"
+                           "    %s\n    start_count = 1\n\n",
+                           said[i / 2]);
+                buf_printf(&out, "%s%s%s", i % 2 ? real : "", buf_z(&forged), i % 2 ? "" : real);
+                assert_read(batch_pbs.status_read, buf_z(&out),
+                            i % 2 ? "8 d1 1 () me\n9 x 1 () ann\n" : "9 x 1 () ann\n8 d1 1 () me\n");
+        }
+        assert_read(batch_pbs.status_read, /* nor is the end of 8 hidden by a job of another name */
+                    "Job Id: 8.h\n    Job_Name = d1\n    job_state = C\n    exit_status = 0\n\n"
+                    "Job Id: 8.h\n    Job_Name = x\n    job_state = R\n",
+                    "8 d1 2 ()\n8 x 1 ()\n");
+}
+
 static void submissions_to_torque(void **state)
 {
         (void)state;
@@ -255,10 +282,11 @@ static void nodes_of_torque(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_there),         cmocka_unit_test(what_is_over),
-                cmocka_unit_test(submissions),           cmocka_unit_test(nodes),
-                cmocka_unit_test(what_is_in_torque),     cmocka_unit_test(values_with_line_ends),
-                cmocka_unit_test(submissions_to_torque), cmocka_unit_test(nodes_of_torque),
+                cmocka_unit_test(what_is_there),     cmocka_unit_test(what_is_over),
+                cmocka_unit_test(submissions),       cmocka_unit_test(nodes),
+                cmocka_unit_test(what_is_in_torque), cmocka_unit_test(values_with_line_ends),
+                cmocka_unit_test(forged_jobs),       cmocka_unit_test(submissions_to_torque),
+                cmocka_unit_test(nodes_of_torque),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

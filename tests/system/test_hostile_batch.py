@@ -73,6 +73,16 @@ class Pbs:
         return f"a1\n     state = free\n     resources_available.ncpus = {cpus}\n     resources_available.mem = {memory}mb\n\n"
 
 
+class Torque(Pbs):
+    """Its server prints the options of a submit as they were given, with line ends."""
+
+    settings = {"form": "torque"}
+
+    def jobs(self, *jobs):
+        return "".join(f"Job Id: {native}.server\n    Job_Name = {name}\n    Job_Owner = {user}@host\n    job_state = {state}\n"
+                       f"    submit_args = {why}\n    start_count = 1\n\n" for native, name, state, user, why in jobs)
+
+
 class Condor:
     kind, settings, submit, status, act, capacity, past = "htcondor", {}, "condor_submit", "condor_q", "condor_rm", "condor_status", "condor_history"
     runs = ("script=$(sed -n 's/^executable = //p'); setsid sh \"$script\" >/dev/null 2>&1 </dev/null & echo '17.0 - 17.0'")
@@ -87,6 +97,7 @@ class Condor:
 
 
 class Site:
+    settings = {}
     kind, submit, status, act, capacity, past = "exec", "submit", "status", "kill", "capacity", "past"
     runs = ("read -r line; script=${line#*\\\"script\\\":\\\"}; script=${script%%\\\"*}; "
             "setsid sh \"$script\" >/dev/null 2>&1 </dev/null & echo '{\"native\": \"17\"}'")
@@ -122,7 +133,7 @@ class Liar:
         self.put(f"{system.status}.self", 'case "$*" in *" -F "*|*"-F mem_total"*) cat "$HOSTILE/nodes";; *) cat "$HOSTILE/status";; esac')
         self.put("nodes", self.system.nodes(4, 4000))
         self.put(f"{system.capacity}.self", 'cat "$HOSTILE/nodes"')
-        self.settings = {"poll": "1", "watch": "1"}
+        self.settings = {"poll": "1", "watch": "1", **system.settings}
         if system is Site:
             self.settings["program"] = os.path.join(self.bin, "site")
         self.env = {**os.environ, "PATH": self.bin + ":/usr/bin:/bin"}
@@ -380,6 +391,25 @@ def test_a_number_that_is_anothers_by_now_is_let_alone(liars):
     for one in all_of_them:
         one.wait("ended 1")
         assert [word for call in one.calls(one.system.act) for word in re.findall(r"\b17\b", call)] == [], one.calls(one.system.act)
+
+
+FORGED = ["job_state = C\n    exit_status = 0", "job_state = C\n    exit_status = -11", "job_state = Q", "job_state = C"]
+
+
+@attempt
+def test_an_end_in_the_options_of_another_job_is_none(liars):
+    """Torque: the job goes on, for it is in the same answer, and nothing is told to it; for longer than a missing one is waited for."""
+    one, = liars([Torque])
+    one.run()
+    for first, lie in itertools.product((False, True), FORGED):
+        forged = f"-N x\n\nJob Id: 17.server\n    Job_Name = {one.name()}\n    Job_Owner = {ME}@host\n    {lie}"
+        others = one.system.jobs((16 if first else 18, "x", "R", "mallory", forged))
+        one.put("status", others + one.honest() if first else one.honest() + others)
+        asked([one], 3)
+    assert not [line for line in one.said() if line.startswith(("lost", "failed", "ended", "waiting"))], one.said()
+    assert not one.calls("qdel"), one.calls("qdel")
+    one.put("status", one.honest())
+    one.ends_well()
 
 
 @attempt
