@@ -87,13 +87,14 @@ static void completed(struct far_task *t, const json_t *job)
 
 static void ended(struct far_task *t, enum run_why why)
 {
+        uint64_t now = (uint64_t)clock_wall_ms();
         far_over(t,
                  &(struct run_event){.state = RUN_ENDED,
                                      .why = why,
                                      .signaled = true,
                                      .exit_code = 15,
-                                     .started_ms = t->started_ms,
-                                     .ended_ms = (uint64_t)clock_wall_ms()},
+                                     .started_ms = u64_min(t->started_ms, now),
+                                     .ended_ms = now},
                  NULL);
 }
 
@@ -171,7 +172,7 @@ static void runs(struct far_task *t, const json_t *job)
         if (!t->begun) {
                 t->begun = true;
                 t->started_ms = far_number_time(job, "started_ms", 1);
-                if (!t->started_ms)
+                if (!t->started_ms || t->started_ms > (uint64_t)clock_wall_ms()) /* by its own clock */
                         t->started_ms = (uint64_t)clock_wall_ms();
                 if (t->far->listed)
                         far_tell(t->far, t, false);

@@ -28,11 +28,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(bool true_one)
-{
-        if (!true_one)
-                abort();
-}
+#define check(x)                                                                                             \
+        do {                                                                                                 \
+                if (!(x)) {                                                                                  \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #x);                                      \
+                        abort();                                                                             \
+                }                                                                                            \
+        } while (0)
 
 /* ---- a loop whose time goes on when nothing else is to be done */
 
@@ -352,6 +354,7 @@ static void on_events(void *arg, const struct run_event *events, size_t count)
                         check(e->cpu_user_ms < UINT64_MAX / 2 && e->cpu_system_ms < UINT64_MAX / 2);
                 }
                 check(e->state != RUN_FAILED || e->what);
+                check(e->state != RUN_RUNNING || e->started_ms <= (uint64_t)clock_wall_ms() + 86400000);
         }
 }
 

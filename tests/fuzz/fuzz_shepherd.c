@@ -28,11 +28,13 @@ static char folder[64], users_path[96];
 static int other = -1; /* the agent's end */
 static pid_t next_pid;
 
-static void check(bool true_one)
-{
-        if (!true_one)
-                abort();
-}
+#define check(x)                                                                                             \
+        do {                                                                                                 \
+                if (!(x)) {                                                                                  \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #x);                                      \
+                        abort();                                                                             \
+                }                                                                                            \
+        } while (0)
 
 /* ---- in the place of child.c, containment.c, tree.c */
 
