@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/cgroup.h"
 #include "base/err.h"
+#include "base/hidden.h"
 #include "base/map.h"
 #include "base/sm.h"
 #include "ev/loop.h"
@@ -161,6 +162,8 @@ struct agent {
         char *jobs_path;
         /* with `users`, else NULL: the folder of root and the shepherd, its map, our program */
         char *shepherd_dir, *users_path;
+        struct hidden *
+                hidden; /* Drover's own folders; with `users` NULL: what is opened there is opened by users */
         unsigned containment; /* parts that jobs can have here: flags of run_spec */
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         bool turn_set, stopping;

@@ -80,6 +80,7 @@ void contained_deinit(struct contained *c)
         args_deinit(&c->envp);
         args_deinit(&c->after);
         args_deinit(&c->words);
+        args_deinit(&c->covered);
         buf_deinit(&c->program);
         buf_deinit(&c->cwd);
         buf_deinit(&c->streams);
@@ -189,6 +190,33 @@ static const char *env_value(char *const *envp, const char *head)
         return NULL;
 }
 
+static int refuse_hidden(const struct agent *a, const char *path, struct err *err)
+{
+        int fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
+        int r = fd < 0 ? 0 : hidden_check(a->hidden, fd); /* of what is not there the engine will speak */
+        if (fd >= 0)
+                close(fd);
+        return r == HIDDEN_INSIDE ? err_set(err, -EINVAL, "%s is in a folder of Drover's own", path)
+               : r < 0            ? err_set(err, r, "cannot look at %s: %s", path, strerror(-r))
+                                  : 0;
+}
+
+/* What the job names is mounted, and neither is Drover's own nor shows it. The engine opens the names once
+ * more: who renames folders in that moment has the agent's uid outside of a container, too. */
+static int mounts_hide(const struct agent *a, const struct container_job *job, struct contained *c,
+                       struct err *err)
+{
+        char *folder;
+        int r = refuse_hidden(a, job->cwd, err);
+        if (r == 0)
+                r = refuse_hidden(a, job->mount_program, err);
+        for (size_t n = 0; r == 0 && job->cwd && (folder = hidden_beneath(a->hidden, job->cwd, n)); n++) {
+                args_add(&c->covered, str_of(folder));
+                free(folder);
+        }
+        return r;
+}
+
 int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec *spec, struct contained *c,
                   struct err *err)
 {
@@ -219,7 +247,7 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
         container_name(at->a->instance, attempt_task(at), name);
         if (at->devices)
                 devices_each(str_of(at->devices), on_gpus, &gpus);
-        const struct container_job job = {
+        struct container_job job = {
                 .name = name,
                 .instance = at->a->instance,
                 .image = buf_z(&image),
@@ -246,7 +274,10 @@ int contain_start(struct attempt *at, const Drover__Step *step, struct run_spec 
                 .gpus = gpus.n ? buf_z(&gpus) : NULL,
                 .self_removing = !local || pw,
         };
-        r = container_start(s, h, &job, &c->argv, err);
+        r = mounts_hide(at->a, &job, c, err);
+        job.covered = c->covered.n ? c->covered.v : NULL;
+        if (r == 0)
+                r = container_start(s, h, &job, &c->argv, err);
         if (r < 0)
                 return r;
         engine_environment(at, spec, c, &engine_env);

@@ -19,7 +19,7 @@ const char *contain_refused(const struct queue *q, const Drover__Step *step);
 int contain_image(const struct attempt *at, const Drover__Step *step, struct buf *out, struct err *err);
 
 struct contained { /* keeps what a spec borrows */
-        struct args argv, envp, after, words;
+        struct args argv, envp, after, words, covered;
         struct buf program, cwd, streams, env_file, folder;
 };
 #define CONTAINED_CLEANUP __attribute__((cleanup(contained_deinit)))

@@ -119,6 +119,19 @@ static int open_state(struct agent *a, struct err *err)
         return fs_write(a->dir, "instance", str_of(a->instance), 0600, true, err);
 }
 
+/* The same as the shepherd hides from jobs. */
+static void hide_folders(struct agent *a)
+{
+        const struct config *c = &a->config;
+        const char *folders[CONFIG_LIST_MAX + 1];
+        size_t n = 0;
+        for (; n < c->hide.n; n++)
+                folders[n] = c->hide.v[n];
+        folders[n++] = c->dir;
+        if (!a->users_path)
+                a->hidden = hidden_new(folders, n);
+}
+
 static void who_are_we(struct agent *a)
 {
         fs_boot_id(a->boot_id, sizeof(a->boot_id));
@@ -135,6 +148,7 @@ static int open_all(struct agent *a, struct err *err)
                 r = open_state(a, err);
         if (r < 0)
                 return r;
+        hide_folders(a);
         who_are_we(a);
         if (a->config.cgroups && !a->users_path) {
                 char name[64];
@@ -227,6 +241,7 @@ static void close_all(struct agent *a)
         free(a->jobs_path);
         free(a->shepherd_dir);
         free(a->users_path);
+        hidden_free(a->hidden);
         close(a->jobs);
         close(a->dir);
 }

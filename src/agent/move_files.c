@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +13,8 @@
 
 static int say(struct err *err, int r, const char *what, const char *path)
 {
+        if (r == HIDDEN_INSIDE)
+                return err_set(err, -EACCES, "cannot %s %s: it is in a folder of Drover's own", what, path);
         return err_set(err, r, "cannot %s %s: %s", what, path,
                        r == -EINVAL ? "it is no regular file" : strerror(-r));
 }
@@ -34,14 +35,14 @@ static int copy_in_file(int from, const struct stat *st, int sandbox, const char
         return r;
 }
 
-static int copy_in(int dirfd, const char *from, int sandbox, const char *name, bool contents, mode_t extra,
-                   int depth, uint64_t *bytes)
+static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int sandbox, const char *name,
+                   bool contents, mode_t extra, int depth, uint64_t *bytes)
 {
         int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         struct stat st;
         if (fd < 0)
                 return -errno;
-        int r = fstat(fd, &st) < 0 ? -errno : 0;
+        int r = fstat(fd, &st) < 0 ? -errno : hidden_check(hidden, fd);
         if (r == 0 && S_ISREG(st.st_mode)) {
                 r = copy_in_file(fd, &st, sandbox, name, extra, bytes);
                 close(fd);
@@ -53,10 +54,10 @@ static int copy_in(int dirfd, const char *from, int sandbox, const char *name, b
                 r = -ENAMETOOLONG;
         if (r == 0 && !contents)
                 r = fs_mkdirs_beneath(sandbox, name, 0700);
-        DIR *dir = r < 0 ? NULL : fdopendir(fd);
+        DIR *dir = r != 0 ? NULL : fdopendir(fd);
         if (!dir) {
                 close(fd);
-                return r < 0 ? r : -errno;
+                return r != 0 ? r : -errno;
         }
         struct dirent *e;
         while (r == 0 && (e = readdir(dir))) {
@@ -64,16 +65,17 @@ static int copy_in(int dirfd, const char *from, int sandbox, const char *name, b
                         continue;
                 BUF_CLEANUP struct buf sub = {0};
                 buf_printf(&sub, "%s%s%s", contents ? "" : name, contents ? "" : "/", e->d_name);
-                r = copy_in(fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, bytes);
-                if (r == -EINVAL || r == -ENOENT) /* sockets, pipes, links to nowhere are left out */
+                r = copy_in(hidden, fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, bytes);
+                /* sockets, pipes, links to nowhere are left out, and what is Drover's own */
+                if (r == -EINVAL || r == -ENOENT || r == HIDDEN_INSIDE)
                         r = 0;
         }
         closedir(dir);
         return r;
 }
 
-int move_in(const char *from, int sandbox, const char *name, bool contents, mode_t extra_mode,
-            uint64_t *bytes, struct err *err)
+int move_in(const struct hidden *hidden, const char *from, int sandbox, const char *name, bool contents,
+            mode_t extra_mode, uint64_t *bytes, struct err *err)
 {
         const char *slash = strrchr(name, '/');
         int r = 0;
@@ -83,17 +85,48 @@ int move_in(const char *from, int sandbox, const char *name, bool contents, mode
                 r = fs_mkdirs_beneath(sandbox, buf_z(&folder), 0700);
         }
         if (r == 0)
-                r = copy_in(AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
-        return r < 0 ? say(err, r, "read the input", from) : 0;
+                r = copy_in(hidden, AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
+        return r != 0 ? say(err, r, "read the input", from) : 0;
 }
 
 /* ---- out */
 
-static int copy_to(int from, const char *to, uint32_t fence, mode_t mode, uint64_t *bytes)
+/* Where an output belongs: a name in a folder that is open. */
+struct place {
+        int dir;
+        const char *name;
+        bool exists;
+        mode_t mode;  /* of what exists */
+        char *target; /* of the link that stood there; `name` points into it */
+};
+
+static void place_deinit(struct place *p)
+{
+        if (p->dir >= 0)
+                close(p->dir);
+        free(p->target);
+}
+
+/* 0, HIDDEN_INSIDE or -errno. */
+static int place_open(const struct hidden *hidden, const char *to, struct place *p)
+{
+        struct stat st;
+        *p = (struct place){.dir = -1};
+        if (lstat(to, &st) == 0 && S_ISLNK(st.st_mode))
+                p->target = realpath(to, NULL); /* to nowhere: the link itself is replaced */
+        int r = hidden_open_parent(hidden, p->target ? p->target : to, &p->dir, &p->name);
+        if (r != 0)
+                return r == -EINVAL ? -EISDIR : r; /* a name that ends with a slash is a folder's */
+        p->exists = fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode);
+        p->mode = p->exists ? st.st_mode : 0;
+        return p->exists && S_ISDIR(st.st_mode) ? -EISDIR : 0;
+}
+
+static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode, uint64_t *bytes)
 {
         BUF_CLEANUP struct buf name = {0};
-        buf_printf(&name, "%s.drover-%u.tmp", to, fence);
-        int fd = open(buf_z(&name), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        buf_printf(&name, "%s.drover-%u.tmp", to->name, fence);
+        int fd = openat(to->dir, buf_z(&name), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
         uint64_t n = 0;
@@ -102,18 +135,18 @@ static int copy_to(int from, const char *to, uint32_t fence, mode_t mode, uint64
                 r = -errno;
         if (close(fd) < 0 && r == 0)
                 r = -errno;
-        if (r == 0 && rename(buf_z(&name), to) < 0)
+        if (r == 0 && renameat(to->dir, buf_z(&name), to->dir, to->name) < 0)
                 r = -errno;
         if (r < 0)
-                unlink(buf_z(&name));
+                unlinkat(to->dir, buf_z(&name), 0);
         *bytes += n;
         return r;
 }
 
 /* Into a device or a pipe that stands there. */
-static int write_into(int from, const char *to, uint64_t *bytes)
+static int write_into(int from, const struct place *to, uint64_t *bytes)
 {
-        int fd = open(to, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int fd = openat(to->dir, to->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         int r = fs_copy(from, fd, bytes);
@@ -121,22 +154,11 @@ static int write_into(int from, const char *to, uint64_t *bytes)
         return r;
 }
 
-static int out_file(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only,
+static int out_file(int sandbox, const char *name, const struct place *to, uint32_t fence, bool small_only,
                     uint64_t *bytes)
 {
-        struct stat st, there;
-        char target[PATH_MAX];
-        bool exists = lstat(to, &there) == 0;
-        if (exists && S_ISLNK(there.st_mode)) {
-                if (realpath(to, target)) {
-                        to = target;
-                        exists = lstat(to, &there) == 0;
-                } else {
-                        exists = false; /* to nowhere: the link itself is replaced */
-                }
-        }
-        if (exists && S_ISDIR(there.st_mode))
-                return -EISDIR;
+        struct stat st;
+        bool special = to->exists && !S_ISREG(to->mode);
         const char *last;
         int parent = fs_open_parent(sandbox, name, &last);
         if (parent < 0)
@@ -144,8 +166,8 @@ static int out_file(int sandbox, const char *name, const char *to, uint32_t fenc
         int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
                 : S_ISREG(st.st_mode)                               ? 0
                                                                     : -EINVAL;
-        if (r == 0 && !(exists && !S_ISREG(there.st_mode)) && st.st_nlink == 1 && st.st_uid == geteuid()) {
-                r = renameat(parent, last, AT_FDCWD, to) == 0 ? 0 : -errno;
+        if (r == 0 && !special && st.st_nlink == 1 && st.st_uid == geteuid()) {
+                r = renameat(parent, last, to->dir, to->name) == 0 ? 0 : -errno;
                 if (r == 0)
                         *bytes += (uint64_t)st.st_size;
                 if (r != -EXDEV) {
@@ -161,7 +183,7 @@ static int out_file(int sandbox, const char *name, const char *to, uint32_t fenc
                 r = -errno;
         if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
                 r = -EINVAL;
-        if (r == 0 && exists && !S_ISREG(there.st_mode))
+        if (r == 0 && special)
                 r = write_into(fd, to, bytes);
         else if (r == 0)
                 r = copy_to(fd, to, fence, st.st_mode, bytes);
@@ -171,14 +193,31 @@ static int out_file(int sandbox, const char *name, const char *to, uint32_t fenc
         return r;
 }
 
-static int out_tree(int sandbox, const char *name, const char *to, uint32_t fence, int depth, uint64_t *bytes,
-                    struct err *err)
+/* As mkdir, but one that is there is fine. 0, HIDDEN_INSIDE or -errno. */
+static int make_folder(const struct hidden *hidden, const char *path)
+{
+        struct str plain = str_of(path);
+        const char *name;
+        int parent;
+        while (plain.n > 1 && str_ends(plain, STR("/")))
+                plain.n--;
+        MEM_CLEANUP char *folder = str_dupz(plain);
+        int r = hidden_open_parent(hidden, folder, &parent, &name);
+        if (r != 0)
+                return r;
+        r = mkdirat(parent, name, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+        close(parent);
+        return r;
+}
+
+static int out_tree(const struct hidden *hidden, int sandbox, const char *name, const char *to,
+                    uint32_t fence, int depth, uint64_t *bytes, struct err *err)
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
                 return say(err, fd, "read the output", name);
-        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : mkdir(to, 0755) == 0 || errno == EEXIST ? 0 : -errno;
-        if (r < 0) {
+        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : make_folder(hidden, to);
+        if (r != 0) {
                 close(fd);
                 return say(err, r, "make the folder", to);
         }
@@ -194,9 +233,10 @@ static int out_tree(int sandbox, const char *name, const char *to, uint32_t fenc
                 if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
                     (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
                         continue;
-                r = S_ISDIR(st.st_mode)
-                            ? out_tree(sandbox, buf_z(&from), buf_z(&target), fence, depth + 1, bytes, err)
-                            : move_out(sandbox, buf_z(&from), buf_z(&target), fence, false, bytes, err);
+                r = S_ISDIR(st.st_mode) ? out_tree(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
+                                                   depth + 1, bytes, err)
+                                        : move_out(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
+                                                   false, bytes, err);
         }
         if (dir)
                 closedir(dir);
@@ -205,15 +245,22 @@ static int out_tree(int sandbox, const char *name, const char *to, uint32_t fenc
         return r;
 }
 
-int move_out(int sandbox, const char *name, const char *to, uint32_t fence, bool small_only, uint64_t *bytes,
-             struct err *err)
+int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *to, uint32_t fence,
+             bool small_only, uint64_t *bytes, struct err *err)
 {
-        int r = out_file(sandbox, name, to, fence, small_only, bytes);
+        struct place place;
+        int r = place_open(hidden, to, &place);
+        if (r == 0)
+                r = out_file(sandbox, name, &place, fence, small_only, bytes);
+        place_deinit(&place);
+        if (r == HIDDEN_INSIDE)
+                return say(err, r, "write the output", to);
         if (r == -EINVAL || r == -EISDIR) {
                 int fd = fs_open_beneath(sandbox, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
                 if (fd >= 0) {
                         close(fd);
-                        return small_only ? -EXDEV : out_tree(sandbox, name, to, fence, 0, bytes, err);
+                        return small_only ? -EXDEV
+                                          : out_tree(hidden, sandbox, name, to, fence, 0, bytes, err);
                 }
         }
         if (r == -EXDEV && small_only)

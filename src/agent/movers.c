@@ -200,6 +200,10 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         const struct config *c = &a->config;
         size_t n = 0, at[CONFIG_LIST_MAX];
         argv[n++] = a->movers->program;
+        for (size_t i = 0; a->hidden && i <= c->hide.n; i++) {
+                argv[n++] = (char *)(uintptr_t) "--hide";
+                argv[n++] = i < c->hide.n ? c->hide.v[i] : c->dir;
+        }
         if (c->ca_file) {
                 argv[n++] = (char *)(uintptr_t) "--ca";
                 argv[n++] = c->ca_file;
@@ -258,7 +262,7 @@ static void start_as_user(struct mover *v, const struct move *m, char **argv, in
 static struct mover *mover_new(struct agent *a, const struct move *m, struct err *err)
 {
         int pair[2];
-        char *argv[2 * CONFIG_LIST_MAX + 16];
+        char *argv[2 * CONFIG_LIST_MAX + 32];
         BUF_CLEANUP struct buf room = {0};
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
                 err_set(err, -errno, "no socket: %s", strerror(errno));

@@ -28,6 +28,7 @@ struct stage *stage_new(struct attempt *at, enum stage_kind kind)
         s->a = at->a;
         s->at = at;
         stage_work_init(&s->w, kind, at->fence);
+        s->w.hidden = s->a->hidden;
         return s;
 }
 
@@ -117,6 +118,15 @@ static void done_in(struct attempt *at, struct stage *s)
         attempt_staged(at, s->w.result < 0 ? HOLD_INPUT : 0, s->w.err.text);
 }
 
+/* A file of the cache, by its path, which is taken; `name` too. */
+static struct stage_file *add_cached(struct stage *s, struct buf *path, char *name)
+{
+        struct stage_file *f = stage_work_file(&s->w, buf_take(path), name);
+        f->cached = true;
+        f->carried = s->a->users_path != NULL;
+        return f;
+}
+
 /* One element of input_files: a URL that is in the cache, or a path. */
 static int add_input(void *arg, struct str element, struct err *err)
 {
@@ -130,7 +140,7 @@ static int add_input(void *arg, struct str element, struct err *err)
                 if (!e)
                         return err_set(err, -EINVAL, "the input " STR_FMT " did not come", STR_ARG(element));
                 cache_path(s->a->cache, e, &from);
-                stage_work_file(&s->w, buf_take(&from), str_dupz(name))->carried = s->a->users_path != NULL;
+                add_cached(s, &from, str_dupz(name));
                 return 0;
         }
         if (file)
@@ -164,9 +174,7 @@ static void add_shipped(struct stage *s)
                         continue;
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(m->spooled[i]->name));
-                f->executable = m->spooled[i]->executable;
-                f->carried = s->a->users_path != NULL;
+                add_cached(s, &path, mem_dupz(m->spooled[i]->name))->executable = m->spooled[i]->executable;
         }
         shipped_deinit(&shipped);
 }
@@ -180,9 +188,7 @@ static void add_restored(struct stage *s)
                 struct buf path = {0};
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                struct stage_file *f = stage_work_file(&s->w, buf_take(&path), mem_dupz(at->restore[i].name));
-                f->executable = at->restore[i].executable;
-                f->carried = s->a->users_path != NULL;
+                add_cached(s, &path, mem_dupz(at->restore[i].name))->executable = at->restore[i].executable;
         }
 }
 

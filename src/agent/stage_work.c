@@ -277,7 +277,7 @@ static int write_log(struct stage_work *w, struct stage_file *f)
         int r = read_bytes(w->data, f->at, f->size, &text);
         if (r < 0)
                 return err_set(&w->err, r, "the lines for the log cannot be read");
-        r = userlog_file_append(f->to, buf_view(&text), f->maybe_there, &result, &w->err);
+        r = userlog_file_append(w->hidden, f->to, buf_view(&text), f->maybe_there, &result, &w->err);
         f->again = result.again;
         f->added = result.added;
         return r;
@@ -326,8 +326,8 @@ static int stage_work_do(struct stage_work *w, struct stage_file *f)
         if (w->kind == STAGE_IN && f->carried)
                 return carry_in(w, f);
         if (w->kind == STAGE_IN)
-                return move_in(f->from, w->sandbox, f->to, f->contents, f->executable ? 0111 : 0, &w->bytes,
-                               &w->err);
+                return move_in(f->cached ? NULL : w->hidden, f->from, w->sandbox, f->to, f->contents,
+                               f->executable ? 0111 : 0, &w->bytes, &w->err);
         int r;
         if (stage_work_is_url(f->to)) {
                 r = w->data >= 0 ? hash_file(w, f) : look_at(w, f);
@@ -335,7 +335,7 @@ static int stage_work_do(struct stage_work *w, struct stage_file *f)
                         err_set(&w->err, r, "cannot send the output %s to its URL: %s", f->from,
                                 r == -EINVAL || r == -EISDIR ? "it is no regular file" : strerror(-r));
         } else if (w->kind == STAGE_OUT) {
-                r = move_out(w->sandbox, f->from, f->to, w->fence, false, &w->bytes, &w->err);
+                r = move_out(w->hidden, w->sandbox, f->from, f->to, w->fence, false, &w->bytes, &w->err);
         } else {
                 r = hash_file(w, f);
                 w->bytes += f->size;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hidden.h"
 
 #define STAGE_FILES_MAX 100000
 
@@ -38,6 +39,7 @@ struct stage_file {
         char *from, *to;
         bool contents; /* IN: of a folder, what is in it */
         bool executable;
+        bool cached;   /* IN: it is the agent's own, of its cache; a child has it carried */
         bool carried;  /* IN: the contents are in the file of the task, `size` bytes at `at` */
         bool optional; /* OUT, HASH: it may have been delivered before a restart, or was never written */
         bool maybe_there, again, added; /* LOG: see userlog_file.h; the last two are results */
@@ -56,6 +58,8 @@ struct stage_work {
         enum stage_kind kind;
         int sandbox; /* descriptor, owned; -1: none */
         int data;    /* the file of the task, owned; -1: none */
+        const struct hidden
+                *hidden; /* where no path of the job's may lead; NULL: a child, whose rights say */
         uint64_t data_end;
         uint32_t fence;
         volatile bool cancelled;

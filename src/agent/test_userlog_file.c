@@ -45,7 +45,7 @@ static bool append(const char *text, bool maybe_there)
         struct err err;
         struct userlog_file_result result;
 
-        assert_int_equal(userlog_file_append(file, str_of(text), maybe_there, &result, &err), 0);
+        assert_int_equal(userlog_file_append(NULL, file, str_of(text), maybe_there, &result, &err), 0);
         return result.added;
 }
 
@@ -152,7 +152,7 @@ static void assert_refused(const char *path, int error)
         struct err err = {""};
         struct userlog_file_result result = {.again = true};
 
-        assert_int_equal(userlog_file_append(path, STR(A), false, &result, &err), -error);
+        assert_int_equal(userlog_file_append(NULL, path, STR(A), false, &result, &err), -error);
         assert_false(result.again);
         assert_true(err.text[0]);
 }
@@ -181,7 +181,7 @@ static void test_null_takes_all(void **state)
         struct userlog_file_result result;
 
         (void)state;
-        assert_int_equal(userlog_file_append("/dev/null", STR(A), false, &result, &err), 0);
+        assert_int_equal(userlog_file_append(NULL, "/dev/null", STR(A), false, &result, &err), 0);
         assert_refused("/dev/zero", EINVAL);
 }
 
@@ -200,7 +200,7 @@ static void test_whole_or_nothing(void **state)
         small.rlim_cur = sizeof(A) + 10;
         signal(SIGXFSZ, SIG_IGN);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-        r = userlog_file_append(file, STR(B), false, &result, &err);
+        r = userlog_file_append(NULL, file, STR(B), false, &result, &err);
         setrlimit(RLIMIT_FSIZE, &was);
         assert_int_equal(r, -EFBIG);
         assert_file(A);

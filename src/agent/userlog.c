@@ -41,6 +41,6 @@ void userlog_write(struct agent *a, const Drover__UserLogWrite *m)
                 return;
         }
         if (r == 0)
-                r = userlog_file_append(m->path, text, m->maybe_there, &result, &err);
+                r = userlog_file_append(a->hidden, m->path, text, m->maybe_there, &result, &err);
         userlog_written(a, m->serial, r, &result, &err);
 }

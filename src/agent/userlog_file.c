@@ -23,9 +23,9 @@ static bool may_pass(int error)
 }
 
 /* The last bytes of the file; nothing when it cannot be read. */
-static void read_tail(const char *path, off_t size, struct buf *tail)
+static void read_tail(int dir, const char *name, off_t size, struct buf *tail)
 {
-        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         off_t at = size > (off_t)TAIL_BYTES ? size - (off_t)TAIL_BYTES : 0;
 
         while (fd >= 0 && at < size) {
@@ -127,28 +127,23 @@ static int write_all(int fd, struct str text, off_t size)
         return 0;
 }
 
-int userlog_file_append(const char *path, struct str text, bool maybe_there, struct userlog_file_result *ret,
-                        struct err *err)
+static int append(int dir, const char *name, struct str text, bool maybe_there,
+                  struct userlog_file_result *ret)
 {
         BUF_CLEANUP struct buf tail = {0}, rest = {0};
-        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-                      0644);
+        int fd = openat(dir, name,
+                        O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
         struct stat st = {0};
-        int r;
+        int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 
-        *ret = (struct userlog_file_result){.added = true};
-        r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
         if (r == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)) {
                 close(fd);
                 return 0;
         }
-        if (r == -ELOOP || (r == 0 && !S_ISREG(st.st_mode))) {
-                if (fd >= 0)
-                        close(fd);
-                return err_set(err, -EINVAL, "the log %s is a link, or no regular file", path);
-        }
+        if (r == 0 && !S_ISREG(st.st_mode))
+                r = -ELOOP;
         if (r == 0 && maybe_there && st.st_size > 0) {
-                read_tail(path, st.st_size, &tail);
+                read_tail(dir, name, st.st_size, &tail);
                 ret->added = leave_out(buf_view(&tail), text, &rest);
                 text = buf_view(&rest);
         }
@@ -156,6 +151,24 @@ int userlog_file_append(const char *path, struct str text, bool maybe_there, str
                 r = write_all(fd, text, st.st_size);
         if (fd >= 0)
                 close(fd);
+        return r;
+}
+
+int userlog_file_append(const struct hidden *hidden, const char *path, struct str text, bool maybe_there,
+                        struct userlog_file_result *ret, struct err *err)
+{
+        const char *name;
+        int dir, r = hidden_open_parent(hidden, path, &dir, &name);
+
+        *ret = (struct userlog_file_result){.added = true};
+        if (r == HIDDEN_INSIDE)
+                return err_set(err, -EACCES, "the log %s is in a folder of Drover's own", path);
+        if (r == 0) {
+                r = append(dir, name, text, maybe_there, ret);
+                close(dir);
+        }
+        if (r == -ELOOP)
+                return err_set(err, -EINVAL, "the log %s is a link, or no regular file", path);
         if (r == 0)
                 return 0;
         ret->again = may_pass(-r);

@@ -87,12 +87,21 @@ static int file_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *path = url_path(t), *room = mem_alloc(65536);
         BUF_CLEANUP struct buf temp = {0};
-        if (!path)
+        const char *name;
+        int dir, r = path ? hidden_open_parent(t->config->hidden, path, &dir, &name) : -EINVAL;
+        if (r == -EINVAL)
                 return err_set(err, MOVER_REFUSED, "it names no file");
-        buf_printf(&temp, "%s.drover-%s.tmp", path, t->task->tag);
-        int fd = open(buf_z(&temp), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644), r = 0;
-        if (fd < 0)
-                return -errno;
+        if (r == HIDDEN_INSIDE)
+                return err_set(err, MOVER_REFUSED, "it is in a folder of Drover's own");
+        if (r < 0)
+                return r;
+        buf_printf(&temp, "%s.drover-%s.tmp", name, t->task->tag);
+        int fd = openat(dir, buf_z(&temp), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd < 0) {
+                r = -errno;
+                close(dir);
+                return r;
+        }
         for (uint64_t at = 0; r == 0 && at < t->task->size;) {
                 long n = transfer_read(t, at, room, 65536);
                 r = n < 0 ? (int)n : transfer_alive(t);
@@ -108,10 +117,11 @@ static int file_put(struct transfer *t, struct err *err)
                 r = -errno;
         if (close(fd) < 0 && r == 0)
                 r = -errno;
-        if (r == 0 && rename(buf_z(&temp), path) < 0)
+        if (r == 0 && renameat(dir, buf_z(&temp), dir, name) < 0)
                 r = -errno;
         if (r < 0)
-                unlink(buf_z(&temp));
+                unlinkat(dir, buf_z(&temp), 0);
+        close(dir);
         return r;
 }
 

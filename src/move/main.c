@@ -28,6 +28,7 @@ static const char usage[] =
         "  --exec SCHEME=PROGRAM   a program for a further scheme; again for more\n"
         "  --ca FILE               authorities that https servers may have, in PEM; the system's\n"
         "  --known-hosts FILE      keys that sftp servers may have; ~/.ssh/known_hosts\n"
+        "  --hide FOLDER           nothing is put into it by a file URL; again for more\n"
         "  --stall SECONDS         nothing moves for so long: try again; 60\n"
         "  --tries N               attempts; 5\n"
         "  --retry MILLISECONDS    before the second; twice as long before each further one; 1000\n"
@@ -37,8 +38,12 @@ static const char usage[] =
         "  --credential TYPE=FILE  what the store is shown: a token, proxy, s3 key, or file (a key of sftp)\n"
         "  --help, --version\n";
 
+#define HIDE_MAX 16
+
 struct options {
         struct mover_config config;
+        const char *hide[HIDE_MAX];
+        size_t hide_count;
         uint64_t tries, limit_s, size;
         char *sha256, *credential;
 };
@@ -61,6 +66,10 @@ static bool option(struct options *o, const char *name, const char *value)
         if (!strcmp(name, "--known-hosts")) {
                 free(o->config.known_hosts);
                 o->config.known_hosts = mem_dupz(value);
+                return true;
+        }
+        if (!strcmp(name, "--hide") && o->hide_count < HIDE_MAX) {
+                o->hide[o->hide_count++] = value;
                 return true;
         }
         if (!strcmp(name, "--sha256")) {
@@ -259,6 +268,7 @@ int main(int argc, char **argv)
                 }
         }
         int left = argc - i;
+        o.config.hidden = hidden_new(o.hide, o.hide_count);
         if (left == 1 && !strcmp(argv[i], "serve"))
                 r = serve(&o);
         else if (left == 3 && !strcmp(argv[i], "get"))

@@ -10,6 +10,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hidden.h"
 #include "move/task.h"
 
 /* One attempt's view of its transfer. The file's descriptor is open for reading and writing (GET) or for
@@ -38,6 +39,7 @@ struct mover_config {
         size_t exec_count, exec_cap;
         char *ca_file;           /* NULL: the system's */
         char *known_hosts;       /* of sftp; NULL: the user's, else the system's */
+        struct hidden *hidden;   /* folders that no URL of a file may lead into; NULL: none */
         uint64_t stall_ms;       /* nothing moves for so long: given up, and tried again; 0: 60 s */
         uint64_t retry_ms;       /* before the second attempt; doubles up to a minute; 0: 1 s */
         int (*alive)(void *arg); /* called at least every second or so: 0, or -ECANCELED: stop. May be NULL */

@@ -39,6 +39,7 @@ void mover_config_deinit(struct mover_config *c)
         free(c->execs);
         free(c->ca_file);
         free(c->known_hosts);
+        hidden_free(c->hidden);
         *c = (struct mover_config){0};
 }
 

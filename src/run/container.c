@@ -165,6 +165,20 @@ static bool is_below(const char *path, const char *folder)
         return !strncmp(path, folder, n) && (path[n] == 0 || path[n] == '/');
 }
 
+/* Empty folders over those of the mounted folder that no job sees. */
+static int covers(const struct container_job *j, enum container_engine e, struct args *out, struct err *err)
+{
+        int r = 0;
+        for (char *const *f = j->covered; r == 0 && f && *f; f++) {
+                r = e == CONTAINER_APPTAINER
+                            ? err_set(err, -EINVAL, "cannot mount %s in a container: %s is in it", j->cwd, *f)
+                            : mountable(*f, err);
+                addf(out, "--mount=type=tmpfs,destination=%s,tmpfs-size=65536%s", *f,
+                     e == CONTAINER_PODMAN ? ",notmpcopyup" : ""); /* docker never copies what is there */
+        }
+        return r;
+}
+
 static int mounts(const struct container_settings *s, const struct container_job *j, const char *option,
                   struct args *out, struct err *err)
 {
@@ -260,6 +274,8 @@ static int start_oci(const struct container_settings *s, const struct container_
         if (network)
                 addf(out, "--network=%s", network);
         int r = mounts(s, j, "--volume", out, err);
+        if (r == 0)
+                r = covers(j, h->engine, out, err);
         if (r < 0)
                 return r;
         addf(out, "--workdir=%s", j->cwd ? j->cwd : j->target ? j->target : j->sandbox);
@@ -296,6 +312,8 @@ static int start_apptainer(const struct container_settings *s, const struct cont
              : j->target                                           ? j->target
                                                                    : j->sandbox);
         int r = mounts(s, j, "--bind", out, err);
+        if (r == 0)
+                r = covers(j, CONTAINER_APPTAINER, out, err);
         if (r < 0)
                 return r;
         add(out, "--pwd");

@@ -87,10 +87,11 @@ struct container_job {
         const char *instance; /* of the agent */
         const char *image;    /* as container_image gave it */
         const char *network;
-        const char *sandbox; /* here */
-        const char *target;  /* in the container; NULL: the same */
-        const char *home;    /* in the container, for engines that are told it; NULL: the job's folder */
-        const char *cwd;     /* in the container; if it is not in the sandbox, it is mounted too */
+        const char *sandbox;  /* here */
+        const char *target;   /* in the container; NULL: the same */
+        const char *home;     /* in the container, for engines that are told it; NULL: the job's folder */
+        const char *cwd;      /* in the container; if it is not in the sandbox, it is mounted too */
+        char *const *covered; /* folders beneath cwd that stay empty, ended by NULL; NULL: none */
         const char *program, *mount_program; /* the latter: is here, and is mounted, read-only */
         bool override_entrypoint;
         char *const *argv;      /* [0] is not looked at */

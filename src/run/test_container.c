@@ -77,12 +77,16 @@ static void test_podman(void **state)
         j.program = "/home/me/tool";
         j.override_entrypoint = true;
         j.gpus = "0,GPU-1";
+        static char *const covered[] = {(char *)"/home/me/.drover", NULL};
+        j.covered = covered;
         assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
         expect(&a, "/opt/podman --root=/r run --init --interactive --pull never --name=drover-0-1.2.3.0 "
                    "--label=org.drover.agent=uuid --userns=keep-id --user=7:8 --cap-drop=all "
                    "--security-opt=no-new-privileges --security-opt=label=disable --network=none "
                    "--volume /s/box:/box --volume /home/me:/home/me --volume /home/me/tool:/home/me/tool:ro "
-                   "--volume /data:/data:ro --volume /a:/b --workdir=/home/me --log-driver=none "
+                   "--volume /data:/data:ro --volume /a:/b "
+                   "--mount=type=tmpfs,destination=/home/me/.drover,tmpfs-size=65536,notmpcopyup "
+                   "--workdir=/home/me --log-driver=none "
                    "--ulimit=nofile=1024:1024 --ulimit=nproc=99:99 --cgroups=disabled "
                    "--device=nvidia.com/gpu=0 --device=nvidia.com/gpu=GPU-1 --env-file=/s/box/env "
                    "--env 'A= b' --read-only --entrypoint=/home/me/tool docker.io/library/tool:1 'a b' --c");

@@ -343,3 +343,82 @@ def test_in_a_container(instance):
                         universe="container", output="out", error="err"))
         words = instance.read("out").split()
         assert words[-1] == "end" and not [w for w in words if w.startswith("drover") or w.endswith((".key", ".sock", ".db"))], words
+
+def held_for(one, job):
+    """Why the job is held; its other ends are failures here."""
+    one.wait_state(f"{job}.0", "held", "completed")
+    record = one.job(f"{job}.0")
+    assert record["state"] == "held", record
+    return record["ad"]["HoldReason"]
+
+
+OWN_FOLDER = "a folder of Drover's own"
+
+
+@pytest.mark.parametrize("path", ["agent/agent.key", "ca/ca.key", "agent", "link/agent.key", "work/../state/agent/agent.key"])
+def test_inputs_from_drovers_own_folders(own, path):
+    """What the agent opens for a job is not what the job is kept from: a path into the hidden folders, or a link there, is refused."""
+    one = own.instance
+    one.up()
+    os.symlink(f"{one.dir}/agent", f"{one.base}/link")
+    base = one.dir if path.startswith(("agent", "ca")) else one.base
+    job = one.submit(sh("cat *.key */*.key", output="out", error="err", should_transfer_files="IF_NEEDED",
+                        when_to_transfer_output="ON_EXIT", transfer_input_files=os.path.join(base, path)))
+    assert OWN_FOLDER in held_for(one, job)
+
+
+def test_a_folder_that_has_drovers_own_in_it(own):
+    """What is hidden is left out of a folder that is an input."""
+    one = own.instance
+    one.up()
+    own.write("beside", "in no hidden folder")
+    one.run(sh("find . -type f; cat */work/beside", output="out", error="err", should_transfer_files="IF_NEEDED",
+               when_to_transfer_output="ON_EXIT", transfer_input_files=one.base))
+    assert "/work/beside" in one.read("out") and "in no hidden folder" in one.read("out")
+    assert ".key" not in one.read("out")
+
+
+@pytest.mark.parametrize("name", ["{dir}/agent/left", "file://{dir}/agent/left", "{base}/link/left", "{dir}/agent/journal", "{base}/to_journal"])
+def test_outputs_into_drovers_own_folders(own, name):
+    one = own.instance
+    one.up()
+    os.symlink(f"{one.dir}/agent", f"{one.base}/link")
+    os.symlink(f"{one.dir}/agent/journal", f"{one.base}/to_journal")
+    job = one.submit(sh("echo evil >x", output="out", error="err", should_transfer_files="IF_NEEDED", when_to_transfer_output="ON_EXIT",
+                        transfer_output_files="x", transfer_output_remaps=f'"x={name.format(dir=one.dir, base=one.base)}"'))
+    assert OWN_FOLDER in held_for(one, job)
+    assert not os.path.exists(f"{one.dir}/agent/left")
+    assert os.path.getsize(f"{one.dir}/agent/journal") != len("evil\n")
+
+
+def test_a_tree_into_drovers_own_folder(own):
+    one = own.instance
+    one.up()
+    job = one.submit(sh("mkdir -p d/e; echo evil >d/e/x", output="out", error="err", should_transfer_files="IF_NEEDED",
+                        when_to_transfer_output="ON_EXIT", transfer_output_files="d", transfer_output_remaps=f'"d={one.dir}/agent"'))
+    assert OWN_FOLDER in held_for(one, job)
+    assert not os.path.exists(f"{one.dir}/agent/e")
+
+
+def test_a_log_in_drovers_own_folder(own):
+    one = own.instance
+    one.up()
+    one.run(sh("true", log=f"{one.dir}/agent/left"))
+    one.run(sh("true", log=f"{one.work}/log"))
+    wait_until(lambda: "Job terminated" in one.read("log"))
+    assert not os.path.exists(f"{one.dir}/agent/left")
+
+
+def test_a_container_in_drovers_own_folder(instance):
+    """A job's folder that is mounted in its container is not Drover's own, and shows nothing of that."""
+    with containers.engine_with_image(instance.base) as engine:
+        instance.env.update(engine.env)
+        instance.up()
+        wait_until(lambda: instance.agents("connected"))
+        there = dict(container_image=engine.image, universe="container", should_transfer_files="NO", output=f"{instance.work}/out",
+                     error=f"{instance.work}/err")
+        job = instance.submit(sh("cat agent.key", initialdir=f"{instance.dir}/agent", **there))
+        assert OWN_FOLDER in held_for(instance, job)
+        instance.run(sh(f"find {instance.dir} -name '*.key'; ls; echo end >>$PWD/work/seen", initialdir=instance.base, **there))
+        assert ".key" not in instance.read("out") and "work" in instance.read("out").split()
+        assert instance.read("seen") == "end\n"
