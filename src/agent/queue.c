@@ -104,6 +104,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
         rc.arg = b;
         const struct config_list *words = c ? config_queue_words(c) : NULL;
         b->queue = rc.queue = c ? c->name : NULL;
+        rc.closed = a->hidden;
         rc.errands = a->users_path ? a->errands : NULL;
         rc.filesystem_domain = a->config.filesystem_domain;
         if (words) {

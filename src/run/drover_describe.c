@@ -92,7 +92,10 @@ static bool add_outside(struct far_task *t, const char *path, const char *name)
         }
         if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, R_OK) < 0)
                 return false;
-        return add_file(&t->files, path, name, &st) == 0;
+        if (add_file(&t->files, path, name, &st) != 0)
+                return false;
+        t->files.v[t->files.n - 1].outside = true;
+        return true;
 }
 
 /* ---- the ad */

@@ -190,6 +190,7 @@ int far_open(const struct runner_config *c, struct far_user *user, struct far **
         f->address = mem_dupz(server);
         f->token_file = far_setting(c, "token_file") ? mem_dupz(far_setting(c, "token_file")) : NULL;
         f->domain = mem_dupz(c->filesystem_domain ? c->filesystem_domain : "");
+        f->closed = c->closed;
         f->shared = files && !strcmp(files, "shared");
         f->fd = -1;
         f->sent_last = &f->sent;

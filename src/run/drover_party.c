@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hidden.h"
 #include "base/secret.h"
 #include "run/drover_private.h"
 
@@ -240,7 +241,10 @@ int far_input(struct far_task *t, const struct far_file *file)
         struct stat st;
         if (!t->far->user) {
                 int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-                return fd < 0 ? -errno : fd;
+                if (fd < 0 || !file->outside || hidden_check(t->far->closed, fd) == 0)
+                        return fd < 0 ? -errno : fd;
+                close(fd);
+                return -EACCES;
         }
         int dir = sandbox(t);
         int fd = dir < 0 ? dir : fs_open_beneath(dir, file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);

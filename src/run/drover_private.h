@@ -54,6 +54,7 @@ struct far_file { /* up: from a path here; down: to one */
         char sha256[65];
         uint64_t size, offset;
         unsigned mode;
+        bool outside; /* of the sandbox: by a path of the job's */
 };
 struct far_files {
         struct far_file *v;
@@ -153,8 +154,9 @@ struct far {
         run_events_fn *events;
         void *arg;
         char *queue, *dir, *address, *token_file, *domain;
-        bool shared; /* its places see our files */
-        int fd;      /* of dir */
+        const struct hidden *closed; /* where no path of a job's may lead */
+        bool shared;                 /* its places see our files */
+        int fd;                      /* of dir */
         struct http_client *client;
         struct tls_context *tls;
         struct map *tasks;      /* by id */

@@ -194,6 +194,7 @@ struct runner;
 typedef void run_events_fn(void *arg, const struct run_event *events, size_t count);
 
 struct errands;
+struct hidden;
 struct runner_config {
         struct loop *loop;
         const char *dir;             /* the agent's state folder, absolute */
@@ -205,8 +206,11 @@ struct runner_config {
          * first; NULL: none. */
         const char *cgroups[2];
         const char *const *hidden; /* folders that jobs shall not see, NULL behind the last; or NULL */
-        struct errands *errands;   /* with a map: how a job's user runs a command; else NULL */
-        const char *queue;         /* of a batch system: the agent's name for it, and what the file says */
+        /* Where no path that a job names may lead, for what is opened in our own name; NULL: anywhere. Ours
+         * for as long as the runner is open. */
+        const struct hidden *closed;
+        struct errands *errands; /* with a map: how a job's user runs a command; else NULL */
+        const char *queue;       /* of a batch system: the agent's name for it, and what the file says */
         const struct run_word *settings;
         size_t setting_count;
         const char *filesystem_domain; /* the agent's */

@@ -1,12 +1,15 @@
 """Where a job's files are in the end is the same wherever it ran: here, behind one other server, behind two."""
+import json
 import os
 import shlex
 import stat
 import types
+import uuid
 
 import pytest
 
 import agents
+import users
 from drover import made, sh
 from hops import hop_queue
 
@@ -148,3 +151,19 @@ def test_only_when_it_succeeds(row, way):
     for code, files in ((1, {}), (0, {"x": ("x\n", 0)})):
         found, last = ran(row, way, f"mkdir sub; echo x >sub/x; exit {code}", transfer_output_files="sub/x", when_to_transfer_output="ON_SUCCESS")
         assert last == ("completed", code, None) and found == files
+
+
+@pytest.mark.parametrize("name", ["In", "Cmd"])
+def test_drovers_own_folder_goes_nowhere(row, name):
+    """Of what a job names outside of its sandbox nothing in the agent's own folder is sent on."""
+    one = row.one
+    key = os.path.join(one.base, "n1", "agent.key")
+    assert os.path.exists(key)
+    attributes = {"Cmd": '"/bin/cat"', "Iwd": json.dumps(one.work), "TransferExecutable": "false", "Out": '"own.out"', "Err": '"own.err"',
+                  "FileSystemDomain": json.dumps(users.domain()), "Requirements": 'TARGET.Runner == "drover"', "DroverPath": '"n1/east, n1/here"',
+                  "RequestMemory": "32", "RequestDisk": "1024", name: json.dumps(key)}
+    body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes, "rows": 1, "steps": 1}]}
+    request = one.api("POST", "/v1/requests", body)["id"]
+    job = one.wait_state(f"{request}.0", "completed", "held")
+    assert job["state"] == "held" and "Permission denied" in job["ad"]["HoldReason"], job
+    one.cli("rm", str(request))
