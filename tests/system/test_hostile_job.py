@@ -333,6 +333,21 @@ def test_processes_without_end(instance):
     assert instance.read("out") == "next\n"
 
 
+def test_orphans_without_end(site):
+    """What a job leaves to the shepherd, faster than that can be reaped, holds up no other job; and the job can be ended."""
+    site.agent()
+    program, ready = os.path.join(site.bin, "orphans"), os.path.join(site.home(ONE), "ready")
+    shutil.copy(os.path.join(site.instance.build, "tests/conform/orphans"), program)
+    job = site.submit(ONE, f"exec {program} 1500 {ready}", RequestMemory=2000)
+    wait_until(lambda: os.path.exists(ready))
+    for _ in range(3):
+        site.run(TWO, "echo fine")
+        assert site.text(TWO, "out") == "fine\n"
+    site.instance.cli("rm", str(job))
+    wait_until(lambda: not site.instance.json("queue")["requests"])
+    site.run(TWO, "echo fine")
+
+
 def test_in_a_container(instance):
     """Its engine isolates it: no key, no socket and no process of Drover's is there."""
     with containers.engine_with_image(instance.base) as engine:

@@ -93,9 +93,11 @@ static bool finished(struct shepherd *s, int64_t now, int64_t *timeout)
 static void run(struct shepherd *s)
 {
         while (!s->quit) {
-                tree_reap(s);
+                bool more = tree_reap(s);
                 serve_renewals(s);
                 int64_t now = boot_ms(), timeout = tree_timers(s, now);
+                if (more)
+                        timeout = 0;
                 serve_flush(s);
                 if (finished(s, now, &timeout))
                         return;

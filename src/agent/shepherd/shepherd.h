@@ -102,7 +102,8 @@ struct shepherd {
         struct slot *slots[SLOTS_MAX];
         int64_t lease_until; /* boot ms; 0: none */
         int64_t idle_since;
-        char *message; /* room for one batch */
+        int64_t look_at, looked_ms; /* at orphans of containers: boot ms; look_at 0: there are no new ones */
+        char *message;              /* room for one batch */
 };
 
 /* world.c */
@@ -155,7 +156,7 @@ struct slot *groups_take(struct shepherd *s);          /* for one child; NULL: t
 void groups_give(struct shepherd *s, struct slot *sl); /* the child has ended */
 void groups_remove(struct shepherd *s);                /* at the end: those that are empty, the agent's too */
 /* tree.c */
-void tree_reap(struct shepherd *s);
+bool tree_reap(struct shepherd *s); /* what has died, but not without end: true if there may be more */
 void tree_kill(struct shepherd *s, struct child *c, enum shepherd_why why, int64_t grace_ms);
 void tree_suspend(struct shepherd *s, struct child *c, bool on);
 void tree_signal(const struct child *c, int signal);  /* to its process group; nothing if it doesn't run */

@@ -25,7 +25,9 @@
 #define AGAIN_MS      2
 #define AGAIN_MAX_MS  10
 #define PF_FORKNOEXEC 0x40 /* linux/sched.h: forked, and executes no program of its own yet */
-#define STOP_AGAIN_MS 250  /* a container that starts, or makes processes, while it is stopped */
+#define REAP_MAX      256 /* dead children in one turn: a job may make orphans faster than they can be reaped */
+#define LOOK_AGAIN_MS 100 /* at all orphans */
+#define STOP_AGAIN_MS 250 /* a container that starts, or makes processes, while it is stopped */
 
 static struct slot *slot_of(struct shepherd *s, const struct child *c)
 {
@@ -309,13 +311,13 @@ static pid_t next_dead(void)
         return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ? info.si_pid : 0;
 }
 
-void tree_reap(struct shepherd *s)
+bool tree_reap(struct shepherd *s)
 {
         int status;
         struct rusage u;
         bool orphan = false;
-        pid_t pid;
-        while ((pid = next_dead()) > 0) {
+        pid_t pid = 0;
+        for (unsigned n = 0; n < REAP_MAX && (pid = next_dead()) > 0; n++) {
                 struct child *c = child_by_pid(s, pid);
                 if (c) /* while nobody else can have its number */
                         kill(-pid, SIGKILL);
@@ -340,16 +342,24 @@ void tree_reap(struct shepherd *s)
                 c->ending_since = boot_ms();
                 try_end(s, c, c->ending_since);
         }
-        if (orphan)
-                kill_orphans_if(s, has_no_monitor, NULL);
+        if (orphan && !s->look_at)
+                s->look_at = s->looked_ms + LOOK_AGAIN_MS;
+        return pid > 0;
 }
 
 int64_t tree_timers(struct shepherd *s, int64_t now)
 {
         int64_t first = INT64_MAX;
         bool ended = s->lease_until && now >= s->lease_until;
+        if (s->look_at && now >= s->look_at) {
+                s->look_at = 0;
+                s->looked_ms = now;
+                kill_orphans_if(s, has_no_monitor, NULL);
+        }
         if (s->lease_until && !ended && s->running)
                 first = s->lease_until;
+        if (s->look_at && s->look_at < first)
+                first = s->look_at;
         for (struct child *c = s->running, *next; c; c = next) {
                 next = c->run_next;
                 if (c->state == CHILD_ENDING) {
