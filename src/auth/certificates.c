@@ -203,6 +203,19 @@ size_t certificates_revoke(struct certificates *cs, struct str name, int64_t now
         return count;
 }
 
+bool certificates_enough(const struct certificates *cs, struct str name, int64_t now_ms)
+{
+        size_t at = 0, count = 0;
+        void *p;
+
+        while (count < CERTIFICATES_OF_ONE && map_next(cs->by_serial, &at, NULL, &p)) {
+                const struct entry *e = p;
+
+                count += e->until_ms > now_ms && str_eqz(name, e->name);
+        }
+        return count >= CERTIFICATES_OF_ONE;
+}
+
 void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_batch *b)
 {
         BUF_CLEANUP struct buf ended = {0};

@@ -29,6 +29,9 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts,
 bool certificates_believed(const struct certificates *cs, struct str serial);
 /* Revokes all of an agent. How many there were that were believed. */
 size_t certificates_revoke(struct certificates *cs, struct str name, int64_t now_ms, struct store_batch *b);
+/* Has the agent so many that have not ended that none of them is renewed? Each is kept until its end. */
+#define CERTIFICATES_OF_ONE 64
+bool certificates_enough(const struct certificates *cs, struct str name, int64_t now_ms);
 /* Forgets those whose end is past. */
 void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_batch *b);
 

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "auth/certificates.h"
 #include "auth/test_kept.h"
@@ -111,6 +112,22 @@ static void ended_ones_are_forgotten(void **state)
         assert_false(certificates_next(f->cs, &at, &c));
 }
 
+static void an_agent_has_enough_of_them(void **state)
+{
+        struct fixture *f = *state;
+
+        for (unsigned i = 0; i < CERTIFICATES_OF_ONE; i++) {
+                char serial[16];
+
+                assert_false(certificates_enough(f->cs, STR("n1"), 4999));
+                snprintf(serial, sizeof(serial), "4c%02x", i);
+                add(f, "n1", serial, 5000);
+        }
+        assert_true(certificates_enough(f->cs, STR("n1"), 4999));
+        assert_false(certificates_enough(f->cs, STR("n1"), 5000));
+        assert_false(certificates_enough(f->cs, STR("n2"), 4999));
+}
+
 /* What is kept says what the agent may at most; a record from before ceilings has none. */
 static void a_ceiling_is_kept(void **state)
 {
@@ -155,8 +172,9 @@ static void a_damaged_record_is_named(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                T(one_is_believed_until_revoked), T(a_ceiling_is_kept),         T(an_agent_is_revoked_whole),
-                T(ended_ones_are_forgotten),      T(a_damaged_record_is_named),
+                T(one_is_believed_until_revoked), T(a_ceiling_is_kept),
+                T(an_agent_is_revoked_whole),     T(ended_ones_are_forgotten),
+                T(an_agent_has_enough_of_them),   T(a_damaged_record_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

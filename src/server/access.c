@@ -255,7 +255,8 @@ int access_agent(struct server *s, struct str name, struct str serial, struct st
 
         if (!certificates_find(a->certificates, serial, ret))
                 return err_set(err, -EACCES, "this certificate was revoked or is not known: join again");
-        if (csr_pem.n == 0 || turn_full(s->turn))
+        if (csr_pem.n == 0 || turn_full(s->turn) ||
+            certificates_enough(a->certificates, name, clock_wall_ms()))
                 return 0;
         if (ca_issue_agent(a->ca, csr_pem, name, clock_wall_ms(), valid_s(s), ret_cert, &facts, err) != 0) {
                 buf_reset(ret_cert);

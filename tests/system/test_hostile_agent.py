@@ -433,6 +433,19 @@ def test_many_queues(two):
     liar.wire.close()
 
 
+def test_many_certificates(two):
+    """Each certificate is kept until its end: an agent that asks for a new one with each Hello gets so many."""
+    liar = Liar(two.instance, "renewing")
+    csr = subprocess.run(["openssl", "req", "-new", "-key", os.path.join(liar.folder, "agent.key"), "-subj", "/CN=renewing"],
+                         stdout=subprocess.PIPE, check=True, timeout=90).stdout
+    given = 1
+    for _ in range(70):
+        liar.hello(csr_pem=csr)
+        given += "cert_pem" in liar.welcome
+    assert given == 64
+    liar.wire.close()
+
+
 def test_many_names(two):
     """Names of attributes are kept for ever: one agent brings so many of them and no more."""
     liar = Liar(two.instance, "names", "--owners", "any")
