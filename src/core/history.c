@@ -98,6 +98,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         if (state == JOB_REMOVED && removed)
                 ad_set_string(ad, c->attr.RemoveReason, str_of(removed));
         ad_set_text(ad, c->attr.DroverLog, buf_view(&extra), NULL);
+        ad_remove(ad, c->attr.DroverOutputs);
         if (j && j->outputs_n) {
                 buf_reset(&extra);
                 history_print_files(&extra, str_make(j->outputs, j->outputs_n));

@@ -62,6 +62,7 @@ void past_free(struct past *p)
         free(p);
 }
 
+/* Attributes that a row alone has are left out: a submitter who could say them would name files of others. */
 static struct ad *template_ad(struct past *p, const struct submission_part *part)
 {
         struct ad *ad = ad_new(p->symbols);
@@ -70,6 +71,8 @@ static struct ad *template_ad(struct past *p, const struct submission_part *part
                 if (!part->attributes[i].late)
                         ad_set_text(ad, symbols_intern(p->symbols, part->attributes[i].name),
                                     part->attributes[i].text, NULL);
+        ad_remove(ad, p->attr.DroverLog);
+        ad_remove(ad, p->attr.DroverOutputs);
         return ad;
 }
 

@@ -8,9 +8,10 @@
 #include "base/uuid.h"
 #include "server/origin.h"
 
-/* Set by the core for each job, whatever a submitter says. */
-static const char *const ours[] = {"ClusterId", "ProcId",      "Owner",    "User",
-                                   "QDate",     "GlobalJobId", "JobStatus"};
+/* Set by the core for each job, whatever a submitter says. DroverOutputs names objects of the spool that the
+ * owner of a job that has ended may read. */
+static const char *const ours[] = {"ClusterId",   "ProcId",    "Owner",     "User",         "QDate",
+                                   "GlobalJobId", "JobStatus", "DroverLog", "DroverOutputs"};
 
 static struct str text_of(const json_t *v)
 {

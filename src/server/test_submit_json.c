@@ -32,7 +32,8 @@ static void test_good(void **state)
                 read_text("{" UUID ",\"hold\":true,\"parts\":[{\"attributes\":{\"Cmd\":\"\\\"/bin/"
                           "sh\\\"\",\"Arguments\":"
                           "\"\\\"-c "
-                          "$(Item)\\\"\",\"Owner\":\"\\\"root\\\"\"},\"late\":[\"arguments\"],\"variables\":["
+                          "$(Item)\\\"\",\"Owner\":\"\\\"root\\\"\",\"droveroutputs\":\"{}\"},\"late\":["
+                          "\"arguments\"],\"variables\":["
                           "\"Item\"],"
                           "\"items\":\"a\\nb\\n\",\"steps\":3},{\"attributes\":{},\"variables\":[\"x\"],"
                           "\"items_upload\":\"u\"}],"
@@ -44,7 +45,8 @@ static void test_good(void **state)
         assert_int_equal(s.uuid[15], 0x11);
         assert_true(s.hold);
         assert_int_equal(s.part_count, 2);
-        assert_int_equal(s.parts[0].attribute_count, 2); /* the owner is not the submitter's to say */
+        assert_int_equal(s.parts[0].attribute_count,
+                         2); /* the owner and the outputs are not the submitter's to say */
         assert_true(str_eqz(s.parts[0].attributes[0].text, "\"/bin/sh\""));
         assert_false(s.parts[0].attributes[0].late);
         assert_true(s.parts[0].attributes[1].late);
