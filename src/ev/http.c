@@ -598,6 +598,11 @@ struct str http_body(const struct http_request *r)
         return buf_view(&r->body);
 }
 
+bool http_body_grow(struct http_request *r, size_t size)
+{
+        return !r->bodies || body_has_room(r, r->body_units * BODY_UNIT + size);
+}
+
 int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
 {
         return r->conn ? stream_peer_uid(r->conn->stream, ret, ret_pid) : -ENOTSUP;

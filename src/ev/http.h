@@ -53,6 +53,9 @@ struct str http_header(const struct http_request *r, const char *name); /* empty
  * as when its client goes away. Once a request. */
 void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg);
 struct str http_body(const struct http_request *r); /* empty before that */
+/* Counts so many bytes more for the holder of the body, until the request has ended: what the handler makes
+ * of it. False: there is no room for them, and the handler answers 503. */
+bool http_body_grow(struct http_request *r, size_t size);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
 int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */

@@ -172,6 +172,9 @@ static void handle_whole(void *arg, struct http_request *r)
         } else if (str_eqz(path, "/echo")) {
                 buf_str(&body, http_body(r));
                 http_reply(r, 200, NULL, &body);
+        } else if (str_eqz(path, "/grow")) {
+                http_reply(r, http_body_grow(r, (size_t)(http_body(r).p[0] - '0') << 20) ? 200 : 503, NULL,
+                           NULL);
         } else if (str_eqz(path, "/query me")) {
                 buf_printf(&body, "%d/", http_query(r, "none", &q));
                 if (http_query(r, "a b", &q))
@@ -478,6 +481,7 @@ static void test_largest_body(void **state)
         assert_int_equal(w->handled, 1);
 }
 
+#define GROW(mib)            "POST /grow HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n" mib
 #define BIG_POST(path, more) "POST " path " HTTP/1.1\r\nHost: x\r\nContent-Length: 8388608\r\n" more "\r\n"
 
 /* Who is refused by what his head says has sent a body for nothing: it is not kept. */
@@ -583,6 +587,19 @@ static void test_bodies_are_shared(void **state)
         memset(buf_room(&text, 3 << 20), 'z', 3 << 20);
         text.n += 3 << 20;
         assert_non_null(strstr(ask(w, buf_z(&text)), " 503 ")); /* more than half of all is for nobody */
+}
+
+/* Memory that a handler takes for a body counts for its holder, until the request has ended. */
+static void test_bodies_that_grow(void **state)
+{
+        struct world *w = *state;
+        struct http_limits limits = {.bodies = 12 << 20};
+
+        http_server_limits(w->server, &limits);
+        for (int i = 0; i < 4; i++)
+                assert_non_null(strstr(ask(w, GROW("5")), " 200 "));
+        assert_non_null(strstr(ask(w, GROW("7")), " 503 "));
+        assert_non_null(strstr(ask(w, GROW("5")), " 200 "));
 }
 
 static void test_client_gone(void **state)
@@ -851,6 +868,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_client_gone_in_body, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bad_body_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bodies_are_shared, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_bodies_that_grow, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_client_gone, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wait_answered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_orphan_is_answered_to_nobody, setup, teardown),

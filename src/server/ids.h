@@ -3,9 +3,10 @@
 #pragma once
 #include "base/err.h"
 #include "base/set.h"
+#include "core/submission.h"
 
 #define IDS_MAX     10000
-#define IDS_MEMBERS 4294967295u /* member numbers are below this */
+#define IDS_MEMBERS SUBMISSION_MEMBERS_MAX /* member numbers are below this */
 
 struct id {
         uint64_t request;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/hex.h"
+#include "base/map.h"
 #include "base/uuid.h"
 #include "server/origin.h"
 
@@ -44,21 +45,25 @@ static bool read_hex(struct str text, unsigned char *to, size_t n)
         return have == n * 2;
 }
 
-static bool is_late(const json_t *late, struct str name)
+/* The names in the list, for map_free; NULL: there are none. */
+static struct map *late_names(json_t *late)
 {
-        size_t i;
+        struct map *names = json_array_size(late) ? map_new_nocase() : NULL;
         json_t *v;
+        size_t i;
 
         json_array_foreach (late, i, v)
-                if (json_is_string(v) && str_ieq(text_of(v), name))
-                        return true;
-        return false;
+                if (json_is_string(v))
+                        map_put(names, text_of(v), v);
+        return names;
 }
 
 static int read_attributes(const json_t *part, struct submission_part *p, size_t number, struct err *err)
 {
         json_t *attributes = json_object_get(part, "attributes"), *late = json_object_get(part, "late"), *v;
+        struct map *names;
         const char *key;
+        int r = 0;
 
         if (!json_is_object(attributes))
                 return err_set(err, -EINVAL, "part %zu has no \"attributes\"", number);
@@ -67,16 +72,23 @@ static int read_attributes(const json_t *part, struct submission_part *p, size_t
         if (json_object_size(attributes) > SUBMISSION_ATTRIBUTES_MAX)
                 return err_set(err, -E2BIG, "part %zu has more than %u attributes", number,
                                SUBMISSION_ATTRIBUTES_MAX);
+        if (json_array_size(late) > SUBMISSION_ATTRIBUTES_MAX)
+                return err_set(err, -E2BIG, "part %zu: \"late\" has more than %u names", number,
+                               SUBMISSION_ATTRIBUTES_MAX);
+        names = late_names(late);
         json_object_foreach (attributes, key, v) {
                 struct str name = str_of(key);
 
                 if (!json_is_string(v))
-                        return err_set(err, -EINVAL, "part %zu: %s must be a string that holds an expression",
-                                       number, key);
-                if (!is_ours(name))
-                        submission_add_attribute(p, name, text_of(v), is_late(late, name));
+                        r = err_set(err, -EINVAL, "part %zu: %s must be a string that holds an expression",
+                                    number, key);
+                else if (!is_ours(name))
+                        submission_add_attribute(p, name, text_of(v), names && map_get(names, name));
+                if (r != 0)
+                        break;
         }
-        return 0;
+        map_free(names);
+        return r;
 }
 
 static bool variable_ok(struct str name)

@@ -1,12 +1,13 @@
-"""A user whose requests are well formed, and made to get at what is others': each test is a table of
+"""A user whose requests are well formed, and made to get at what is others' or to take the server's memory: each test is a table of
 attempts and of what must come of each."""
+import contextlib
 import json
 import uuid
 
 import pytest
 
-from drover import made
-from test_hostile_client import World
+from drover import made, wait_until
+from test_hostile_client import MIB, World
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,19 @@ def act(world, action, *ids, **more):
     status, got = world.as_user("mallory", "POST", "/v1/actions", {"action": action, "ids": list(ids), **more})
     assert status == 200, got
     return got["affected"]
+
+
+@contextlib.contextmanager
+def grows_by_less(world, most):
+    """The server never has so many bytes more than now."""
+    pid = world.server_pid()
+    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as f:
+        f.write("5")  # the peak is counted anew: proc_pid_clear_refs(5)
+    before = world.memory()
+    yield
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        peak = next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM:"))
+    assert peak - before < most, (peak - before) / MIB
 
 
 # ---- a checksum is no key ---------------------------------------------------------------------------------------
@@ -89,3 +103,94 @@ def test_uploads_of_others(world, secret):
                  {"parts": [{**part, "variables": ["x"], "items_upload": secret}]}):
         status, got = world.as_user("mallory", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), **what})
         assert (status, got["error"]["code"]) == (400, "bad_upload")
+
+
+# ---- memory for the asking --------------------------------------------------------------------------------------
+
+
+EVERYBODY = [f"{n}.0-4294967294" for n in range(1, 301)]
+
+
+def test_members_that_no_request_has(world):
+    """A number of a request with its members is a few letters, and must not become a set of all numbers."""
+    with grows_by_less(world, 64 * MIB):
+        status, got = world.as_user("mallory", "POST", "/v1/actions", {"action": "hold", "ids": EVERYBODY})
+        assert (status, got["error"]["code"]) == (400, "bad_id")
+        for path in ("wait?ids=", "jobs?id=", "history?id="):
+            assert world.as_user("mallory", "GET", f"/v1/{path}{','.join(EVERYBODY[:100])}")[0] == 400, path
+
+
+def test_one_job_named_twice_is_one(world):
+    number = submit(world, {})
+    assert world.as_user("mallory", "GET", f"/v1/wait?ids={number}.0,{number}.0&timeout_ms=0")[1]["jobs"] == 1
+
+
+def test_more_late_names_than_attributes(world):
+    part = {"attributes": {"Cmd": '"/bin/true"'}, "late": ["Cmd"] * 1001}
+    status, got = world.as_user("mallory", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [part]})
+    assert status == 400 and '"late" has more than 1000 names' in got["error"]["message"], got
+
+
+def document(value):
+    """A request with a member that the server does not know, a list of as many such values as fit in."""
+    return json.dumps({"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"'}}], "x": 0}).replace(
+        '"x": 0', f'"x": [{",".join([value] * (7 * MIB // (len(value) + 1)))}]').encode()
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", "[[]]", '{"":0}', "0"])
+def test_bodies_of_many_values(world, value):
+    """An object of two letters takes a hundred times as much once it is read."""
+    with grows_by_less(world, 64 * MIB):
+        status, got = world.as_user("mallory", "POST", "/v1/requests?dry_run=1", document(value))
+        assert (status, got["error"]["code"]) == (413, "too_large")
+
+
+def test_brackets_in_text_are_text(world):
+    body = document('"[{,\\\\\\",[{"')
+    assert world.as_user("mallory", "POST", "/v1/requests?dry_run=1", body)[0] == 200
+
+
+# ---- long answers -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(world):
+    """A request of Mallory's whose jobs have ended and have a MiB each."""
+    number = submit(world, {"Large": '"' + "x" * (MIB - 100) + '"'}, rows=150)
+    assert act(world, "remove", str(number)) == 150
+    wait_until(lambda: len(world.as_user("mallory", "GET", f"/v1/history?id={number}")[1]["jobs"]) == 150)
+    return number
+
+
+def test_a_page_of_history(world, large):
+    jobs, before = [], ""
+    with grows_by_less(world, 200 * MIB):
+        while before is not None:
+            got = world.api("GET", f"/v1/history?id={large}&limit=10000&attributes=*&before={before or 0}")
+            assert 0 < len(got["jobs"]) <= 20
+            jobs += [job["member"] for job in got["jobs"]]
+            before = got["next"]
+    assert sorted(jobs) == list(range(150))
+
+
+@pytest.mark.parametrize("ids", ["", "id=NUMBER&"])
+def test_a_listing_of_jobs(world, large, ids):
+    with grows_by_less(world, 250 * MIB):
+        got = world.api("GET", f"/v1/jobs?all=1&{ids.replace('NUMBER', str(large))}attributes=*")
+        mine = [job for job in got["jobs"] if job["request"] == large]
+    assert [job["member"] for job in mine] == list(range(150))
+    assert all(len(job["ad"]["Large"]) == MIB - 100 for job in mine)
+
+
+def test_a_page_of_events(world):
+    """Each event names ten thousand jobs that are no neighbours."""
+    number = submit(world, {}, rows=20_000)
+    every_other = [f"{number}.{n}" for n in range(0, 20_000, 2)]
+    after, seen = world.as_user("mallory", "GET", "/v1/server")[1]["seq"], 0
+    for n in range(160):
+        assert act(world, "priority", *every_other, value=n + 1) == 10_000
+    while seen < 160:
+        status, got = world.as_user("mallory", "GET", f"/v1/events?after={after}&limit=10000")
+        assert status == 200 and 0 < len(got["events"]) < 130
+        seen, after = seen + len(got["events"]), got["next"]
+    assert seen == 160

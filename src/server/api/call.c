@@ -205,8 +205,51 @@ bool call_flag(struct call *c, const char *name)
         return http_query(c->http, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
 }
 
+/* A document as jansson keeps it. */
+#define OBJECT_BYTES 256u /* of an object or a list */
+#define VALUE_BYTES  128u /* of a value in it, and its key */
+#define PARSED_MAX   (96u << 20)
+#define SMALL_MAX    65536u /* less is not counted */
+
+/* Bytes that the document takes when it is read, at most: a few letters may become a whole object. */
+static size_t parsed_size(struct str body)
+{
+        size_t objects = 0, values = 0;
+        bool text = false;
+
+        for (size_t i = 0; i < body.n; i++)
+                switch (body.p[i]) {
+                case '"': text = !text; break;
+                case '\\': i += text; break;
+                case '{':
+                case '[': objects += !text; break;
+                case ',': values += !text; break;
+                default: break;
+                }
+        return body.n + objects * OBJECT_BYTES + values * VALUE_BYTES;
+}
+
+/* False: the body takes more than may be, or than is left, and the call has failed. */
+static bool body_fits(struct call *c)
+{
+        size_t size = parsed_size(http_body(c->http));
+
+        if (size > PARSED_MAX)
+                call_fail(c, 413, "too_large",
+                          "the body has too many values: they would take %zu MiB, and may take %u",
+                          size >> 20, PARSED_MAX >> 20);
+        else if (size >= SMALL_MAX && !http_body_grow(c->http, size))
+                call_fail(c, 503, "busy",
+                          "too many large requests of yours are on their way at once: send this one later");
+        else
+                return true;
+        return false;
+}
+
 json_t *call_json(struct call *c)
 {
+        if (!body_fits(c))
+                return NULL;
         struct str body = http_body(c->http);
         json_error_t e;
         json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);

@@ -8,6 +8,7 @@
 
 #define LIMIT_DEFAULT  1000
 #define LIMIT_MAX      10000
+#define PAGE_BYTES     (2u << 20) /* of records, which are several times as long in JSON */
 #define TIMEOUT_MAX_MS 300000
 
 struct item {
@@ -129,7 +130,7 @@ static int on_record(void *arg, uint64_t seq, struct str record, struct err *err
         struct event e = {0};
 
         (void)err;
-        if (f->count == f->limit)
+        if (f->count == f->limit || f->arena.used > PAGE_BYTES)
                 return 1;
         if (event_unpack(&e, record, NULL) == 0)
                 f->items[f->count++] = (struct item){seq, e.request, arena_str(&f->arena, record)};

@@ -14,6 +14,7 @@
 #include "spool/spool.h"
 
 #define PAGE_JOBS   1000
+#define PAGE_BYTES  (16u << 20)
 #define CHUNK_BYTES (256u << 10)
 
 struct files {
@@ -80,7 +81,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         json_t *ad, *file;
         size_t i;
 
-        if (f->jobs == PAGE_JOBS) {
+        if (f->jobs == PAGE_JOBS || f->call->arena.used > PAGE_BYTES) {
                 f->more = true;
                 return 1;
         }

@@ -9,7 +9,8 @@
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     10000
-#define LOOKED_MAX    20000 /* rows a page looks at; a page may then be short, and has a next */
+#define LOOKED_MAX    20000       /* rows a page looks at; a page may then be short, and has a next */
+#define PAGE_BYTES    (16u << 20) /* and so when what is told of its rows is as much */
 
 struct history {
         struct ids ids;
@@ -67,7 +68,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *r)
 
         if (h->filter.error)
                 return 1;
-        if (h->count == h->limit || h->looked == LOOKED_MAX) {
+        if (h->count == h->limit || h->looked == LOOKED_MAX || h->call->arena.used > PAGE_BYTES) {
                 h->more = true;
                 return 1;
         }

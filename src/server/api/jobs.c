@@ -15,7 +15,10 @@
 
 #define SLICE_JOBS  2000
 #define SLICE_NS    4000000
-#define SLICE_STEPS 500 /* of a constraint, for one job: then the clock is looked at */
+#define SLICE_STEPS 500         /* of a constraint, for one job: then the clock is looked at */
+#define SLICE_BYTES (16u << 20) /* of rows: then it ends */
+#define RUN_JOBS    32          /* that history is asked for at once, */
+#define RUN_MEMBERS 4096        /* and how far they are apart at most */
 
 struct listing {
         struct ids ids;
@@ -86,7 +89,7 @@ static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t
 
 static bool slice_full(const struct listing *l, const struct filter *f)
 {
-        return l->count == SLICE_JOBS || (l->limit && l->given == l->limit) ||
+        return l->count == SLICE_JOBS || (l->limit && l->given == l->limit) || l->arena.used > SLICE_BYTES ||
                (l->count % 16 == 0 && clock_mono_ns() > f->end_ns);
 }
 
@@ -202,6 +205,18 @@ static int on_run(void *arg, uint64_t at, const struct past_job *h)
         return 0;
 }
 
+/* The rows from this one on are left to the next slice. */
+static void give_back(struct listing *l, size_t from)
+{
+        l->given -= l->count - from;
+        l->count = from;
+        l->request = l->rows[from].request;
+        l->member = l->rows[from].member;
+        l->end = false;
+        for (l->id_at = 0; l->id_at < l->ids.count && l->ids.items[l->id_at].request != l->request;)
+                l->id_at++;
+}
+
 /* Asks for the history of a run of rows at once. */
 static void fill_past(struct server *s, struct call *c)
 {
@@ -213,7 +228,14 @@ static void fill_past(struct server *s, struct call *c)
                 struct store_query q = {
                         .request = first->request, .has_member = true, .member = first->member};
 
-                for (end = from; end < l->count && l->rows[end].request == first->request; end++)
+                if (l->arena.used > SLICE_BYTES) {
+                        give_back(l, from);
+                        break;
+                }
+                for (end = from;
+                     end < l->count && end < from + RUN_JOBS && l->rows[end].request == first->request &&
+                     l->rows[end].member - first->member < RUN_MEMBERS;
+                     end++)
                         if (l->rows[end].past)
                                 q.member_end = l->rows[end].member + 1;
                 f.end = end;

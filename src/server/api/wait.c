@@ -15,6 +15,8 @@
 #define WAIT_PACE_MS  100
 #define WAIT_MAX_MS   300000
 #define WAIT_SEEN_MAX 200
+#define RANGE_MEMBERS 4096 /* whose rows are asked for at once */
+#define SLICE_NS      4000000
 
 struct wait {
         struct ids ids;
@@ -22,6 +24,13 @@ struct wait {
         int64_t came_ms, deadline_ms;
         struct core_counts n;
         bool some; /* members of requests are named */
+        /* where the next slice of their rows begins */
+        size_t at;
+        uint64_t member;
+};
+struct failures {
+        const struct set *members;
+        uint64_t count;
 };
 
 static void state_free(void *arg)
@@ -131,35 +140,44 @@ static void write_reply(struct server *s, struct call *c)
 
 static int on_row(void *arg, uint64_t row, const struct past_job *h)
 {
-        struct core_counts *n = arg;
+        struct failures *f = arg;
 
         (void)row;
-        n->failed += h->state == JOB_COMPLETED && h->exit_code != 0;
+        f->count += set_has(f->members, h->member) && h->state == JOB_COMPLETED && h->exit_code != 0;
         return 0;
 }
 
-/* Reader: which of the single jobs have failed. */
+static void ask_reader(struct server *s, struct call *c);
+
+/* Reader: which of the single jobs have failed, in slices, for others read as well. */
 static void read_failures(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
+        int64_t end_ns = clock_mono_ns() + SLICE_NS;
         struct err err = {0};
 
-        for (size_t i = 0; i < w->ids.count; i++) {
-                const struct id *id = &w->ids.items[i];
+        for (; w->at < w->ids.count; w->at++, w->member = 0) {
+                const struct id *id = &w->ids.items[w->at];
+                struct failures f = {.members = &id->members};
 
-                if (!id->some)
-                        continue;
-                SET_FOREACH (&id->members, m) {
+                while (id->some && (w->member = set_next(&id->members, w->member)) != SET_END) {
                         struct store_query q = {.request = id->request,
                                                 .has_member = true,
-                                                .member = (uint32_t)m,
-                                                .limit = 1};
+                                                .member = (uint32_t)w->member,
+                                                .member_end = (uint32_t)w->member + RANGE_MEMBERS};
 
-                        if (store_history_query(s->store, &q, on_row, &w->n, &err) != 0) {
+                        if (clock_mono_ns() > end_ns) {
+                                w->n.failed += f.count;
+                                call_front(c, ask_reader);
+                                return;
+                        }
+                        if (store_history_query(s->store, &q, on_row, &f, &err) != 0) {
                                 call_fail_err(c, 500, "store", &err);
                                 return;
                         }
+                        w->member = q.member_end;
                 }
+                w->n.failed += f.count;
         }
         call_front(c, write_reply);
 }
@@ -204,6 +222,7 @@ void api_wait(struct server *s, struct call *c)
                 call_fail_err(c, 400, "bad_id", &err);
                 return;
         }
+        ids_merge(&w->ids);
         for (size_t i = 0; i < w->ids.count; i++)
                 w->some |= w->ids.items[i].some;
         snprintf(w->seen, sizeof(w->seen), STR_FMT, STR_ARG(str_head(seen, WAIT_SEEN_MAX - 1)));
