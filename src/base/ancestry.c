@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 16
-#define DEPTH_MAX 4096
+#define TRIES_MAX 8
+#define DEPTH_MAX 256
 
 struct process {
         char comm[64];
@@ -49,13 +49,15 @@ static bool same(const struct process *a, const struct process *b)
         return a->parent == b->parent && a->start == b->start;
 }
 
-/* 1, 0 as above; -EAGAIN: a process on the way has ended. */
+/* 1, 0, -ESRCH, -ELOOP as above; -EAGAIN: a process on the way has ended. */
 static int try_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm), void *arg)
 {
         struct process child, parent, again;
         if (!look(pid, &child))
                 return -ESRCH;
-        for (int depth = 0; child.parent > 0 && depth < DEPTH_MAX; depth++) {
+        for (int depth = 0; child.parent > 0; depth++) {
+                if (depth == DEPTH_MAX)
+                        return -ELOOP;
                 bool there = look(child.parent, &parent);
                 if (!look(pid, &again) || !same(&child, &again))
                         return -EAGAIN;
@@ -71,10 +73,8 @@ static int try_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm
 
 int ancestry_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm), void *arg)
 {
-        for (int i = 0; i < TRIES_MAX; i++) {
-                int r = try_find(pid, is, arg);
-                if (r != -EAGAIN)
-                        return r;
-        }
-        return -ESRCH;
+        int r = -EAGAIN;
+        for (int i = 0; i < TRIES_MAX && r == -EAGAIN; i++)
+                r = try_find(pid, is, arg);
+        return r;
 }

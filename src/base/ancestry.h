@@ -8,6 +8,6 @@
 #include <sys/types.h>
 
 /* Asks about each process above pid, the nearest first, until the answer is true; comm is its name (up to 15
- * bytes). 1: it was; 0: it never was; -ESRCH: there is no such process, or its parents end faster than they
- * can be looked at. */
+ * bytes), which a process gives itself. 1: it was; 0: it never was; -ESRCH: there is no such process;
+ * -EAGAIN: its parents end faster than they can be looked at; -ELOOP: more than 256 are above it. */
 int ancestry_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm), void *arg);

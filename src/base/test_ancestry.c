@@ -73,8 +73,46 @@ static void test_subreaper(void **arg)
         waitpid(other, NULL, 0);
 }
 
+static bool never(void *arg, pid_t pid, const char *comm)
+{
+        (void)arg, (void)pid, (void)comm;
+        return false;
+}
+
+/* So many processes, each the child of the one before. The last one's number goes to `told`, and they end
+ * with `hold`. */
+static void chain(int depth, int told, int hold)
+{
+        pid_t pid = 0;
+        char byte;
+        while (--depth > 0 && (pid = fork()) == 0)
+                ;
+        if (depth == 0 && (pid = getpid()) > 0 && write(told, &pid, sizeof(pid)) != sizeof(pid))
+                _exit(1);
+        _exit(pid < 0 || read(hold, &byte, 1) != 0);
+}
+
+static void test_too_deep(void **arg)
+{
+        (void)arg;
+        int told[2], hold[2];
+        pid_t pid = -1, first, self = getpid();
+        assert_int_equal(pipe(told) | pipe(hold), 0);
+        first = fork();
+        if (first == 0) {
+                close(hold[1]);
+                chain(270, told[1], hold[0]);
+        }
+        assert_int_equal(read(told[0], &pid, sizeof(pid)), sizeof(pid));
+        assert_int_equal(ancestry_find(pid, never, NULL), -ELOOP);
+        assert_int_equal(ancestry_find(pid, is_pid, &self), -ELOOP);
+        assert_int_equal(ancestry_find(first, is_pid, &self), 1);
+        close(hold[1]);
+        assert_int_equal(waitpid(first, NULL, 0), first);
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_subreaper)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_subreaper), cmocka_unit_test(test_too_deep)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

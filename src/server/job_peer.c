@@ -4,6 +4,7 @@
 #include "server/job_peer.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #define GROUP         "/drover-"
 #define GROUP_SIZE    (sizeof(GROUP) - 1 + 13)
 #define SHEPHERD      "drover-shepherd" /* the 15 bytes that the kernel keeps of a name */
+#define SHEPHERDS_MAX 8
 #define MARKER        "_DROVER_ATTEMPT="
 #define PROC_FILE_MAX (256u << 10)
 
@@ -57,13 +59,6 @@ static bool is_pid(void *arg, pid_t pid, const char *comm)
         return pid == *(pid_t *)arg;
 }
 
-/* A shepherd, and not one that we are under as well; arg: where its number goes. */
-static bool is_shepherd(void *arg, pid_t pid, const char *comm)
-{
-        *(pid_t *)arg = pid;
-        return !strcmp(comm, SHEPHERD) && ancestry_find(getpid(), is_pid, &pid) != 1;
-}
-
 static bool has_marker(pid_t pid)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -97,6 +92,34 @@ static bool is_contained(pid_t pid, pid_t shepherd)
         return false;
 }
 
+/* The shepherds above a process, but for those that we are under as well. */
+struct above {
+        pid_t pid; /* of the process */
+        unsigned count;
+        bool contained;
+};
+
+/* Any process may be called a shepherd: each of them is looked at, and who has many of them above him is a
+ * job's process. */
+static bool contains(void *arg, pid_t pid, const char *comm)
+{
+        struct above *a = arg;
+
+        if (strcmp(comm, SHEPHERD) != 0 || ancestry_find(getpid(), is_pid, &pid) == 1)
+                return false;
+        a->contained = ++a->count > SHEPHERDS_MAX || is_contained(a->pid, pid);
+        return a->contained;
+}
+
+/* A process that is too deep, or changes its parents all the time, has something to hide. */
+static bool is_below_shepherd(pid_t pid)
+{
+        struct above a = {.pid = pid};
+        int r = ancestry_find(pid, contains, &a);
+
+        return r == -ELOOP || r == -EAGAIN || a.contained || (a.count && has_marker(pid));
+}
+
 static bool alive(int pidfd)
 {
         struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -106,12 +129,10 @@ static bool alive(int pidfd)
 
 bool job_peer_is(pid_t pid, int pidfd)
 {
-        pid_t shepherd;
         bool is;
 
         if (!alive(pidfd))
                 return true;
-        is = in_jobs_group(pid) || (ancestry_find(pid, is_shepherd, &shepherd) == 1 &&
-                                    (is_contained(pid, shepherd) || has_marker(pid)));
+        is = in_jobs_group(pid) || is_below_shepherd(pid);
         return is || !alive(pidfd);
 }

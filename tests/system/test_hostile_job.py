@@ -255,6 +255,26 @@ def test_a_token_of_the_jobs_own(own):
     assert "made" not in one.read("out")
 
 
+FALSE_SHEPHERD = r'''
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(15, b"drover-shepherd", 0, 0, 0)
+if os.fork() == 0:
+    os.execve(sys.argv[1], [sys.argv[1], "token", "user", "--role", "admin"], {"DROVER_DIR": sys.argv[2]})
+os.wait()
+'''
+
+
+def test_a_shepherd_of_its_own(own):
+    """A job's process that calls itself a shepherd, and has the rights of its children, does not make them their user's."""
+    one = own.instance
+    one.server()
+    agents.start(one, "name: node\ncontainment: {hide: off}\n", "node")
+    agents.offering(one)
+    script = own.write("false.py", FALSE_SHEPHERD)
+    one.run(sh(f"env -i /usr/bin/python3 {script} {own.bin}/drover {one.dir}", output="out", error="err", iwd=one.work))
+    assert (one.read("out"), one.read("err").count("a job's processes do not speak for their user")) == ("", 1), one.read("err")
+
+
 ODD = r'''
 import os
 os.mkdir("deep")
