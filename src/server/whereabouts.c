@@ -13,6 +13,7 @@
 #define FAILED_MAX  10000u        /* of held jobs whose path is kept */
 #define BACK_MAX    10000u        /* of idle jobs that were given back with a reason */
 #define EACH_MAX    10000u        /* members of one event that are looked at one by one */
+#define ENTRIES_MAX 200000u       /* past them no job that waits gets one: all of them are walked through */
 
 struct entry {
         struct entry *next, *prev; /* by version, oldest first */
@@ -239,6 +240,11 @@ static void keep_back(struct whereabouts *w, const struct event *e, uint32_t mem
         w->backs++;
 }
 
+static bool has_room(const struct whereabouts *w)
+{
+        return map_count(w->entries) < ENTRIES_MAX;
+}
+
 void whereabouts_event(struct server *s, const struct event *e)
 {
         struct whereabouts *w = s->whereabouts;
@@ -254,13 +260,13 @@ void whereabouts_event(struct server *s, const struct event *e)
         if (set_count(&e->members) > EACH_MAX || (!from_elsewhere && !ends(e) && !frees(e)))
                 return;
         /* it waits: that, too, is where it is */
-        for (uint32_t m = 0; e->type == EVENT_SUBMITTED && m < e->value && m < EACH_MAX; m++)
+        for (uint32_t m = 0; e->type == EVENT_SUBMITTED && m < e->value && m < EACH_MAX && has_room(w); m++)
                 touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
                 struct entry *x = find(w, e->request, (uint32_t)m);
                 if (x && (ends(e) || (frees(e) && !from_elsewhere && !keep_failed(w, x, e)))) {
                         drop(w, x);
-                } else if (from_elsewhere && moves(e) && !ends(e)) {
+                } else if (from_elsewhere && moves(e) && !ends(e) && (x || has_room(w))) {
                         x = touch(w, e->request, (uint32_t)m);
                         if (frees(e) && !keep_failed(w, x, e))
                                 clear(w, x);

@@ -131,6 +131,20 @@ def test_more_late_names_than_attributes(world):
     assert status == 400 and '"late" has more than 1000 names' in got["error"]["message"], got
 
 
+def test_jobs_that_come_from_elsewhere(world):
+    """Where each of them is is kept for who handed them on; he need not be a server."""
+    origin = {"servers": str(uuid.uuid4()), "owner": "x@y", "label": "", "path": "", "job": "1.0", "hops_left": 1}
+    part = {"attributes": {"Cmd": '"/bin/true"'}, "steps": 10_000}
+    with grows_by_less(world, 100 * MIB):
+        for _ in range(60):
+            status, got = world.as_user("mallory", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [part], "hold": True,
+                                                                            "origin": origin})
+            assert status == 201, got
+    paths = world.as_user("mallory", "GET", "/v1/paths?after=0")[1]
+    assert len(paths["paths"]) == 1000 and paths["next"] > 0
+    assert world.as_user("alice", "GET", "/v1/paths?after=0")[1]["paths"] == []
+
+
 def document(value):
     """A request with a member that the server does not know, a list of as many such values as fit in."""
     return json.dumps({"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"'}}], "x": 0}).replace(
