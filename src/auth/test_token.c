@@ -251,14 +251,39 @@ static void a_damaged_record_is_named(void **state)
         assert_non_null(strstr(err.text, "token/0123456789abcdef"));
 }
 
+static void a_user_has_so_many(void **state)
+{
+        struct fixture *f = *state;
+        struct token t = {.kind = TOKEN_USER, .name = STR("ann@local"), .created_by = STR("ann@local")};
+        struct err err = {0};
+
+        for (unsigned i = 0; i < TOKENS_OF_ONE_MAX; i++) {
+                BUF_CLEANUP struct buf text = {0};
+
+                token_make(&t, STR(CA_A), &text);
+                assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), 0);
+        }
+        BUF_CLEANUP struct buf text = {0};
+        token_make(&t, STR(CA_A), &text);
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), -E2BIG);
+        assert_non_null(strstr(err.text, "ann@local has 1000 tokens"));
+        t.name = STR("bob@local");
+        assert_int_equal(tokens_add(f->ts, &t, f->kept.batch, &err), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(text_has_a_form), cmocka_unit_test(record_keeps_all_but_the_secret),
-                T(uses_are_counted_and_kept),      T(wrong_ones_are_told_apart),
-                T(users_tokens_are_not_counted),   T(are_removed),
-                T(odd_ones_are_not_made),          T(a_damaged_record_is_named),
+                T(a_user_has_so_many),
+                cmocka_unit_test(text_has_a_form),
+                cmocka_unit_test(record_keeps_all_but_the_secret),
+                T(uses_are_counted_and_kept),
+                T(wrong_ones_are_told_apart),
+                T(users_tokens_are_not_counted),
+                T(are_removed),
+                T(odd_ones_are_not_made),
+                T(a_damaged_record_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,9 @@
 
 #define TOKEN_ID_TEXT     17 /* 16 hexadecimal digits and a NUL */
 #define TOKEN_SECRET_TEXT 65
-#define TOKEN_TEXT_MAX    256  /* bytes of a token's text */
-#define TOKEN_LIMITS_MAX  4096 /* bytes of each text of a ceiling */
+#define TOKEN_TEXT_MAX    256   /* bytes of a token's text */
+#define TOKEN_LIMITS_MAX  4096  /* bytes of each text of a ceiling */
+#define TOKENS_OF_ONE_MAX 1000u /* a user's that have not been pruned */
 
 enum token_error {
         TOKEN_UNKNOWN = 1, /* no such id, or the secret is wrong: which of them is nobody's business */
@@ -74,7 +75,7 @@ struct tokens;
 int tokens_load(struct store *s, struct tokens **ret, struct err *err);
 void tokens_free(struct tokens *ts); /* NULL is fine */
 /* Takes a copy of the record in, and puts it into the batch. 0; -EINVAL when its name, role or ceilings are
- * not valid; err says which. */
+ * not valid; -E2BIG when its user has TOKENS_OF_ONE_MAX; err says which. */
 int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, struct err *err);
 /* Borrowed until it is changed; NULL. */
 const struct token *tokens_find(const struct tokens *ts, struct str id);

@@ -149,6 +149,16 @@ static bool words_good(struct str text)
         return true;
 }
 
+static size_t count_of(const struct tokens *ts, struct str user)
+{
+        const struct token *t;
+        size_t n = 0;
+
+        for (size_t at = 0; tokens_next(ts, &at, &t);)
+                n += t->kind == TOKEN_USER && str_eq(t->name, user);
+        return n;
+}
+
 int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, struct err *err)
 {
         struct str name, domain;
@@ -176,6 +186,10 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
                         CSR_NAME_MAX);
         if (t->limited && t->uses_left == 0)
                 return err_set(err, -EINVAL, "a token of no uses");
+        if (t->kind == TOKEN_USER && count_of(ts, t->name) >= TOKENS_OF_ONE_MAX)
+                return err_set(err, -E2BIG,
+                               STR_FMT " has %u tokens, and no more are made: remove some (drover token)",
+                               STR_ARG(t->name), TOKENS_OF_ONE_MAX);
         put(ts, t, b);
         return 0;
 }

@@ -146,6 +146,7 @@ static void look(struct server *s, struct call *c)
                 c->who = str_dupz(t->name);
                 today = access_role(s, c->who);
                 c->role = t->role < today ? t->role : today;
+                c->token_until_ms = t->expires_ms;
         }
         c->state = NULL; /* in the call's arena */
         call_front(c, b->next);

@@ -105,6 +105,17 @@ def test_uploads_of_others(world, secret):
         assert (status, got["error"]["code"]) == (400, "bad_upload")
 
 
+@pytest.mark.parametrize("kind", ["user", "agent"])
+def test_a_token_makes_none_that_outlives_it(world, kind):
+    """A token that was lent for some minutes is of no use after them."""
+    made_by = world.json("token", "user", "--role", "admin", "--expires", "600")
+    world.tokens["guest"] = made_by["token"]
+    ends = next(t["expires_ms"] for t in world.api("GET", "/v1/tokens")["tokens"] if t["id"] == made_by["id"])
+    for seconds in (60, 10 * 365 * 86400):
+        status, got = world.as_user("guest", "POST", "/v1/tokens", {"kind": kind, "expires_s": seconds})
+        assert status == 201 and got["expires_ms"] <= ends, got
+
+
 # ---- memory for the asking --------------------------------------------------------------------------------------
 
 

@@ -36,6 +36,7 @@ struct call {
         struct str param[2]; /* the path's {…} parts */
         char *who;           /* principal */
         enum role role;
+        int64_t token_until_ms; /* of the token that said so; 0: none did */
         struct arena arena;
         struct buf out;   /* the reply's body, or its next part */
         bool chunked;     /* a part of it was sent */

@@ -44,6 +44,8 @@ static void make(struct server *s, struct call *c)
         }
         m->token.created_ms = clock_wall_ms();
         m->token.expires_ms = m->token.created_ms + m->expires_s * 1000;
+        if (c->token_until_ms && m->token.expires_ms > c->token_until_ms)
+                m->token.expires_ms = c->token_until_ms; /* a token gives nobody more time than it has */
         m->token.created_by = str_of(c->who);
         token_make(&m->token, str_of(ca_fingerprint(s->access->ca)), &text);
         if (tokens_add(s->access->tokens, &m->token, turn_batch(s->turn), &err) != 0) {
