@@ -40,6 +40,8 @@
 #define CONNECTIONS_MAX 4096u
 #define STRANGERS_MAX   512u
 #define BODIES_MAX      (256u << 20)
+#define REPLIES_MAX     (512u << 20)
+#define BEHIND_MAX      65536u /* that a client has not taken: then its next request waits */
 #define BODY_UNIT       65536u /* bodies are counted by this; what is less is bounded by CONNECTIONS_MAX */
 
 enum conn_state { HEAD, BODY, BUSY, CLOSING };
@@ -278,6 +280,19 @@ static bool body_has_room(struct http_request *r, size_t size)
         return true;
 }
 
+/* Has a reply that much room? As in base/share.h: a holder may have no more than is free. */
+static bool reply_has_room(const struct http_conn *c, size_t size)
+{
+        size_t all = 0, own = size, max = c->server->limits.replies;
+
+        for (const struct http_conn *o = c->server->conns; o; o = o->next) {
+                all += stream_pending(o->stream);
+                if (strcmp(o->place.holder, c->place.holder) == 0)
+                        own += stream_pending(o->stream);
+        }
+        return all < max && own <= max - all;
+}
+
 static bool conn_take_body(struct http_conn *c)
 {
         struct http_request *r = c->request;
@@ -325,7 +340,7 @@ static void conn_process(struct http_conn *c)
         c->processing = true;
         while (more) {
                 switch (c->state) {
-                case HEAD: more = conn_take_head(c); break;
+                case HEAD: more = stream_pending(c->stream) < BEHIND_MAX && conn_take_head(c); break;
                 case BODY: more = conn_take_body(c); break;
                 case BUSY: more = false; break;
                 case CLOSING:
@@ -401,6 +416,13 @@ bool http_conn_known(const struct http_conn *c)
 
 void http_conn_send(struct http_conn *c, const void *p, size_t n)
 {
+        struct err why;
+
+        if (n >= BEHIND_MAX && !reply_has_room(c, n)) {
+                err_set(&why, 0, "too many large replies of yours wait for you to take them");
+                stream_abort(c->stream, &why);
+                return;
+        }
         c->written += n;
         stream_write(c->stream, p, n);
 }
@@ -443,6 +465,8 @@ static void conn_drained(void *arg, struct stream *s)
         (void)s;
         if (r && c->state == BUSY && r->reply == REPLY_CHUNKS && r->drained)
                 r->drained(r->drained_arg, r);
+        else if (c->state == HEAD) /* the next request may have waited for that */
+                conn_process_soon(c);
 }
 
 static void conn_closed(void *arg, struct stream *s, const struct err *why)
@@ -506,6 +530,7 @@ void http_server_limits(struct http_server *s, const struct http_limits *limits)
         s->limits.stall_ms = limits->stall_ms ? limits->stall_ms : STALL_MS;
         if (s->conns)
                 return;
+        s->limits.replies = limits->replies ? limits->replies : REPLIES_MAX;
         if (limits->connections || limits->strangers) {
                 admission_free(s->admission);
                 s->admission = admission_new(limits->connections ? limits->connections : CONNECTIONS_MAX,

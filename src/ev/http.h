@@ -12,8 +12,9 @@
  * head of 4 kB have 5 s together, nothing more is read, 512 connections are strangers', and one that is
  * answered as a stranger's is closed. Others may send 16 kB of head within 5 s and 8 MiB of body within 60 s.
  * Limits for all: 64 header fields, idle connections 60 s, 60 s in which a client takes nothing of its reply,
- * 4096 connections (ev/admission.h says how they are shared), 256 MiB of bodies, of which one holder may have
- * as many as are free (base/share.h).
+ * 4096 connections (ev/admission.h says how they are shared), 256 MiB of bodies and 512 MiB of replies that
+ * nobody has taken yet, of which one holder may have as many as are free (base/share.h). While a client
+ * leaves much of a reply its next request waits.
  */
 #pragma once
 #include <sys/types.h>
@@ -32,8 +33,8 @@ typedef void http_handler_fn(void *arg, struct http_request *r);
 struct http_server *http_server_new(struct loop *l, http_handler_fn *fn, void *arg);
 struct http_limits { /* 0: as above */
         int64_t head_ms, body_ms, idle_ms, stall_ms;
-        size_t connections, strangers,
-                bodies; /* bodies: bytes; changed only while there are no connections */
+        size_t connections, strangers, bodies,
+                replies; /* bodies, replies: bytes; changed only while there are no connections */
 };
 void http_server_limits(struct http_server *s,
                         const struct http_limits *limits); /* for what comes from now on */

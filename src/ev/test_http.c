@@ -693,6 +693,46 @@ static void test_big_reply_to_slow_client(void **state)
         assert_true(memory_kb() - before < 20 << 10);
 }
 
+/* Requests without end of a client that reads no replies. */
+static void test_who_reads_nothing_is_asked_nothing(void **state)
+{
+        struct world *w = *state;
+
+        w->client.slow = true;
+        client_open(w, &w->client, NULL, 1000);
+        for (int i = 0; i < 30; i++)
+                stream_write(w->client.s, GET("/large"), strlen(GET("/large")));
+        help_run_ms(w->loop, 200);
+        assert_int_equal(w->handled, 1);
+}
+
+/* Replies that one holder does not take leave room for those of others. */
+static void test_replies_are_shared(void **state)
+{
+        struct world *w = *state;
+        struct http_limits limits = {.replies = 6 << 20};
+        struct client hogs[4] = {0};
+
+        http_server_limits(w->server, &limits);
+        for (int i = 0; i < 4; i++) {
+                hogs[i].slow = true;
+                client_open(w, &hogs[i], NULL, 1000);
+                stream_write(hogs[i].s, GET("/large"), strlen(GET("/large")));
+                help_run_ms(w->loop, 50);
+                if (i == 1) {
+                        ask(w, GET_LAST("/large"));
+                        assert_true(w->client.total > 1 << 20);
+                }
+        }
+        ask(w, GET_LAST("/large"));
+        assert_true(w->client.total < 1000);
+        assert_non_null(strstr(ask(w, GET_LAST("/hello")), " 200 "));
+        for (int i = 0; i < 4; i++) {
+                stream_free(hogs[i].s);
+                buf_deinit(&hogs[i].got);
+        }
+}
+
 static void test_client_gone_while_streaming(void **state)
 {
         struct world *w = *state;
@@ -874,6 +914,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_orphan_is_answered_to_nobody, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_server_ends_with_waiting, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_big_reply_to_slow_client, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_who_reads_nothing_is_asked_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_replies_are_shared, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_client_gone_while_streaming, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tcp_strangers_have_less, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_connections_are_shared, setup, teardown),
