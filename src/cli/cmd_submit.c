@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cli/human.h"
+#include "cli/one_line.h"
 #include "cli/submit.h"
 #include "cli/wait.h"
 
@@ -136,8 +137,40 @@ static int choose_language(struct submit *s, const struct options *o)
         return 0;
 }
 
+/* Whether it is a file that is submitted or a command. */
+static int check_words(const struct options *o)
+{
+        const char *option = one_line_option(o);
+
+        if (o->ended && (options_flag(o, "galaxy") || options_flag(o, "cwl")))
+                return cli_error(CLI_USAGE, "--galaxy and --cwl take a FILE, not -- COMMAND");
+        if (!o->ended && o->word_count > 1)
+                return cli_error(CLI_USAGE, "\"%s\" is too much: give one FILE, or -- COMMAND ARG...",
+                                 o->words[1]);
+        if (!o->ended && (option || options_flag(o, "print")))
+                return cli_error(CLI_USAGE,
+                                 "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",
+                                 option ? option : "print");
+        return 0;
+}
+
+/* The lines of --append are before the queue statement in what --print shows, too. */
+static void print_text(const struct submit *s, struct str text)
+{
+        struct buf out BUF_CLEANUP = {0};
+        ptrdiff_t queue = str_search(text, STR("\nqueue ")) + 1;
+
+        buf_str(&out, str_head(text, (size_t)queue));
+        for (size_t i = 0; i < s->line_count; i++)
+                buf_printf(&out, "%s\n", s->lines[i]);
+        buf_str(&out, str_skip(text, (size_t)queue));
+        cli_print(&out);
+}
+
 int cmd_submit(struct cli *cli, const struct options *o)
 {
+        struct buf text BUF_CLEANUP = {0};
+        struct err err = {""};
         const char *lines[256], *line;
         struct submit s;
         size_t at = 0;
@@ -145,11 +178,23 @@ int cmd_submit(struct cli *cli, const struct options *o)
 
         if (options_text(o, "timeout") && !options_flag(o, "wait"))
                 return cli_error(CLI_USAGE, "--timeout goes with --wait");
-        submit_init(&s, cli, o->words[0]);
+        code = check_words(o);
+        if (code != 0)
+                return code;
+        if (o->ended && one_line_write(o, &text, &err) != 0)
+                return cli_error(CLI_USAGE, "%s", err.text);
+        submit_init(&s, cli, o->ended ? "--" : o->words[0]);
+        if (o->ended)
+                s.text = buf_view(&text);
         s.lines = lines;
         while ((line = options_list(o, "append", &at)) && s.line_count < sizeof(lines) / sizeof(lines[0]))
                 lines[s.line_count++] = line;
         code = line ? cli_error(CLI_USAGE, "too many lines are appended") : choose_language(&s, o);
+        if (code == 0 && options_flag(o, "print")) {
+                print_text(&s, s.text);
+                submit_deinit(&s);
+                return CLI_OK;
+        }
         if (code == 0)
                 code = submit_read(&s);
         if (code == 0 && options_flag(o, "hold"))

@@ -27,6 +27,27 @@ static const struct option_row submit_options[] = {
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
         {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
+        {"cpus", 0, OPTION_NUMBER, "N", "With -- COMMAND: processors of each job. Default: 1."},
+        {"memory", 0, OPTION_TEXT, "SIZE", "With -- COMMAND: memory of each job, as in 2G."},
+        {"disk", 0, OPTION_TEXT, "SIZE", "With -- COMMAND: room for its files, as in 10G."},
+        {"gpus", 0, OPTION_NUMBER, "N", "With -- COMMAND: GPUs of each job."},
+        {"time", 0, OPTION_DURATION, "TIME", "With -- COMMAND: how long a job may run at most."},
+        {"name", 0, OPTION_TEXT, "NAME", "With -- COMMAND: the name of the request and of its output files."},
+        {"array", 0, OPTION_TEXT, "N|A-B",
+         "With -- COMMAND: N jobs, from 0, or those from A to B; {} in the command is the job's number."},
+        {"env", 0, OPTION_LIST, "NAME[=VALUE]",
+         "With -- COMMAND: a variable of the job's environment; without a value, that of this one. May be "
+         "given several times."},
+        {"input", 0, OPTION_TEXT, "FILE", "With -- COMMAND: its standard input."},
+        {"output", 0, OPTION_TEXT, "FILE",
+         "With -- COMMAND: where its standard output goes. Default: NAME-REQUEST.JOB.out."},
+        {"error", 0, OPTION_TEXT, "FILE",
+         "With -- COMMAND: where its standard error goes. Default: NAME-REQUEST.JOB.err."},
+        {"send", 0, OPTION_LIST, "FILE",
+         "With -- COMMAND: send this file or folder along, and run in a folder of the job's own, anywhere. "
+         "May be given several times."},
+        {"print", 0, OPTION_FLAG, NULL,
+         "With -- COMMAND: print the submit file that it is, and submit nothing."},
         {"galaxy", 0, OPTION_FLAG, NULL, "FILE is the XML of a Galaxy tool; see drover-tools(7)."},
         {"cwl", 0, OPTION_FLAG, NULL,
          "FILE is a description in the Common Workflow Language; cwltool runs it. See drover-tools(7)."},
@@ -278,7 +299,8 @@ const struct command commands[] = {
          "machines",
          token_options, 1, 2, "agent user list revoke", false, cmd_token},
 
-        {"submit", WORKING, "submit the jobs that a file describes", "[OPTIONS] FILE|-",
+        {"submit", WORKING, "submit a command, or the jobs that a file describes",
+         "[OPTIONS] FILE|-|-- COMMAND [ARG...]",
          "Reads a job description in HTCondor's submit language from FILE, or from standard input for `-`, "
          "submits its "
          "jobs as one request, and prints the request's number and how many jobs it has.\n\n"
@@ -286,13 +308,21 @@ const struct command commands[] = {
          "doubled. "
          "Input files are sent along when the description says should_transfer_files = YES, or when it "
          "leaves the choice "
-         "(IF_NEEDED) and the server takes agents of other machines.",
+         "(IF_NEEDED) and the server takes agents of other machines.\n\n"
+         "A COMMAND behind `--` is submitted without a file. It runs in the current folder, at places that "
+         "see this folder, and its standard output and standard error go into files there. With `--send` it "
+         "runs anywhere, in a folder of its own, and `drover get` brings its outputs. A program that is "
+         "found in the PATH is expected at the same path there. What has no option here is said by `-a`, as "
+         "in a submit file.",
          "drover submit hello.sub\n  request 7: 1000 jobs\n"
          "drover submit --wait -a 'request_memory = 2G' hello.sub\n  with a progress bar, until all are "
          "done\n"
          "printf 'executable=/bin/date\\nqueue 3\\n' | drover submit -\n  from a pipe\n"
+         "drover submit --cpus 4 --memory 2G -- ./simulate --steps 1000\n  a command, without a file\n"
+         "drover submit --array 1-100 -- ./analyse data/{}.csv\n  a hundred jobs: data/1.csv to "
+         "data/100.csv\n"
          "drover submit --galaxy tool.xml --params job.json\n  a job of a Galaxy tool",
-         submit_options, 1, 1, "files", false, cmd_submit},
+         submit_options, 1, WORDS_ANY, "files", false, cmd_submit},
         {"quote", WORKING, "tell what a request would take, and submit nothing", "[OPTIONS] FILE|-",
          "Reads a job description as `drover submit` does and tells, place by place, when its jobs would "
          "start "

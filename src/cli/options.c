@@ -186,7 +186,7 @@ int options_read(struct options *o, const struct command *command, int argc, cha
                 int rc = 0;
 
                 if (!ended && strcmp(word, "--") == 0 && !command->passes_on)
-                        ended = true;
+                        ended = true, o->ended = o->word_count == 0;
                 else if (!ended && !command->passes_on && word[0] == '-' && word[1] == '-')
                         rc = read_long(o, argv, argc, &i, err);
                 else if (!ended && !command->passes_on && word[0] == '-' && word[1])

@@ -52,6 +52,7 @@ struct options {
         size_t given_count, given_cap;
         const char **words;
         size_t word_count, word_cap;
+        bool ended; /* "--" stands before the first word */
 };
 #define OPTIONS_CLEANUP __attribute__((cleanup(options_deinit)))
 

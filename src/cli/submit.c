@@ -64,6 +64,8 @@ static int parse(struct submit *s, const struct form_world *w, const struct cond
         if (s->language == SUBMIT_CWL)
                 return cwl_parse(w, &(struct cwl_job){.tool = s->file, .params = s->params}, o, &s->form,
                                  &s->command, err);
+        if (s->text.p)
+                return condor_parse(w, s->file, s->text, o, &s->form, err);
         rc = read_description(s->file, &text, err);
         return rc == 0 ? condor_parse(w, s->file, buf_view(&text), o, &s->form, err) : rc;
 }

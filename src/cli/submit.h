@@ -16,6 +16,7 @@ enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL };
 struct submit {
         struct cli *cli;
         const char *file; /* "-": standard input */
+        struct str text;  /* what is in it, where it is no file; borrowed */
         const char *const
                 *lines; /* as if written just before each queue statement; may be set before reading */
         size_t line_count;

@@ -20,10 +20,14 @@ void script_quote(struct buf *out, struct str s)
 void script_value(struct buf *out, struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
-                if (s.p[i] == '$')
+                if (str_starts(str_skip(s, i), STR("$$("))) {
+                        buf_addz(out, "$$(DOLLARDOLLAR)");
+                        i++;
+                } else if (s.p[i] == '$') {
                         buf_addz(out, "$(DOLLAR)");
-                else
+                } else {
                         buf_char(out, s.p[i]);
+                }
 }
 
 void script_inputs(struct buf *out, const char *const *paths, size_t count)

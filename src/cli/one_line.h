@@ -1,0 +1,16 @@
+/* one_line: the submit file of a command that stands on the command line: `drover submit --cpus 2 -- ./x 1
+ * 2`.
+ *
+ * The jobs run in the current folder, at places that see it; with --send anywhere that a job's files are sent
+ * to, in a folder of their own. What they print goes into files of the current folder, since nobody has said
+ * where.
+ */
+#pragma once
+#include "base/buf.h"
+#include "cli/options.h"
+
+/* An option that describes such a command, and is given; NULL: there is none. */
+const char *one_line_option(const struct options *o);
+/* Appends the submit file of the words behind "--". 0, or -EINVAL with err: a word or an option that cannot
+ * be meant, or a program that is not there. */
+int one_line_write(const struct options *o, struct buf *out, struct err *err);

@@ -1,0 +1,86 @@
+"""`drover submit -- COMMAND`: a command is submitted as one types it."""
+import json
+import os
+
+import pytest
+
+# What a shell, a submit file, or the macros of one would change.
+WORDS = ["plain", "two words", "", "it's", 'say "yes"', "$HOME", "$(Process)", "$$(Name)", "$(DOLLAR)", "{}", "a\\b", "a\\", "#x", " blanks ",
+         "ä€", "*", "a,b;c", "''", '""', "--cpus", "tab\there", "%d", "[x]", "@"]
+
+
+@pytest.fixture(name="one", scope="module")
+def one_line(shared):
+    shared.write("tell.py", "import json, os, sys\nprint(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]))\n")
+    return shared
+
+
+def told(instance, *args, output="told"):
+    """What a job of these options and words says about itself."""
+    instance.cli("submit", "--wait", "--output", f"{output}.out", *args)
+    return json.loads(instance.read(f"{output}.out"))
+
+
+def test_words_arrive_as_they_are_typed(one):
+    words, folder, environment = told(one, "--env", "ODD=" + "|".join(WORDS), "--", "python3", "tell.py", *WORDS)
+    assert words == WORDS
+    assert os.path.realpath(folder) == os.path.realpath(one.work)
+    assert environment["ODD"] == "|".join(WORDS)
+
+
+def test_what_is_printed_is_what_is_submitted(one):
+    text = one.cli("submit", "--print", "--cpus", "1", "--memory", "100M", "--time", "5m", "--array", "3-4", "-a", "priority = 2", "--name", "printed",
+                   "--", "python3", "tell.py", "{}", "x{}y", "$(Process)")
+    assert "priority = 2\nqueue 2\n" in text
+    request = one.submit(text)
+    for member in range(2):
+        one.wait_state(f"{request}.{member}", "completed")
+        number = str(member + 3)
+        assert json.loads(one.read(f"printed-{request}.{member}.out"))[0] == [number, f"x{number}y", "$(Process)"]
+    shown = one.cli("show", "--ad", f"{request}.1")
+    for line in ("RequestMemory = 100", "JobPrio = 2", "AllowedExecuteDuration = 300", 'JobBatchName = "printed"'):
+        assert line in shown, (line, shown)
+
+
+def test_an_array_has_its_numbers_and_files(one):
+    out = one.cli("submit", "--wait", "--array", "3-5", "--name", "of/a set", "--", "sh", "-c", "echo number {}; echo {} >&2; exit 0")
+    request = out.split()[1].rstrip(":")
+    assert "3 jobs, all succeeded" in out
+    for member in range(3):
+        assert one.read(f"of_a_set-{request}.{member}.out") == f"number {member + 3}\n"
+        assert one.read(f"of_a_set-{request}.{member}.err") == f"{member + 3}\n"
+    assert "of/a set" in one.cli("queue", "--all")
+
+
+def test_files_that_are_sent(one):
+    one.write("data/in.txt", "sent\n")
+    out = one.cli("submit", "--wait", "--output", "sent.out", "--send", "data", "--send", "tell.py", "--", "python3", "tell.py", "data/in.txt")
+    one.cli("get", "-o", os.path.join(one.work, "got"), out.split()[1].rstrip(":"))
+    found = [os.path.join(d, f) for d, _, fs in os.walk(os.path.join(one.work, "got")) for f in fs if f == "sent.out"]
+    with open(found[0], encoding="utf-8") as f:
+        words, folder, _ = json.load(f)
+    assert words == ["data/in.txt"] and os.path.realpath(folder) != os.path.realpath(one.work)
+
+
+def test_its_exit_code_is_that_of_wait(one):
+    assert one.cli("submit", "--wait", "--", "false", code=1)
+
+
+def test_what_cannot_be_meant_is_said(one):
+    def says(text, *args):
+        out = one.cli("submit", *args, code=2)
+        assert text in out.err, (args, out.err)
+
+    before = len(one.json("queue", "--all")["requests"])
+    says("no program no-such-program in the PATH", "--", "no-such-program")
+    says("./tell.py is no program", "--", "./tell.py")
+    says("--array cannot be '5-3'", "--array", "5-3", "--", "true")
+    says("--memory cannot be 'much'", "--memory", "much", "--", "true")
+    says("--array cannot be '0'", "--array", "0", "--", "true")
+    says("--send no-such-file: No such file", "--send", "no-such-file", "--", "true")
+    says("no variable NO_SUCH_VARIABLE", "--env", "NO_SUCH_VARIABLE", "--", "true")
+    says("line break", "--", "sh", "-c", "echo\necho")
+    says("--cpus goes with -- COMMAND", "--cpus", "2", "a.sub")
+    says("\"b.sub\" is too much", "a.sub", "b.sub")
+    says("--galaxy and --cwl take a FILE", "--galaxy", "--", "true")
+    assert len(one.json("queue", "--all")["requests"]) == before
