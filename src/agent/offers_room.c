@@ -274,7 +274,8 @@ static void batch_place(struct queue *q, const struct run_capacity *has)
 }
 
 /* For people: what keeps it from taking jobs, whatever it has room for. */
-static void why_closed(const struct queue *q, const struct run_capacity *has, int journal, struct buf *out)
+static void why_closed(const struct queue *q, const struct run_capacity *has,
+                       const struct pull_allowance *may, int journal, struct buf *out)
 {
         BUF_CLEANUP struct buf why = {0};
         if (journal)
@@ -283,6 +284,8 @@ static void why_closed(const struct queue *q, const struct run_capacity *has, in
                 buf_addz(&why, "closed in its agent's configuration");
         else if (has->nothing)
                 buf_addz(&why, has->nothing);
+        else if (may->closed)
+                buf_printf(&why, "its budget of %s is used up until midnight (UTC)", may->closed);
         if (!why.n)
                 return;
         buf_addz(out, "WhyClosed = ");
@@ -329,7 +332,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
                         buf_printf(&o->devices, "QueueWait = %llu; ", (unsigned long long)queue_wait_s(q));
         }
         int journal = journal_error(a);
-        why_closed(q, &has, journal, &o->devices);
+        why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
         if (!q->backend->ready || may.closed || q->config->closed || journal)
                 return;
