@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import agents
 from drover import alive, processes, sh, wait_until
 
 
@@ -184,11 +185,20 @@ def test_priority_runs_first(drover):
     assert drover.read("order") == "9\n1\n"
 
 
-def test_prio_changes_it(shared):
-    request = shared.submit(sh("true"), "--hold")
-    shared.cli("prio", str(request), "12")
-    assert shared.job(f"{request}.0")["ad"]["JobPrio"] == 12
-    shared.cli("rm", str(request))
+def test_prio_changes_it(instance):
+    """Of what waits for the one place, what was raised begins first, and what was lowered last."""
+    instance.server()
+    agents.start(instance, "jobs_max: 1\n")
+    agents.queues(instance, 1)
+    first = instance.submit(sh(f"while [ ! -e {instance.work}/go ]; do sleep 0.05; done"))
+    instance.wait_state(f"{first}.0", "running")
+    low, middle, high = (instance.submit(sh(f"echo {name} >>{instance.work}/order")) for name in ("low", "middle", "high"))
+    instance.cli("prio", str(low), "--", "-5")
+    instance.cli("prio", str(high), "12")
+    assert [instance.job(f"{r}.0")["ad"].get("JobPrio", 0) for r in (low, middle, high)] == [-5, 0, 12]
+    instance.write("go", "")
+    instance.wait(low, middle, high)
+    assert instance.read("order").split() == ["high", "middle", "low"]
 
 
 def test_requests_finish_while_one_waits(shared):

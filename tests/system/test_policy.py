@@ -1,6 +1,7 @@
 """What a job asks for about its own end."""
 import os
 
+import agents
 from drover import sh, wait_until
 
 
@@ -79,9 +80,14 @@ def test_too_much_memory_is_explained(shared):
     shared.cli("rm", str(request))
 
 
-def test_rank_chooses(shared):
-    request = shared.run(sh("true", rank="Memory"))
-    assert shared.history(request)[0]["state"] == "completed"
+def test_rank_chooses(instance):
+    """Of two places that have room the job's own wish decides, whichever it is."""
+    instance.server()
+    agents.start(instance, "queues:\n  - {name: low, attributes: Rack = 1}\n  - {name: high, attributes: Rack = 2}\n")
+    agents.queues(instance, 2)
+    for rank, place in (("Rack", "high"), ("-Rack", "low"), ("TARGET.Rack =?= 1", "low"), ("ifThenElse(Rack > 1, 5, 0)", "high")):
+        request = instance.run(sh("true", rank=rank))
+        assert instance.history(request)[0]["queue"] == place, rank
 
 
 def test_own_attributes(shared):

@@ -173,6 +173,15 @@ def test_cwl_folders_failures_and_workflows(shared):
                                    "inputs: []\noutputs:\n  folder: {type: Directory, outputBinding: {glob: made}}\n")
     submit(shared, ["--cwl", "tools/make.cwl"])
     assert shared.exists("made.tar")
+    shared.write("tools/say.cwl", "cwlVersion: v1.0\nclass: CommandLineTool\nbaseCommand: [echo, one]\ninputs: []\nstdout: said.txt\n"
+                                  "outputs:\n  said: {type: stdout}\n")
+    shared.write("tools/twice.cwl", "cwlVersion: v1.0\nclass: CommandLineTool\nbaseCommand: [sed, p]\ninputs:\n"
+                                    "  text: {type: File, inputBinding: {position: 1}}\nstdout: twice.txt\noutputs:\n  out: {type: stdout}\n")
+    shared.write("tools/two.cwl", "cwlVersion: v1.0\nclass: Workflow\ninputs: []\noutputs:\n  out: {type: File, outputSource: two/out}\n"
+                                  "steps:\n  one: {run: say.cwl, in: [], out: [said]}\n"
+                                  "  two: {run: twice.cwl, in: {text: one/said}, out: [out]}\n")
+    submit(shared, ["--cwl", "tools/two.cwl"])
+    assert shared.read("twice.txt") == "one\none\n", "what one step makes is the next one's input, and comes back"
     shared.write("tools/fail.cwl", "cwlVersion: v1.0\nclass: CommandLineTool\nbaseCommand: ['false']\ninputs: []\noutputs: []\n")
     shared.write("tools/flow.cwl", "cwlVersion: v1.0\nclass: Workflow\ninputs: []\noutputs: []\n"
                                    "steps:\n  one: {run: fail.cwl, in: [], out: []}\n")
