@@ -225,7 +225,8 @@ class Instance:
         # Shepherds outlive their agents, with the jobs that run. So does the process that podman keeps for the namespaces
         # of an ordinary user, once it was asked anything.
         for pid in self.pids("drover-shepherd") + processes(self.base, "catatonit"):
-            os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(pid, signal.SIGTERM)
 
         end = time.monotonic() + LIMIT
         while (left := processes(self.base)) and time.monotonic() < end:
