@@ -8,12 +8,14 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "server/assign.h"
+#include "server/command.h"
 #include "server/grants.h"
 #include "server/leases.h"
 #include "server/message.h"
 #include "server/turn.h"
 
-#define AGENTS_MAX 100000 /* names remembered */
+#define AGENTS_MAX 100000  /* names remembered */
+#define SHARE_NS   5000000 /* of a turn, for what one agent says */
 
 struct agents {
         struct map *by_name;
@@ -21,19 +23,45 @@ struct agents {
         struct agent **pending; /* those with assignments in this turn */
         size_t pending_count, pending_cap;
         bool lapsed; /* one is */
+        /* see agents_do */
+        uint64_t turn;
+        struct agent *put_off, **put_off_last; /* those that have something put off, each once */
+        struct timer *go_on;
 };
 
-struct agents *agents_new(void)
+static void go_on(void *arg);
+
+struct agents *agents_new(struct server *s)
 {
         struct agents *a = mem_new(struct agents);
 
         a->by_name = map_new();
         a->first_end_ms = INT64_MAX;
+        a->turn = 1;
+        a->put_off_last = &a->put_off;
+        a->go_on = timer_new(s->loop, go_on, s);
         return a;
+}
+
+static struct command *put_off_take(struct agent *a)
+{
+        struct task *t = a->put_off;
+
+        if (t && !(a->put_off = (struct task *)t->mail.next))
+                a->put_off_last = &a->put_off;
+        return (struct command *)t;
+}
+
+/* The agent stays among those that have something put off until their turn comes. */
+static void put_off_drop(struct agent *a)
+{
+        for (struct command *c; (c = put_off_take(a));)
+                command_free(c);
 }
 
 static void agent_free(struct agent *a)
 {
+        put_off_drop(a);
         pending_free(a->pending);
         sent_free(a->sent);
         grants_forget(a);
@@ -58,6 +86,7 @@ void agents_drop_all(struct agents *a)
                 agent_free(v);
         map_free(a->by_name);
         free(a->pending);
+        timer_free(a->go_on);
         free(a);
 }
 
@@ -101,6 +130,7 @@ static void forget_session(struct server *s, struct agent *a)
         core_heard(s->core, a->name, leases_close(s->leases, a->session));
         a->session = 0;
         a->lapsed = false;
+        put_off_drop(a);
         grants_forget(a);
         sent_free(a->sent);
         a->sent = idmap_new();
@@ -155,6 +185,7 @@ struct agent *agents_connected(struct server *s, const struct agent_hello *h)
                 a = mem_new(struct agent);
                 a->name = mem_dupz(h->name);
                 a->sent = idmap_new();
+                a->put_off_last = &a->put_off;
                 map_put(s->agents->by_name, str_of(a->name), a);
         }
         if (a->session) {
@@ -344,10 +375,79 @@ void agents_forget(struct server *s, uint64_t request)
                 sent_forget(a->sent, request);
 }
 
+/* ---- what they say */
+
+static void do_now(struct server *s, struct agent *a, struct command *c)
+{
+        int64_t began_ns = clock_mono_ns();
+
+        if (a->turn != s->agents->turn) {
+                a->turn = s->agents->turn;
+                a->spent_ns = 0;
+        }
+        command_do(s, c, a);
+        a->spent_ns += clock_mono_ns() - began_ns;
+}
+
+static bool may_go_on(const struct agents *all, const struct agent *a)
+{
+        return a->turn != all->turn || a->spent_ns < SHARE_NS;
+}
+
+static void wait_for_turn(struct agents *all, struct agent *a)
+{
+        a->put_off_next = NULL;
+        *all->put_off_last = a;
+        all->put_off_last = &a->put_off_next;
+}
+
+void agents_do(struct server *s, struct agent *a, struct command *c)
+{
+        struct agents *all = s->agents;
+
+        if (!a->waits && may_go_on(all, a)) {
+                do_now(s, a, c);
+                return;
+        }
+        c->task.mail.next = NULL;
+        *a->put_off_last = &c->task;
+        a->put_off_last = (struct task **)&c->task.mail.next;
+        if (!a->waits)
+                wait_for_turn(all, a);
+        a->waits = true;
+        if (!timer_running(all->go_on))
+                timer_start(all->go_on, 0);
+}
+
+/* Each of those that wait has its share, and goes behind the others with what is left. */
+static void go_on(void *arg)
+{
+        struct server *s = arg;
+        struct agents *all = s->agents;
+        struct agent *a = all->put_off, *next;
+        struct command *c;
+
+        turn_begin(s->turn);
+        all->put_off = NULL;
+        all->put_off_last = &all->put_off;
+        for (; a; a = next) {
+                next = a->put_off_next;
+                while (may_go_on(all, a) && (c = put_off_take(a)))
+                        do_now(s, a, c);
+                a->waits = a->put_off != NULL;
+                if (a->waits)
+                        wait_for_turn(all, a);
+        }
+        if (all->put_off)
+                timer_start(all->go_on, 0);
+        turn_end(s->turn);
+}
+
 void agents_flush(struct server *s)
 {
         struct agents *all = s->agents;
 
+        all->turn++;
         if (all->lapsed)
                 close_lapsed(s);
         for (size_t i = 0; i < all->pending_count; i++) {

@@ -10,8 +10,9 @@
 #include "wire/drover.pb-c.h"
 
 struct certificate;
+struct command;
 struct agents;
-struct agents *agents_new(void);
+struct agents *agents_new(struct server *s);
 void agents_drop_all(struct agents *a);
 
 struct agent {
@@ -29,6 +30,12 @@ struct agent {
         bool owners_said;      /* the admin has said whom */
         char *tags;            /* "": no bound */
         bool warned;           /* that its offers are cut */
+        /* see agents_do */
+        bool waits; /* it is among those that have something put off */
+        struct task *put_off, **put_off_last;
+        struct agent *put_off_next; /* of those that have something put off */
+        uint64_t turn;              /* the last in which something was done for it */
+        int64_t spent_ns;           /* in that turn */
 };
 struct agent *agents_find(struct server *s, struct str name); /* NULL when it never came */
 /* In no order. size_t at = 0; while (agents_next(s, &at, &agent)). */
@@ -56,6 +63,11 @@ int64_t agents_heard(struct server *s, const char *name, int64_t known_ms);
 void agents_gone(struct server *s, struct str name, uint64_t session);
 /* The agent whose session this is, or NULL when another has taken its place. */
 struct agent *agents_session(struct server *s, struct str name, uint64_t session);
+
+/* Does what an agent has said, in the order in which it was said. What one agent says has a few milliseconds
+ * of each turn of the core; the rest is put off to the next turn, behind what everybody else has said. What a
+ * session has said is dropped when another takes its place. Takes the command. */
+void agents_do(struct server *s, struct agent *a, struct command *c);
 
 /* From the core, by world.c. */
 void agents_assign(struct server *s, const struct core_assignment *a);

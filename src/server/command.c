@@ -4,10 +4,12 @@
 
 #include "base/name.h"
 #include "base/pack.h"
+#include "server/inflow.h"
 
 /* What an agent counts is added up: no sum of these can pass the end. */
-#define AMOUNT_MAX (1ull << 50)
-#define SIGNAL_MAX 64
+#define AMOUNT_MAX  (1ull << 50)
+#define SIGNAL_MAX  64
+#define ARENA_LEAST 1024 /* bytes of an arena in which something is */
 
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent)
 {
@@ -33,7 +35,25 @@ void command_free(struct command *c)
         }
         free(c->attempts);
         arena_deinit(&c->arena);
+        if (c->inflow)
+                inflow_give(c->inflow, c->counted);
         free(c);
+}
+
+bool command_count(struct command *c, struct inflow *f)
+{
+        c->inflow = f;
+        c->counted = sizeof(*c) + ARENA_LEAST + c->arena.used;
+        for (size_t i = 0; i < c->attempt_count; i++)
+                c->counted += sizeof(*c->attempts) + sizeof(struct set) + set_bytes(c->attempts[i].members);
+        return !inflow_take(f, c->counted);
+}
+
+void command_count_as(struct command *to, struct command *from)
+{
+        to->inflow = from->inflow;
+        to->counted = from->counted;
+        from->inflow = NULL;
 }
 
 struct str command_text(struct command *c, const char *z)

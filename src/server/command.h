@@ -38,6 +38,7 @@ enum command_kind {
         COMMAND_SCRIPT_TEXT,
 };
 
+struct agent;
 struct command {
         struct task task;
         enum command_kind kind;
@@ -65,6 +66,8 @@ struct command {
         uint64_t number[4];
         bool flag;
         unsigned char sha256[32];
+        struct inflow *inflow; /* that it is counted in; NULL: none */
+        size_t counted;
 };
 
 /* What is in text[] and number[]. */
@@ -83,6 +86,13 @@ struct command *command_from(const Drover__ToServer *m, uint64_t session, struct
 struct command *command_new(enum command_kind kind, uint64_t session, struct str agent);
 void command_free(struct command *c);
 struct str command_text(struct command *c, const char *z); /* a copy in its arena */
+/* Counts it among what its session has said and the core has not done. False: the session is to be read no
+ * further for now, see inflow.h. Front thread. */
+bool command_count(struct command *c, struct inflow *f);
+/* `to` is counted in the place of `from`, of the same session, which goes before it. */
+void command_count_as(struct command *to, struct command *from);
 
-/* Core thread: does it, and frees it. */
+/* Core thread: does it, or what its agent has said before first (agents_do). Takes it. */
 void command_run(struct server *s, struct task *t);
+/* Does it, if its session is still that of the agent `a`, and frees it. */
+void command_do(struct server *s, struct command *c, struct agent *a);

@@ -302,19 +302,25 @@ static void run_known(struct server *s, struct command *c, struct agent *a)
         }
 }
 
+void command_do(struct server *s, struct command *c, struct agent *a)
+{
+        if (a->session == c->session)
+                run_known(s, c, a);
+        command_free(c);
+}
+
 void command_run(struct server *s, struct task *t)
 {
         struct command *c = (struct command *)t;
         struct agent *a;
 
-        if (c->kind == COMMAND_JOIN) {
+        if (c->kind == COMMAND_JOIN)
                 on_join(s, c);
-        } else if (c->kind == COMMAND_HELLO) {
+        else if (c->kind == COMMAND_HELLO)
                 on_hello(s, c);
-        } else {
-                a = agents_session(s, c->agent, c->session);
-                if (a)
-                        run_known(s, c, a);
+        else if ((a = agents_session(s, c->agent, c->session))) {
+                agents_do(s, a, c);
+                return;
         }
         command_free(c);
 }

@@ -41,6 +41,7 @@ static struct transfer *transfer_new(struct command *c, Drover__ToAgent__KindCas
 
         t->task.drop = transfer_drop;
         t->command = command_new(c->kind, c->session, c->agent);
+        command_count_as(t->command, c);
         memcpy(t->command->number, c->number, sizeof(c->number));
         memcpy(t->command->sha256, c->sha256, sizeof(c->sha256));
         t->command->flag = c->flag;

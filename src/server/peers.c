@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "ev/admission.h"
 #include "server/command.h"
+#include "server/inflow.h"
 #include "server/leases.h"
 
 #define STRANGERS_MAX  1024u
@@ -24,6 +25,7 @@ struct peer {
         struct timer *hello; /* until it has said it */
         char *name;          /* of its certificate; NULL before Hello */
         bool said_hello;     /* told to the core, or a Join was */
+        struct inflow *inflow;
 };
 struct peers {
         struct front *front;
@@ -39,6 +41,7 @@ static void peer_free(struct peer *p)
 {
         idmap_take(p->peers->by_id, p->id);
         session_free(p->session);
+        inflow_unref(p->inflow);
         timer_free(p->hello);
         admission_give(&p->place);
         free(p->name);
@@ -47,6 +50,8 @@ static void peer_free(struct peer *p)
 
 static void tell_core(struct peer *p, struct command *c)
 {
+        if (!command_count(c, p->inflow))
+                session_pause(p->session);
         server_to_core(p->peers->front->server, &c->task);
 }
 
@@ -205,6 +210,7 @@ static void on_accept(void *arg, int fd)
         timer_start(p->hello, HELLO_MS);
         p->id = ++ps->last_id;
         idmap_put(ps->by_id, p->id, p);
+        p->inflow = inflow_new(f->server, p->id);
         p->session = session_accept(f->loop, fd, f->tls, 0, &ops, p);
 }
 
@@ -222,6 +228,14 @@ void peers_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bo
         session_send(p->session, &m->base);
         if (finish)
                 session_finish(p->session);
+}
+
+void peers_read_on(struct server *s, uint64_t session)
+{
+        struct peer *p = idmap_get(s->front->peers->by_id, session);
+
+        if (p)
+                session_read_on(p->session);
 }
 
 static int listen_on(struct peers *ps, const char *address, struct err *err)

@@ -20,3 +20,5 @@ const char *peers_address(const struct peers *p, size_t n);
 /* Front thread. A session that is over: nothing happens. Welcome opens it: larger frames, the usual silence.
  */
 void peers_send(struct server *s, uint64_t session, const Drover__ToAgent *m, bool finish);
+/* Of a session that was not read since too much of what it had said was not done: see inflow.h. */
+void peers_read_on(struct server *s, uint64_t session);

@@ -222,7 +222,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->remote_agents = s->config.listen.count > 0;
         s->loop = loop_new();
         s->mail = mailbox_new(s->loop, receive, received, s);
-        s->agents = agents_new();
+        s->agents = agents_new(s);
         s->leases = leases_new();
         s->turn = turn_new(s);
         s->userlog = userlog_new();
@@ -252,6 +252,7 @@ void server_close(struct server *s)
         store_close(s->store);
         if (s->mail)
                 mailbox_free(s->mail, drop);
+        agents_drop_all(s->agents); /* what they have said is given back to the front */
         waits_free(s->waits);
         whereabouts_free(s->whereabouts);
         scripts_free(s->scripts);
@@ -262,7 +263,6 @@ void server_close(struct server *s)
         reader_free(s->reader);
         front_free(s->front);
         snapshots_free(s->snapshots);
-        agents_drop_all(s->agents);
         leases_free(s->leases);
         objects_free(s->objects);
         access_free(s->access);

@@ -112,7 +112,7 @@ static int setup(void **state)
         assert_int_equal(store_open("memory:", &s->store, NULL, NULL), 0);
         assert_int_equal(store_term_take(s->store, &s->term, NULL), 0);
         s->core = core_new(&config, &world);
-        s->agents = agents_new();
+        s->agents = agents_new(s);
         s->leases = leases_new();
         s->turn = turn_new(s);
         s->waits = waits_new(s);

@@ -69,7 +69,7 @@ static int make_server(void **state)
 
         s->loop = loop_new();
         s->turn = turn_new(s);
-        s->agents = agents_new();
+        s->agents = agents_new(s);
         s->leases = leases_new();
         s->userlog = userlog_new();
         s->core = core_new(&config, &world);

@@ -15,12 +15,14 @@ struct session {
         unsigned magic;
         enum session_role role;
         struct stream *stream;
+        struct buf *in; /* the stream's, once something has come */
         const struct session_ops *ops;
         void *arg;
         size_t frame_max;
         struct arena arena;
         struct buf room; /* where a message is packed */
         bool over;       /* finished or failed: no more messages are told */
+        bool paused;     /* by the owner */
         bool gone;       /* freed by the owner while a function of ours runs */
         unsigned busy;
 };
@@ -99,8 +101,9 @@ static void session_data(void *arg, struct stream *st, struct buf *in)
 
         (void)st;
         assert(s->magic == SESSION_MAGIC);
+        s->in = in;
         s->busy++;
-        while (!s->over && in->n - at >= HEAD) {
+        while (!s->over && !s->paused && in->n - at >= HEAD) {
                 const unsigned char *head = (const unsigned char *)in->p + at;
                 size_t n = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
                 if (n > s->frame_max) {
@@ -201,6 +204,23 @@ void session_frame_max(struct session *s, size_t max)
 {
         s->frame_max = max < SESSION_FRAME_MAX ? max : SESSION_FRAME_MAX;
         stream_read_max(s->stream, s->frame_max + HEAD);
+}
+
+void session_pause(struct session *s)
+{
+        s->paused = true;
+}
+
+void session_read_on(struct session *s)
+{
+        s->paused = false;
+        if (s->over || !s->in)
+                return;
+        s->busy++;
+        session_data(s, s->stream, s->in);
+        if (!s->gone)
+                stream_resume(s->stream);
+        session_leave(s);
 }
 
 struct stream *session_stream(struct session *s)

@@ -28,4 +28,8 @@ void session_free(struct session *s); /* in any callback; NULL is fine */
 void session_send(struct session *s, const ProtobufCMessage *m);
 void session_finish(struct session *s);                /* close when all is sent */
 void session_frame_max(struct session *s, size_t max); /* SESSION_FRAME_HELLO at first on a server */
+/* Tells no more messages until session_read_on; then the socket is read until the stream's buffer is full. To
+ * be called in `message` or outside of callbacks. */
+void session_pause(struct session *s);
+void session_read_on(struct session *s); /* tells those that came meanwhile, unless it is paused again */
 struct stream *session_stream(struct session *s);

@@ -6,7 +6,7 @@
 struct end {
         struct loop *loop;
         struct session *s;
-        int ready, closed, messages, want;
+        int ready, closed, messages, want, pause_at;
         struct err why;
         uint64_t serials[8], renewed;
         bool free_in_message, finish_in_message;
@@ -64,6 +64,8 @@ static void end_message(void *arg, struct session *s, const ProtobufCMessage *m)
                 session_send(s, &t.base);
                 session_finish(s);
         }
+        if (e->messages == e->pause_at)
+                session_pause(s);
         if (e->messages == e->want)
                 loop_stop(e->loop);
 }
@@ -304,6 +306,31 @@ static void freed_in_message(void **state)
         assert_int_equal(w->server.closed, 0);
 }
 
+/* What came behind the message at which it was paused is told later, in order, until it is paused again. */
+static void paused(void **state)
+{
+        struct world *w = *state;
+
+        dial(w);
+        w->server.pause_at = w->server.want = 2;
+        for (int i = 0; i < 7; i++)
+                send_renew(w->client.s, i);
+        while (w->server.messages < 2)
+                help_run(w->loop);
+        assert_int_equal(w->server.messages, 2);
+        w->server.pause_at = 5;
+        session_read_on(w->server.s);
+        assert_int_equal(w->server.messages, 5);
+        session_read_on(w->server.s);
+        w->server.want = 8;
+        send_renew(w->client.s, 7);
+        while (w->server.messages < 8)
+                help_run(w->loop);
+        for (int i = 0; i < 8; i++)
+                assert_int_equal(w->server.serials[i], i);
+        assert_int_equal(w->server.closed, 0);
+}
+
 static void dense_honest_messages_fit(void **state)
 {
         Drover__Group group = DROVER__GROUP__INIT, *groups[] = {&group};
@@ -385,6 +412,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(garbage, setup, teardown),
                 cmocka_unit_test_setup_teardown(silent_peer, setup, teardown),
                 cmocka_unit_test_setup_teardown(freed_in_message, setup, teardown),
+                cmocka_unit_test_setup_teardown(paused, setup, teardown),
                 cmocka_unit_test(dense_honest_messages_fit),
                 cmocka_unit_test(a_small_frame_cannot_make_a_large_message),
         };

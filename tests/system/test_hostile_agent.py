@@ -2,13 +2,17 @@
 come of each. docs/protocol.md has the table of what the server checks."""
 import hashlib
 import os
+import socket
+import struct
 import subprocess
+import threading
 import time
 
 import pytest
 
+import agents
 from drover import free_port, made, sh, wait_until
-from wire import Ended, Liar
+from wire import Ended, Liar, pack
 
 DATA = b"what the honest agent's job has written\n"
 HASH = hashlib.sha256(DATA).digest()
@@ -407,9 +411,13 @@ def test_a_session_ends_with_its_certificate(request):
 
 # ---- floods: what one agent can make the server keep is bounded
 
-def rss(site):
-    with open(f"/proc/{site.server.pid}/statm", encoding="utf-8") as f:
+def memory(pid):
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def rss(site):
+    return memory(site.server.pid)
 
 
 def test_many_queues(two):
@@ -463,6 +471,72 @@ def test_many_names(two):
     liar.offer(jobs_max=1)
     liar.ping()
     liar.wire.close()
+
+
+# ---- floods of messages: one agent holds up neither the others nor the API, and the server keeps little of what it has said
+
+FLOODS = {
+    "offers": lambda n: {"offer": {"queue": f"q{n % 4}", "serial": n, "jobs_max": 1, "ad": PAD_AD}},
+    "files of its cache": lambda n: {"cache_delta": {"full": True, "added": [{"file": n * 4000 + i, "size": 1} for i in range(4000)]}},
+    "where attempts are": lambda n: {"whereabouts": {"attempts": [{"request": n + i, "native": "x" * 40} for i in range(200)]}},
+    "inventories": lambda n: {"inventory": {"running": [{"request": n + i, "fence": 1, "members": [{"first": 0, "count": 100}]}
+                                                        for i in range(50)]}},
+    "questions": lambda n: {"spool_read": {"request": n, "sha256": HASH, "length": 1 << 20}},
+}
+PAD_AD = "[ Cpus = 1; Memory = 1000; " + "; ".join(f"Pad{i} = {{ 1, 2, 3, 4 }}" for i in range(400)) + " ]"
+FLOOD_BYTES = 48 << 20
+FLOOD_CHUNK = 2 << 20
+
+
+class Flood(threading.Thread):
+    """An agent that says so much as it can send, and does not listen. When the server has ended its session it begins another."""
+
+    def __init__(self, liar, what):
+        super().__init__()
+        self.liar, self.sent, self.over, self.why = liar, 0, False, None
+        frames, n = b"", 0
+        while len(frames) < FLOOD_CHUNK:
+            n += 1
+            message = pack("ToServer", FLOODS[what](n))
+            frames += struct.pack("<I", len(message)) + message
+        self.frames = frames
+
+    def run(self):
+        try:
+            while not self.over:
+                self.liar.hello()
+                try:
+                    while not self.over:
+                        self.liar.wire.socket.sendall(self.frames)
+                        self.sent += len(self.frames)
+                except OSError:
+                    pass
+        except (Ended, OSError, AssertionError) as e:
+            self.why = e
+
+
+@pytest.mark.parametrize("what", FLOODS)
+def test_flood_of_messages(request, what):
+    with made(request, "lm-") as one:
+        server = one.server()
+        agents.start(one, "cpus: 2\n", "busy")
+        wait_until(lambda: one.agents("connected"))
+        flood = Flood(Liar(one, "flood", "--owners", "any"), what)
+        one.run(sh("true"))
+        before, most = memory(server.pid), 0
+        flood.start()
+        try:
+            while flood.sent < FLOOD_BYTES:
+                one.run(sh("true", queue="queue 5"))
+                assert one.call("GET", "/v1/agents")[0] == 200
+                most = max(most, memory(server.pid))
+                assert flood.is_alive(), flood.why
+        finally:
+            flood.over = True
+            flood.liar.wire.socket.shutdown(socket.SHUT_RDWR)
+            flood.join(90)
+        assert most - before < 200 << 20
+        wait_until(lambda: [a["name"] for a in one.agents("connected")] == ["busy"])
 
 
 # ---- the end
