@@ -2,6 +2,7 @@
 
 BUILD  ?= build
 ASAN   ?= build-asan
+TSAN   ?= build-tsan
 FUZZ   ?= build-fuzz
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -36,8 +37,8 @@ check-unit: setup ## the unit tests alone, under ASan and UBSan
 check-system: setup ## the system tests alone: real daemons in temporary folders
 	@tools/check --build $(BUILD) --asan $(ASAN) system
 
-check-long: setup ## everything, with more seeds and rounds, the daemons under ASan too
-	@DROVER_CHECK_LONG=1 tools/check --build $(BUILD) --asan $(ASAN)
+check-long: setup ## everything, with more seeds and rounds, the daemons under ASan and TSan too
+	@DROVER_CHECK_LONG=1 tools/check --build $(BUILD) --asan $(ASAN) --tsan $(TSAN)
 
 lint: setup ## layers, clang-format, cppcheck, clang-tidy, shellcheck
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
@@ -67,4 +68,4 @@ install: build ## into $(DESTDIR)$(PREFIX): programs, manual pages, systemd unit
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
 
 clean: ## remove what was built
-	@rm -rf $(BUILD) $(ASAN) $(FUZZ)
+	@rm -rf $(BUILD) $(ASAN) $(TSAN) $(FUZZ)

@@ -146,6 +146,8 @@ class Instance:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("DROVER_", "XDG_"))}
         self.env.update(DROVER_DIR=self.dir, HOME=self.base, TMPDIR=self.base, NO_COLOR="1", LC_ALL="C.UTF-8",
                         PATH=os.path.join(self.build, "bin") + ":" + os.environ["PATH"])
+        if "DROVER_TEST_THREADS" in os.environ:  # reports of ThreadSanitizer: see stop()
+            self.env["TSAN_OPTIONS"] = f"log_path={self.base}/races:exitcode=0:die_after_fork=0"
 
     # -- programs ---------------------------------------------------------------------------------------------
 
@@ -238,6 +240,10 @@ class Instance:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
+        for name in sorted(os.listdir(self.base)):
+            if name.startswith("races."):
+                with open(os.path.join(self.base, name), encoding="utf-8", errors="replace") as f:
+                    late.append(f.read())
         if late:
             raise Failed("; ".join(late))
 
