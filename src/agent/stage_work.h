@@ -9,6 +9,7 @@
  * may read, and the task again with what came of it. All numbers in it are checked by who reads it.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -62,7 +63,7 @@ struct stage_work {
                 *hidden; /* where no path of the job's may lead; NULL: a child, whose rights say */
         uint64_t data_end;
         uint32_t fence;
-        volatile bool cancelled;
+        atomic_bool cancelled; /* by the loop's thread, while the worker looks at it */
         struct stage_file *files;
         size_t count, cap;
         /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
