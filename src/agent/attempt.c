@@ -275,7 +275,7 @@ static void schedule_queue(struct queue *q)
 {
         unsigned looked = 0;
         int64_t end = clock_boot_ms() + SLICE_MS;
-        if (!q->backend->ready)
+        if (!q->backend->ready || q->backend->unreachable)
                 return;
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
                 next = at->next;

@@ -175,6 +175,20 @@ static void runner_is_away(struct backend *b, const char *why)
         offers_update(a, true);
 }
 
+/* Its tasks are as they were. It is given no new ones until it answers; what it was told waits for it. */
+static void runner_is_silent(struct backend *b, const char *why)
+{
+        struct agent *a = b->a;
+        free(b->unreachable);
+        b->unreachable = why ? mem_dupz(why) : NULL;
+        if (why)
+                log_error("msg=\"%s: its queues take no jobs until it does\"", why);
+        else
+                log_info("msg=\"the agent's shepherd answers again\"");
+        offers_update(a, true);
+        agent_turn_later(a);
+}
+
 /* How a task of an earlier life ended. It is told each time that the runner has been away, and counts once.
  * What was followed until the runner went away has ended meanwhile: look_through goes on with it. */
 static void known_end(struct attempt *at, const struct run_event *e)
@@ -258,6 +272,10 @@ void attempt_event(struct backend *b, const struct run_event *e)
         }
         if (e->state == RUN_AWAY) {
                 runner_is_away(b, e->text);
+                return;
+        }
+        if (e->state == RUN_SILENT) {
+                runner_is_silent(b, e->text);
                 return;
         }
         if (e->state == RUN_QUOTED) {

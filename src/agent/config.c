@@ -67,6 +67,8 @@ static const struct setting settings[] = {
         S(kill_on_stop, SETTING_SWITCH, NULL,
           "SIGTERM ends the jobs; without it they go on and the next agent takes them over"),
         S(shepherd, SETTING_TEXT, "PROGRAM", "drover-shepherd beside this program"),
+        {"shepherd_silence", SETTING_TIME, offsetof(struct config, shepherd_silence_ms), "TIME",
+         "without an answer of the shepherd, until its queues take no more jobs; 0: never; 30s"},
         S(log_level, SETTING_TEXT, "LEVEL", "error, warn, info or debug; info"),
 };
 static const struct settings table = {settings, sizeof(settings) / sizeof(*settings)};
@@ -77,6 +79,7 @@ void config_init(struct config *c)
                              .cgroups = true,
                              .pids_max = 16384,
                              .kill_grace_ms = 10000,
+                             .shepherd_silence_ms = 30000,
                              .cache_bytes = 10ull << 30,
                              .environments_bytes = 20ull << 30,
                              .environment_limit_ms = 3600000,

@@ -190,6 +190,7 @@ struct runner_config mapping_runner(struct agent *a)
                                       .min_uid = (unsigned)a->config.min_uid,
                                       .agent_uid = a->config.agent_uid,
                                       .hidden = (const char *const *)a->config.hide.v,
+                                      .silence_ms = (int64_t)a->config.shepherd_silence_ms,
                                       .arg = a};
 }
 

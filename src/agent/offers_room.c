@@ -334,7 +334,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
         int journal = journal_error(a);
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
-        if (!q->backend->ready || may.closed || q->config->closed || journal)
+        if (!q->backend->ready || q->backend->unreachable || may.closed || q->config->closed || journal)
                 return;
         if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);

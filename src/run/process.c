@@ -120,6 +120,15 @@ static void on_gone(void *arg)
         timer_start(r->later, 0);
 }
 
+static void on_silent(void *arg, bool silent)
+{
+        struct process_runner *r = arg;
+        r->events(r->arg,
+                  &(struct run_event){.state = RUN_SILENT,
+                                      .text = silent ? "the agent's shepherd does not answer" : NULL},
+                  1);
+}
+
 static void on_failed(void *arg, const char *why)
 {
         struct process_runner *r = arg;
@@ -128,7 +137,7 @@ static void on_failed(void *arg, const char *why)
 
 static int process_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
-        static const struct shepherd_client_ops ops = {on_record, tell, on_gone, on_failed};
+        static const struct shepherd_client_ops ops = {on_record, tell, on_gone, on_silent, on_failed};
         (void)err;
         struct process_runner *r = mem_new(struct process_runner);
         r->base.kind = &runner_process;
@@ -143,7 +152,8 @@ static int process_open(const struct runner_config *c, struct runner **ret, stru
                                                 c->min_uid,
                                                 c->agent_uid,
                                                 {c->cgroups[0], c->cgroups[1]},
-                                                c->hidden};
+                                                c->hidden,
+                                                c->silence_ms};
         r->client = shepherd_client_new(c->loop, &config, &ops, r);
         *ret = &r->base;
         return 0;

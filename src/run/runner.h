@@ -133,14 +133,16 @@ enum run_state {
         RUN_READY,
         RUN_AWAY, /* of the runner: unreachable. Nothing is known of its tasks but that nobody has ended them
                    */
-        RUN_QUOTED,      /* the answer to a quote; of no task */
-        RUN_CHECKPOINTED /* a task that goes on has a checkpoint at another server, which is here now */
+        RUN_QUOTED,       /* the answer to a quote; of no task */
+        RUN_CHECKPOINTED, /* a task that goes on has a checkpoint at another server, which is here now */
+        RUN_SILENT /* of the runner: it is there and has its tasks, and does not answer, `text` says why; text
+                      NULL: it answers again. What it was told meanwhile waits for it */
 };
 enum run_why { RUN_ITSELF, RUN_KILLED, RUN_WALLTIME, RUN_LEASE_ENDED, RUN_MEMORY };
 
 struct run_event {
         struct run_id id;
-        enum run_state state; /* READY, AWAY and QUOTED do not concern a task */
+        enum run_state state; /* READY, AWAY, SILENT and QUOTED do not concern a task */
         bool known;           /* told because the runner still had it */
         uint32_t slot;
         int64_t native; /* pid, or the batch system's number */
@@ -156,8 +158,8 @@ struct run_event {
         const char *what; /* what failed: "program", "stdin", "folder", …; static. RUN_WAITING: "signal", when
                              one has reached nobody, since the task waits at another server, and waits with
                              it; also when it was told to run before */
-        const char *text; /* FAILED, LOST, AWAY, QUOTED: the system's own words, or NULL; for the time of the
-                             call */
+        const char *text; /* FAILED, LOST, AWAY, SILENT, QUOTED: the system's own words, or NULL; for the time
+                             of the call */
         /* RUN_CHECKPOINTED: `text` has two lines for each of its files: where it is beneath the sandbox, and
          * what it shall be there. */
         /* RUN_QUOTED: Unix time at which it would begin, not before the quote was asked for; 0: unknown. With
@@ -206,6 +208,7 @@ struct runner_config {
          * first; NULL: none. */
         const char *cgroups[2];
         const char *const *hidden; /* folders that jobs shall not see, NULL behind the last; or NULL */
+        int64_t silence_ms;        /* of the shepherd: after so long RUN_SILENT is told; 0: never */
         /* Where no path that a job names may lead, for what is opened in our own name; NULL: anywhere. Ours
          * for as long as the runner is open. */
         const struct hidden *closed;

@@ -20,6 +20,7 @@
 
 #define RETRY_FIRST_MS 20
 #define RETRY_MAX_MS   5000
+#define LOOKS          5 /* without an answer, one after the other: an agent that stood still itself has had one */
 
 struct shepherd_client {
         struct loop *loop;
@@ -33,6 +34,11 @@ struct shepherd_client {
         size_t passed_count, passed_cap;
         int dirfd, fd, ready;
         bool listed, was_up, *freed;
+        /* whether it answers: looks since it was asked, if it has said nothing since */
+        bool asked, pings, told_silent;
+        unsigned looks;
+        int64_t look_ms;
+        struct timer *look;
         struct watch *watch, *ready_watch;
         struct timer *retry;
         int64_t retry_ms;
@@ -43,6 +49,7 @@ struct shepherd_client {
 
 static void try_connect(void *arg);
 static void on_socket(void *arg, int what);
+static void on_look(void *arg);
 
 struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepherd_client_config *config,
                                             const struct shepherd_client_ops *ops, void *arg)
@@ -67,6 +74,10 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
         c->retry_ms = RETRY_FIRST_MS;
         c->retry = timer_new(l, try_connect, c);
         timer_start(c->retry, 0);
+        c->look = timer_new(l, on_look, c);
+        c->look_ms = config->silence_ms / LOOKS;
+        if (c->look_ms)
+                timer_start(c->look, c->look_ms);
         return c;
 }
 
@@ -207,7 +218,7 @@ static void drop(struct shepherd_client *c)
         if (c->fd >= 0)
                 close(c->fd);
         c->fd = -1;
-        c->listed = false;
+        c->listed = c->asked = c->pings = c->told_silent = false;
         drop_out(c);
         if (c->was_up) {
                 c->was_up = false;
@@ -246,7 +257,34 @@ static void try_connect(void *arg)
         struct shepherd_hello hello = {{sizeof(hello), SHEPHERD_HELLO}, SHEPHERD_VERSION, (int32_t)getpid()};
         drop_out(c);
         buf_add(&c->out, &hello, sizeof(hello));
+        c->asked = true;
+        c->looks = 0;
         shepherd_client_flush(c);
+}
+
+static void on_look(void *arg)
+{
+        struct shepherd_client *c = arg;
+        const struct shepherd_name ping = {.record = {sizeof(ping), SHEPHERD_PING}};
+        timer_start(c->look, c->look_ms);
+        if (c->fd >= 0 && c->asked && ++c->looks == LOOKS) {
+                c->told_silent = true;
+                c->ops->silent(c->arg, true);
+        } else if (c->fd >= 0 && !c->asked && c->listed && c->pings) {
+                buf_add(&c->out, &ping, sizeof(ping));
+                c->asked = true;
+                c->looks = 0;
+                shepherd_client_flush(c);
+        }
+}
+
+static void answered(struct shepherd_client *c)
+{
+        c->asked = false;
+        if (!c->told_silent)
+                return;
+        c->told_silent = false;
+        c->ops->silent(c->arg, false);
 }
 
 static bool takes_fd(const struct shepherd_record *r)
@@ -374,12 +412,17 @@ static void on_socket(void *arg, int what)
                 }
                 bool freed = false;
                 c->freed = &freed;
+                answered(c);
+                if (freed)
+                        return;
                 for (size_t at = 0; at + sizeof(struct shepherd_record) <= (size_t)n;) {
                         const struct shepherd_record *r = (const void *)(c->room + at);
                         if (r->size < sizeof(*r) || r->size > (size_t)n - at)
                                 break;
                         if (r->kind == SHEPHERD_LISTED)
                                 c->listed = true;
+                        if (r->kind == SHEPHERD_WELCOME && r->size >= sizeof(struct shepherd_hello))
+                                c->pings = ((const struct shepherd_hello *)(const void *)r)->version >= 2;
                         c->ops->record(c->arg, r);
                         if (freed)
                                 return;
@@ -405,6 +448,7 @@ void shepherd_client_free(struct shepherd_client *c)
         watch_free(c->watch);
         stop_ready(c);
         timer_free(c->retry);
+        timer_free(c->look);
         if (c->fd >= 0)
                 close(c->fd);
         if (c->dirfd >= 0)

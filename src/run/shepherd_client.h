@@ -1,8 +1,9 @@
 /* shepherd_client: the agent's end of the shepherd's socket.
  *
  * Connects to the shepherd of a state folder, and starts one when none answers; when it dies, again, after a
- * short wait that grows. Records gather until they are flushed, and leave as few messages. Callbacks on the
- * loop's thread.
+ * short wait that grows. Records gather until they are flushed, and leave as few messages. One that is there
+ * and does not answer is not replaced: its children live, and nobody else knows them. Callbacks on the loop's
+ * thread.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,7 +19,8 @@ struct shepherd_client_config {
         unsigned min_uid, agent_uid; /* with users_path */
         const char *cgroups[2];      /* with users_path: see runner.h */
         const char *const
-                *hidden; /* folders that jobs shall not see, NULL behind the last; copied; or NULL */
+                *hidden;    /* folders that jobs shall not see, NULL behind the last; copied; or NULL */
+        int64_t silence_ms; /* see silent; 0: it is not looked for */
 };
 struct shepherd_client_ops {
         /* WELCOME, each CHILD, LISTED */
@@ -26,6 +28,9 @@ struct shepherd_client_ops {
         void (*batch)(void *arg); /* after the records of one message */
         void (*gone)(void *arg);  /* the shepherd has gone away, and its children died with it; another is
                                      started */
+        /* For silence_ms nothing has come from it, though it was asked; false: it answers again. Told after
+         * a silence only, and not when it has gone. */
+        void (*silent)(void *arg, bool silent);
         void (*failed)(void *arg, const char *why); /* none could be started, and it is tried again; not told
                                                        twice in the same words */
 };

@@ -4,13 +4,14 @@
  * plain structs. A message is a batch of records, each a shepherd_record and what follows it, `size` bytes in
  * all, a multiple of 8. A batch over SHEPHERD_DIRECT_MAX travels as a sealed memory file: one SHEPHERD_MEMORY
  * record with the descriptor beside it. The agent begins with HELLO; the shepherd answers WELCOME, a CHILD
- * for each child it knows, and LISTED. From then on a CHILD comes whenever a child's state has changed. One
- * agent at a time: a new connection takes the place of the old one.
+ * for each child it knows, and LISTED. From then on a CHILD comes whenever a child's state has changed, and a
+ * PONG for each PING of the agent, which so tells a shepherd that has nothing to say from one that stands
+ * still. One agent at a time: a new connection takes the place of the old one.
  */
 #pragma once
 #include <stdint.h>
 
-#define SHEPHERD_VERSION     1u
+#define SHEPHERD_VERSION     2u /* 1: without PING */
 #define SHEPHERD_DIRECT_MAX  (64u << 10)
 #define SHEPHERD_BATCH_MAX   (16u << 20)
 #define SHEPHERD_RLIMITS_MAX 8
@@ -36,6 +37,8 @@ enum shepherd_kind {
         SHEPHERD_CHILD,
         SHEPHERD_LISTED, /* a shepherd_name, ignored */
         SHEPHERD_SIGNAL,
+        SHEPHERD_PING, /* a shepherd_name, ignored */
+        SHEPHERD_PONG, /* a shepherd_name, ignored */
 };
 
 struct shepherd_record {

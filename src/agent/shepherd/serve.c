@@ -113,7 +113,7 @@ static void clear_dirty(struct shepherd *s)
 /* It cannot be told any more; what it sent before its end is still read. */
 static void stop_telling(struct shepherd *s)
 {
-        s->greeted = s->asked = false;
+        s->greeted = s->asked = s->pinged = false;
         clear_dirty(s);
 }
 
@@ -122,13 +122,13 @@ static void drop_agent(struct shepherd *s)
         if (s->agent >= 0)
                 close(s->agent);
         s->agent = -1;
-        s->greeted = s->asked = false;
+        s->greeted = s->asked = s->pinged = false;
         clear_dirty(s);
 }
 
 bool serve_waits(const struct shepherd *s)
 {
-        return s->asked || s->listing || s->dirty_first;
+        return s->asked || s->pinged || s->listing || s->dirty_first;
 }
 
 /* False: the socket takes no more now, or nobody is there any more. */
@@ -169,6 +169,13 @@ static void end_list(struct shepherd *s)
                 s->listing = false;
 }
 
+static void send_pong(struct shepherd *s)
+{
+        const struct shepherd_name pong = {.record = {sizeof(pong), SHEPHERD_PONG}};
+        if (send_some(s, &pong, sizeof(pong)))
+                s->pinged = false;
+}
+
 /* One message of what is dirty; false as send_some. */
 static bool send_dirty(struct shepherd *s)
 {
@@ -200,6 +207,9 @@ void serve_flush(struct shepherd *s)
                 if (s->asked) {
                         begin_list(s);
                         more = !s->asked;
+                } else if (s->pinged) {
+                        send_pong(s);
+                        more = !s->pinged;
                 } else if (s->listing && s->list_left == 0) {
                         end_list(s);
                         more = !s->listing;
@@ -224,6 +234,7 @@ static void handle(struct shepherd *s, const struct shepherd_record *r)
         struct child *c = r->size >= sizeof(*name) ? child_by_id(s, &name->id) : NULL;
         switch (r->kind) {
         case SHEPHERD_HELLO: s->asked = true; break;
+        case SHEPHERD_PING: s->pinged = true; break;
         case SHEPHERD_START:
                 if (r->size >= sizeof(*start))
                         start_child(s, start, (const char *)(start + 1), r->size - sizeof(*start));

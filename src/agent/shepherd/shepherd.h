@@ -82,6 +82,7 @@ struct shepherd {
         uid_t agent_uid;                   /* may connect, and is no job's user; ours: nobody else */
         bool asked;                        /* the agent has said HELLO, and is not answered yet */
         bool greeted;                      /* it was answered */
+        bool pinged;                       /* and has asked whether we answer */
         bool listing;                      /* LISTED is to be said once list_left of what is dirty is told */
         size_t list_left;
         int groups; /* the directory of our own control groups; -1: there are none */
