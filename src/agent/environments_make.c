@@ -14,7 +14,10 @@
 #include "run/errand.h"
 
 #define PROBE_MS 60000
-#define END_MS   3000 /* after SIGTERM, for what nobody wants any more */
+/* What a file of requirements names runs while it is installed: it sees no more than the job will. The
+ * network is where its packages are. */
+#define CONTAINED (RUN_HIDE | RUN_NO_PRIVILEGES | RUN_FILTER | RUN_CONTAIN_ALL)
+#define END_MS    3000 /* after SIGTERM, for what nobody wants any more */
 #define SIZE_KIB_MAX                                                                                         \
         (1ull << 40)   /* its maker is the job's user, who may say anything: sums do not overflow */
 #define WORDS_MAX 180u /* bytes of what went wrong: a hold's reason is not much longer */
@@ -259,6 +262,7 @@ int environment_make(struct attempt *at, enum environment_kind kind, const Drove
                                          .argv = &argv,
                                          .envp = env.v,
                                          .input_fd = fd,
+                                         .contain = at->q->config->contain & CONTAINED,
                                          .timeout_ms = (int64_t)a->config.environment_limit_ms};
         log_info("msg=\"making an environment\" kind=%s file=%s folder=%s", environment_kind_name(kind),
                  LOG_TEXT(str_of(file->name)), name);

@@ -230,7 +230,7 @@ struct command *errand_run(struct errands *e, const struct errand_spec *s, comma
                 .sandbox = buf_z(&path),
                 .stdout_path = buf_z(&out),
                 .stderr_path = buf_z(&errors),
-                .flags = RUN_MAKE_SANDBOX | RUN_SHARE_SANDBOX | (input >= 0 ? RUN_STDIN_FD : 0u),
+                .flags = RUN_MAKE_SANDBOX | RUN_SHARE_SANDBOX | (input >= 0 ? RUN_STDIN_FD : 0u) | s->contain,
                 .stdin_fd = input,
                 .path = "/usr/bin/env",
                 .argv = argv.v,

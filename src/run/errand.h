@@ -35,6 +35,7 @@ struct errand_spec {              /* borrowed during the call */
         struct str input;
         int input_fd; /* above 0: its standard input in place of `input`, borrowed: what is written there, too
                        */
+        unsigned contain; /* parts of containment, flags of run_spec; for what runs words of a job's */
         int64_t timeout_ms;
 };
 #define ERRAND_LOST        (-2) /* a status: the shepherd that had it is gone, or was when it should begin */

@@ -184,6 +184,9 @@ class Own:
         for path in (instance.base, instance.work):
             os.chown(path, user.pw_uid, user.pw_gid)
 
+    def server(self):
+        return self.instance.server("--user", self.user.pw_name)
+
     def write(self, name, text):
         path = self.instance.write(name, text, 0o755)
         os.chown(path, self.user.pw_uid, self.user.pw_gid)
@@ -241,7 +244,7 @@ def test_root_under_drover_up(instance):
 def test_a_token_of_the_jobs_own(own):
     """Where a queue hides nothing, a job's process is still not its user: it has the rights of a token that it was given."""
     one = own.instance
-    one.server()
+    own.server()
     agents.start(one, "name: node\ncontainment: {hide: off}\n", "node")
     agents.offering(one)
     token = one.json("token", "user", "--name", f"{ONE.pw_name}@local", "--role", "user")["token"]
@@ -366,6 +369,48 @@ def test_orphans_without_end(site):
     site.instance.cli("rm", str(job))
     wait_until(lambda: not site.instance.json("queue")["requests"])
     site.run(TWO, "echo fine")
+
+
+BACKEND = """
+import json, os, socket
+found = {{}}
+for path in {paths!r}:
+    try:
+        open(path, "rb").read(1)
+        found[path] = "done"
+    except OSError as e:
+        found[path] = e.strerror
+try:
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect({socket!r})
+        s.sendall(b"GET /v1/jobs HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+        found["api"] = s.recv(4096).split()[1].decode()
+except OSError as e:
+    found["api"] = e.strerror
+open({answer!r}, "w").write(json.dumps(found))
+raise SystemExit("no package")
+"""
+
+
+@pytest.mark.parametrize("hide", ["on", "off"])
+def test_packages_of_an_environment(own, hide):
+    """What a file of requirements brings with it runs before the job does, and gets no further."""
+    one = own.instance
+    own.server()
+    agents.start(one, f"name: node\ncontainment: {{hide: {hide}}}\n", "node")
+    wait_until(lambda: one.agents("connected"))
+    key, answer = os.path.join(one.base, "node", "agent.key"), os.path.join(one.work, "answer")
+    os.mkdir(f"{one.work}/evil")
+    own.write("evil/pyproject.toml", '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n')
+    own.write("evil/backend.py", BACKEND.format(paths=[key], socket=one.socket_path(), answer=answer))
+    os.chown(f"{one.work}/evil", ONE.pw_uid, ONE.pw_gid)
+    own.write("requirements.txt", f"{one.work}/evil\n")
+    job = one.submit(sh("true", python_env="requirements.txt"))
+    assert "Python environment" in held_for(one, job)
+    with open(answer, encoding="utf-8") as f:
+        found = json.load(f)
+    assert found[key] == ("done" if hide == "off" else "No such file or directory"), found
+    assert found["api"] == "403", found
 
 
 def test_in_a_container(instance):
