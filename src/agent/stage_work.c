@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "agent/move_files.h"
@@ -21,6 +22,7 @@
 #define TASK_MAX    (64u << 20)
 #define ROOM        (1u << 17)
 #define LIST_MAX    1000000
+#define ROOM_LEFT   (64ull << 20) /* on the disk, by what a copy takes */
 
 struct head {
         uint64_t magic, task_at, task_size, answer_at, answer_size;
@@ -220,6 +222,14 @@ static int carry_in(struct stage_work *w, const struct stage_file *f)
         return r < 0 ? err_set(&w->err, r, "cannot write the input %s: %s", f->to, strerror(-r)) : 0;
 }
 
+/* A hole takes no room where it is, but does in a copy: it is not begun where it would fill the disk. */
+static bool has_room(int fd, uint64_t bytes)
+{
+        struct statvfs v;
+        uint64_t room = fstatvfs(fd, &v) < 0 ? UINT64_MAX : (uint64_t)v.f_bavail * v.f_frsize;
+        return bytes <= ROOM_LEFT || (bytes < room && room - bytes >= ROOM_LEFT);
+}
+
 /* With a file of the task the contents go there as they are read. */
 static int hash_file(struct stage_work *w, struct stage_file *f)
 {
@@ -228,12 +238,15 @@ static int hash_file(struct stage_work *w, struct stage_file *f)
         if (fd < 0)
                 return fd;
         int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+        if (r == 0 && w->data >= 0 && !has_room(w->data, (uint64_t)st.st_size))
+                r = -ENOSPC;
         EVP_MD_CTX *md = EVP_MD_CTX_new();
         EVP_DigestInit_ex(md, EVP_sha256(), NULL);
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         f->at = w->data >= 0 ? w->data_end : 0;
-        while (r == 0) {
-                ssize_t n = read(fd, room, ROOM);
+        while (r == 0 && f->size < (uint64_t)st.st_size) { /* what grows meanwhile has no end */
+                uint64_t left = (uint64_t)st.st_size - f->size;
+                ssize_t n = read(fd, room, left < ROOM ? (size_t)left : ROOM);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)

@@ -197,6 +197,26 @@ static void folders_become_their_files(void **state)
         stage_work_deinit(&w);
 }
 
+/* A hole costs its maker nothing, and its copy the agent's disk. */
+static void a_hole_does_not_fill_the_disk(void **state)
+{
+        (void)state;
+        struct stage_work w;
+        struct stat st;
+        put("box/hole", "");
+        if (truncate(in_top("box/hole"), (off_t)1 << 43) < 0)
+                skip();
+        begin(&w, STAGE_HASH);
+        assert_int_equal(stage_work_output(&w, STR("hole"), false), 0);
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        assert_int_equal(w.result, -ENOSPC);
+        assert_true(fstat(w.data, &st) == 0 && st.st_blocks < 1024);
+        stage_work_deinit(&w);
+        assert_int_equal(unlink(in_top("box/hole")), 0);
+}
+
 /* What a child of another user leaves is not believed further than it goes. */
 static void answers_are_checked(void **state)
 {
@@ -247,6 +267,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_child_brings_inputs), cmocka_unit_test(a_child_takes_outputs_away),
-                cmocka_unit_test(folders_become_their_files), cmocka_unit_test(answers_are_checked)};
+                cmocka_unit_test(folders_become_their_files), cmocka_unit_test(a_hole_does_not_fill_the_disk),
+                cmocka_unit_test(answers_are_checked)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }
