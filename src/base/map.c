@@ -34,9 +34,9 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
         return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static uint64_t hash_bytes(const unsigned char *p, size_t n, bool nocase)
+static inline uint64_t hash_keyed(const uint64_t key[2], const unsigned char *p, size_t n, bool nocase)
 {
-        uint64_t h = hash_key[0] ^ n, w;
+        uint64_t h = key[0] ^ n, w;
         unsigned char part[8];
 
         while (n > 0) {
@@ -49,11 +49,23 @@ static uint64_t hash_bytes(const unsigned char *p, size_t n, bool nocase)
                                 if (part[i] >= 'A' && part[i] <= 'Z')
                                         part[i] = (unsigned char)(part[i] + 32);
                 memcpy(&w, part, sizeof(w));
-                h = mix(h ^ w, hash_key[1] | 1);
+                h = mix(h ^ w, key[1] | 1);
                 p += k;
                 n -= k;
         }
         return mix(h, 0xd6e8feb86659fd93u);
+}
+
+static uint64_t hash_bytes(const unsigned char *p, size_t n, bool nocase)
+{
+        return hash_keyed(hash_key, p, n, nocase);
+}
+
+uint64_t map_hash_stable(const void *p, size_t n)
+{
+        static const uint64_t key[2] = {0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
+
+        return hash_keyed(key, p, n, false);
 }
 
 uint64_t map_hash(const void *p, size_t n)

@@ -34,3 +34,5 @@ void map_fix_order(void);
 
 /* A 64-bit hash of bytes under the process's random key (not stable between runs; never stored). */
 uint64_t map_hash(const void *p, size_t n);
+/* One that is always the same and may be stored. Who chooses the bytes can make two hashes alike. */
+uint64_t map_hash_stable(const void *p, size_t n);

@@ -13,6 +13,7 @@
 #include "core/apply_private.h"
 #include "core/claim.h"
 #include "core/coming.h"
+#include "core/forgotten.h"
 #include "core/gang.h"
 #include "core/leave.h"
 #include "core/split.h"
@@ -71,6 +72,7 @@ void apply_finished_maybe(struct core *c, struct request *r, int64_t at_ms)
                 return;
         MEM_GROW(c->finished, c->finished_cap, c->finished_count + 1);
         c->finished[c->finished_count++] = r->id;
+        c->crowded |= claim_crowded(r);
 }
 
 void apply_drop_or_leave(struct core *c, struct request *r, struct job *j, const struct event *e)
@@ -196,6 +198,27 @@ static void apply_filed(struct core *c, struct request *r, const struct event *e
         apply_finished_maybe(c, r, e->at_ms);
 }
 
+static int apply_purged(struct core *c, struct request *r, const struct event *e, struct err *err)
+{
+        struct forgotten_request f;
+
+        if (!request_ended(r))
+                return apply_damaged(err, e, "it has not ended");
+        if (e->values.n && forgotten_unpack_one(e->values, &f) != 0)
+                return apply_damaged(err, e, "its uuid");
+        for (size_t i = 0; i < c->finished_count; i++)
+                if (c->finished[i] == r->id) {
+                        memmove(c->finished + i, c->finished + i + 1,
+                                (--c->finished_count - i) * sizeof(*c->finished));
+                        break;
+                }
+        f.id = r->id;
+        request_free(c, r);
+        if (e->values.n)
+                forgotten_add(c->forgotten, &f, e->at_ms);
+        return 0;
+}
+
 static int apply(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_find(c, e->request);
@@ -227,17 +250,7 @@ static int apply(struct core *c, const struct event *e, struct err *err)
         case EVENT_CHECKPOINTED: return apply_checkpoint(r, e, err);
         case EVENT_LEASE_ENDED: request_rare_make(r)->hop.lease_over = true; return 0;
         case EVENT_RESULTS_TAKEN: set_add_all(&request_rare_make(r)->hop.taken, &e->members); return 0;
-        case EVENT_PURGED:
-                if (!request_ended(r))
-                        return apply_damaged(err, e, "it has not ended");
-                for (size_t i = 0; i < c->finished_count; i++)
-                        if (c->finished[i] == r->id) {
-                                memmove(c->finished + i, c->finished + i + 1,
-                                        (--c->finished_count - i) * sizeof(*c->finished));
-                                break;
-                        }
-                request_free(c, r);
-                return 0;
+        case EVENT_PURGED: return apply_purged(c, r, e, err);
         case EVENT_SUBMITTED:
         case EVENT_TYPES: break;
         }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/draft.h"
+#include "core/forgotten.h"
 #include "core/gang.h"
 #include "core/leave.h"
 #include "core/qos.h"
@@ -49,6 +50,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->eval.clock_ns = config->eval_clock_ns;
         c->requests = idmap_new();
         c->uuids = idmap_new();
+        c->forgotten = forgotten_new();
         c->owners = map_new();
         c->templates = map_new();
         c->classes = map_new();
@@ -85,6 +87,7 @@ void core_free(struct core *c)
         map_free(c->templates);
         map_free(c->classes);
         idmap_free(c->uuids);
+        forgotten_free(c->forgotten);
         map_free(c->owners);
         idmap_free(c->requests);
         limits_free(c->limits);

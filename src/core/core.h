@@ -39,6 +39,7 @@ enum core_error {
         CORE_INVALID,     /* what was asked makes no sense: err says why */
         CORE_FORBIDDEN,   /* not yours */
         CORE_DAMAGED,     /* an event or snapshot that cannot be: err names it */
+        CORE_CONFLICT,    /* a uuid that was used for something else */
         CORE_TOO_MANY,    /* the owner has as much in the queue as he may have: err says what to do */
 };
 
@@ -193,9 +194,10 @@ int64_t core_lost_wait_ms(const struct core *c, uint64_t request);
 void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms);
 
 /* ---- users' commands */
-/* Accepts a request. If one with this uuid (and this owner) is there, *ret_existing is set and that one's id
- * given. 0; CORE_INVALID, CORE_FORBIDDEN, CORE_TOO_MANY with err (nothing has changed); `check_only`: checks
- * and changes nothing. */
+/* Accepts a request. If one with this uuid (and this owner) is there, or was until a while ago (forgotten.h),
+ * *ret_existing is set and that one's id given; CORE_CONFLICT with err: it asked for something else. 0;
+ * CORE_INVALID, CORE_FORBIDDEN, CORE_TOO_MANY with err (nothing has changed); `check_only`: checks and
+ * changes nothing. */
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
                 bool *ret_existing, struct err *err);
 
@@ -333,8 +335,9 @@ struct core_request {
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret); /* 0, CORE_UNKNOWN */
 uint64_t core_request_next(struct core *c,
                            uint64_t after); /* the next request's id, 0 at the end; start with 0 */
-uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16]); /* 0: none */
-uint64_t core_request_last(struct core *c);                                  /* highest id given so far */
+/* Also of one that is forgotten (forgotten.h), which is no request any more. 0: none. */
+uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16]);
+uint64_t core_request_last(struct core *c); /* highest id given so far */
 const struct ad *core_request_ad(struct core *c, uint64_t id,
                                  uint32_t part); /* its template; NULL: no such */
 void core_totals(struct core *c, struct core_counts *ret);

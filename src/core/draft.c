@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "classad/sense.h"
 #include "core/claim.h"
+#include "core/forgotten.h"
 #include "core/gang.h"
 #include "core/label.h"
 #include "core/split.h"
@@ -28,14 +29,27 @@ struct core_draft {
         struct core_draft *next;
 };
 
-/* 0, and *ret the request with its uuid, 0 if there is none; CORE_FORBIDDEN. */
+/* 0, and *ret the number of the request with its uuid, 0 if there is none; CORE_FORBIDDEN, CORE_CONFLICT. */
 static int find_known(struct core *c, const struct submission *s, uint64_t *ret, struct err *err)
 {
-        const struct request *known = request_by_uuid(c, s->uuid);
+        const struct request *r = request_by_uuid(c, s->uuid);
+        struct forgotten_request known = {0};
 
-        if (known && !str_eqz(s->owner, request_owner(known)))
+        *ret = 0;
+        if (r)
+                known = (struct forgotten_request){
+                        .id = r->id, .digest = r->digest, .owner = str_of(request_owner(r))};
+        else if (!forgotten_find(c->forgotten, s->uuid, &known))
+                return 0;
+        if (!str_eq(s->owner, known.owner))
                 return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
-        *ret = known ? known->id : 0;
+        if (s->digest && known.digest && s->digest != known.digest)
+                return err_set(
+                        err, CORE_CONFLICT,
+                        "request %llu was submitted with this uuid and other contents: make a new uuid for "
+                        "each request",
+                        (unsigned long long)known.id);
+        *ret = known.id;
         return 0;
 }
 

@@ -15,7 +15,7 @@ enum core_draft_use {
         CORE_DRAFT_QUOTE,  /* never accepted: it has no number */
 };
 /* `s` has passed submission_check, and is borrowed until the draft is free. 0; CORE_INVALID, CORE_FORBIDDEN,
- * CORE_TOO_MANY with err. */
+ * CORE_CONFLICT, CORE_TOO_MANY with err. */
 int core_draft_new(struct core *c, const struct submission *s, enum core_draft_use use,
                    struct core_draft **ret, struct err *err);
 /* Some milliseconds of it. Sets *ret_more when there is more. 0; CORE_INVALID with err: it would not be

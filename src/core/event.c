@@ -19,6 +19,7 @@ enum event_field {
         F_VALUES = 1 << 8,
         F_STAYS = 1 << 9,  /* behind all others, and only when it is so */
         F_USAGE = 1 << 10, /* the same */
+        F_LAST_VALUES = 1 << 11,
 };
 
 static const struct {
@@ -40,7 +41,7 @@ static const struct {
         [EVENT_RESUMED] = {"resumed", F_MEMBERS | F_REASON},
         [EVENT_PRIORITY] = {"priority", F_MEMBERS | F_VALUE},
         [EVENT_FILED] = {"filed", F_MEMBERS},
-        [EVENT_PURGED] = {"purged", 0},
+        [EVENT_PURGED] = {"purged", F_LAST_VALUES},
         [EVENT_FILLED] = {"filled", F_MEMBERS | F_FENCE | F_VALUES},
         [EVENT_SET] = {"set", F_MEMBERS | F_FENCE | F_VALUE},
         [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
@@ -110,6 +111,8 @@ void event_pack(struct buf *out, const struct event *e)
                 pack_str(out, e->values);
         if ((fields & F_STAYS) && e->stays)
                 pack_u64(out, 1);
+        if ((fields & F_LAST_VALUES) && e->values.n)
+                pack_str(out, e->values);
         if ((fields & F_USAGE) && (e->cpu_user_ms || e->cpu_system_ms)) {
                 pack_i64(out, e->cpu_user_ms);
                 pack_i64(out, e->cpu_system_ms);
@@ -166,6 +169,8 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                 e->values = unpack_str(u);
         if ((fields & F_STAYS) && !u->bad && u->p < u->end)
                 e->stays = unpack_max(u, 1);
+        if ((fields & F_LAST_VALUES) && !u->bad && u->p < u->end)
+                e->values = unpack_str(u);
         if ((fields & F_USAGE) && !u->bad && u->p < u->end) {
                 e->cpu_user_ms = unpack_i64(u);
                 e->cpu_system_ms = unpack_i64(u);

@@ -56,7 +56,7 @@ struct event {
         uint64_t memory_peak_bytes;
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in records of before they were kept */
-        struct str values;            /* packed, see fill.h */
+        struct str values;            /* packed, see fill.h; of a purged request, forgotten.h */
         bool stays; /* what ends by it may stay in the queue, see leave.h; false in records of before */
         /* resources of a match, for each member */
         uint32_t cpus;

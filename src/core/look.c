@@ -1,6 +1,7 @@
 /* Looking at what is there; nothing changes here. */
 #include "base/hex.h"
 #include "base/mem.h"
+#include "core/forgotten.h"
 #include "core/state.h"
 
 uint64_t core_request_next(struct core *c, uint64_t after)
@@ -16,9 +17,12 @@ uint64_t core_request_next(struct core *c, uint64_t after)
 
 uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
 {
-        struct request *r = request_by_uuid(c, uuid);
+        const struct request *r = request_by_uuid(c, uuid);
+        struct forgotten_request f;
 
-        return r ? r->id : 0;
+        if (r)
+                return r->id;
+        return forgotten_find(c->forgotten, uuid, &f) ? f.id : 0;
 }
 
 uint64_t core_request_last(struct core *c)

@@ -150,6 +150,7 @@ int request_load_begin(struct core *c, struct request *r, const struct submissio
         memcpy(r->uuid, s->uuid, sizeof(r->uuid));
         r->owner = owner_ref(c, s->owner);
         r->kib = submission_kib(s);
+        r->digest = s->digest;
         if (submission_members(s) != r->count)
                 return err_set(
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",

@@ -9,10 +9,11 @@
 #include "base/mem.h"
 #include "base/pack.h"
 #include "core/claim.h"
+#include "core/forgotten.h"
 #include "core/leave.h"
 #include "core/split.h"
 
-#define SNAPSHOT_VERSION 3 /* 1: without accounts and limits; 2: without hops */
+#define SNAPSHOT_VERSION 4 /* 1: without accounts and limits; 2: without hops; 3: without uuids */
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -188,6 +189,7 @@ void core_snapshot(struct core *c, struct buf *out)
         idmap_free(w.queues);
         shares_pack(c->shares, out);
         hops_pack(c, out);
+        forgotten_pack(c->forgotten, out);
 }
 
 /* ---- reading */
@@ -464,6 +466,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 shares_unpack(c->shares, &r.in);
         if (!e && r.version > 2)
                 hops_unpack(c, &r.in);
+        if (!e && r.version > 3)
+                forgotten_unpack(c->forgotten, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

@@ -166,6 +166,7 @@ struct request {
         uint64_t id;
         unsigned char uuid[16];
         struct owner *owner; /* NULL in a shadow */
+        uint64_t digest;     /* of what was submitted; 0: not known */
         int64_t submitted_ms;
         uint32_t count, active,
                 running;       /* members; those with an attempt; of these, those that were started */
@@ -314,7 +315,8 @@ struct core {
 
         struct idmap *requests;
         struct idmap *uuids; /* a hash of the uuid → request */
-        struct map *owners;  /* of requests: one string each */
+        struct forgotten *forgotten;
+        struct map *owners; /* of requests: one string each */
         struct request *first, *last;
         struct request
                 *rekey_next;    /* that is to be put into classes again, and those behind it; NULL: none */

@@ -2,9 +2,10 @@
 
 #include <errno.h>
 
+#include "base/map.h"
 #include "base/pack.h"
 
-#define SUBMISSION_VERSION 2 /* 1: without lease, hold_results and origin */
+#define SUBMISSION_VERSION 3 /* 1: without lease, hold_results and origin; 2: without digest */
 
 void submission_deinit(struct submission *s)
 {
@@ -79,6 +80,54 @@ uint32_t submission_kib(const struct submission *s)
                 bytes += FILE_BYTES + s->spooled[i].name.n;
         kib = (bytes + 1023) / 1024;
         return kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
+}
+
+static uint64_t digest_str(struct str s)
+{
+        return map_hash_stable(s.p, s.n);
+}
+
+static uint64_t digest_words(const uint64_t *words, size_t count)
+{
+        return map_hash_stable(words, count * sizeof(*words));
+}
+
+static uint64_t digest_part(const struct submission_part *p)
+{
+        uint64_t sum[5] = {p->rows, p->steps, digest_str(p->items)};
+
+        for (size_t i = 0; i < p->attribute_count; i++) {
+                const struct submission_attribute *a = &p->attributes[i];
+                const uint64_t one[] = {digest_str(a->name), digest_str(a->text), a->late};
+
+                sum[3] += digest_words(one, 3);
+        }
+        for (size_t i = 0; i < p->variable_count; i++) {
+                const uint64_t both[] = {sum[4], digest_str(p->variables[i])};
+
+                sum[4] = digest_words(both, 2);
+        }
+        return digest_words(sum, 5);
+}
+
+uint64_t submission_digest(const struct submission *s)
+{
+        uint64_t sum[3] = {s->hold}, digest;
+
+        for (size_t i = 0; i < s->part_count; i++) {
+                const uint64_t both[] = {sum[1], digest_part(&s->parts[i])};
+
+                sum[1] = digest_words(both, 2);
+        }
+        for (size_t i = 0; i < s->spooled_count; i++) {
+                const struct submission_file *f = &s->spooled[i];
+                const uint64_t one[] = {digest_str(f->name), map_hash_stable(f->sha256, sizeof(f->sha256)),
+                                        f->executable};
+
+                sum[2] += digest_words(one, 3);
+        }
+        digest = digest_words(sum, 3);
+        return digest ? digest : 1;
 }
 
 static uint64_t count_rows(struct str items)
@@ -167,6 +216,7 @@ void submission_pack(struct buf *out, const struct submission *s)
         pack_str(out, s->origin.path);
         pack_str(out, s->origin.job);
         pack_u64(out, s->origin.hops_left);
+        pack_u64(out, s->digest);
 }
 
 static void unpack_origin(struct unpack *u, struct submission *s)
@@ -226,6 +276,8 @@ int submission_unpack(struct submission *s, struct str record, struct err *err)
         }
         if (version > 1)
                 unpack_origin(&u, s);
+        if (version > 2)
+                s->digest = unpack_u64(&u);
         if (unpack_done(&u))
                 return 0;
         submission_deinit(s);

@@ -49,7 +49,8 @@ struct submission {
         unsigned char uuid[16];
         struct str owner; /* name@domain */
         int64_t at_ms;
-        bool hold; /* every job starts held */
+        bool hold;       /* every job starts held */
+        uint64_t digest; /* submission_digest of what the client sent; 0: not known, as in older records */
         /* of a submitter that must stay in touch (hop.h) */
         uint64_t lease_ms; /* 0: none */
         bool hold_results;
@@ -70,6 +71,10 @@ uint64_t submission_members(const struct submission *s);
 /* What the request takes in the server, in KiB and rounded up: its text, and a fixed sum for each request,
  * part and file. The same before and after submission_pack. */
 uint32_t submission_kib(const struct submission *s);
+
+/* A digest of the jobs that are asked for, never 0: parts, files and `hold`, but not how the submitter stays
+ * in touch. The order of attributes and of files does not count. */
+uint64_t submission_digest(const struct submission *s);
 
 /* Limits and shape: counts, row counts that agree with the items. 0, or -EINVAL, -E2BIG with err. */
 int submission_check(const struct submission *s, struct err *err);

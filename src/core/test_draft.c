@@ -288,9 +288,54 @@ static void test_memory_of_one_owner(void **state)
         core_tick(c);
         assert_null(request_find(c, 1));
         assert_int_equal(kib_used(c), 8);
+        remove.request = 2; /* nothing was submitted since */
+        assert_int_equal(core_act(c, &remove, &n, NULL), 0);
+        core_tick(c);
+        assert_int_equal(kib_used(c), 6);
         submit(c, NULL, 1, large);
         assert_null(core_check(c));
         assert_same_after_replay(c);
+}
+
+/* A submit that is sent once more is the same request, also when that has been forgotten; with other contents
+ * it is refused. */
+static void test_uuids_of_forgotten_requests(void **state)
+{
+        struct core *c = *state;
+        struct core_command remove = {.action = CORE_ACT_REMOVE, .request = 1};
+        struct buf items[2] = {{0}, {0}};
+        struct submission s[2];
+        bool existing = false;
+        struct err err;
+        uint64_t id, n;
+
+        describe(&s[0], &items[0], 20, 2);
+        describe(&s[1], &items[1], 20, 3);
+        memcpy(s[1].uuid, s[0].uuid, sizeof(s[1].uuid));
+        for (int i = 0; i < 2; i++)
+                s[i].digest = submission_digest(&s[i]);
+        assert_int_not_equal(s[0].digest, s[1].digest);
+        assert_int_equal(core_submit(c, &s[0], false, &id, &existing, &err), 0);
+        assert_int_equal(id, 1);
+        assert_false(existing);
+        for (int forgotten = 0; forgotten < 2; forgotten++) {
+                assert_int_equal(request_find(c, 1) == NULL, forgotten);
+                assert_int_equal(core_submit(c, &s[0], false, &id, &existing, &err), 0);
+                assert_int_equal(id, 1);
+                assert_true(existing);
+                assert_int_equal(core_submit(c, &s[1], false, &id, &existing, &err), CORE_CONFLICT);
+                s[0].owner = STR("bob@lab");
+                assert_int_equal(core_submit(c, &s[0], false, &id, &existing, &err), CORE_FORBIDDEN);
+                s[0].owner = STR("ann@lab");
+                assert_same_after_replay(c);
+                assert_int_equal(core_act(c, &remove, &n, NULL), forgotten ? CORE_UNKNOWN : 0);
+                core_clock(c, c->now_ms + 2 * 86400000, c->steady_ms);
+                core_tick(c);
+        }
+        for (int i = 0; i < 2; i++) {
+                submission_deinit(&s[i]);
+                buf_deinit(&items[i]);
+        }
 }
 
 /* What is wrong is said before it is accepted, and a draft may be forgotten at any time. */
@@ -464,6 +509,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_twice_under_way_is_one_request, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_limits_count_when_it_is_accepted, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_memory_of_one_owner, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_uuids_of_forgotten_requests, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_names_go_with_who_has_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_names_of_an_owner_are_limited, setup, teardown),

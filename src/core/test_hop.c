@@ -161,6 +161,7 @@ static void test_records(void **state)
         struct submission s = {.owner = ANN,
                                .lease_ms = 5,
                                .hold_results = true,
+                               .digest = 7,
                                .origin = {STR("u v"), STR("o"), STR("l"), STR("p"), STR("7.1"), 4}},
                           t;
         BUF_CLEANUP struct buf b = {0};
@@ -173,8 +174,14 @@ static void test_records(void **state)
         assert_int_equal(t.lease_ms, 5);
         assert_true(t.hold_results && str_eqz(t.origin.servers, "u v") && str_eqz(t.origin.job, "7.1"));
         assert_true(str_eqz(t.origin.label, "l") && str_eqz(t.origin.path, "p") && t.origin.hops_left == 4);
+        assert_int_equal(t.digest, 7);
         submission_deinit(&t);
         /* of before: the same without what is behind it */
+        b.p[0] = 2;
+        b.n -= 1;
+        assert_int_equal(submission_unpack(&t, buf_view(&b), NULL), 0);
+        assert_true(t.lease_ms == 5 && t.origin.hops_left == 4 && t.digest == 0);
+        submission_deinit(&t);
         b.p[0] = 1;
         b.n -= 1 + 1 + 4 + 2 + 2 + 2 + 4 + 1;
         assert_int_equal(submission_unpack(&t, buf_view(&b), NULL), 0);

@@ -3,6 +3,7 @@
 #include "core/better.h"
 #include "core/claim.h"
 #include "core/deferral.h"
+#include "core/forgotten.h"
 #include "core/gang.h"
 #include "core/leave.h"
 #include "core/overrun.h"
@@ -41,6 +42,8 @@ bool history_file_slice(struct core *c, uint64_t budget)
  * submitting. */
 static void forget_old(struct core *c)
 {
+        struct buf BUF_CLEANUP values = {0};
+        struct forgotten_request known;
         bool crowded = c->crowded;
 
         c->crowded = false;
@@ -57,6 +60,11 @@ static void forget_old(struct core *c)
                         i++;
                         continue;
                 }
+                known = (struct forgotten_request){.digest = r->digest, .owner = str_of(request_owner(r))};
+                memcpy(known.uuid, r->uuid, sizeof(known.uuid));
+                buf_reset(&values);
+                forgotten_pack_one(&values, &known);
+                e.values = buf_view(&values);
                 core_emit(c, &e, NULL);
                 c->world.forget(c->world.arg, id);
         }

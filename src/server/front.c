@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "server/access.h"
+#include "server/api/body.h"
 #include "server/api/route.h"
 #include "server/job_peer.h"
 #include "server/peers.h"
@@ -245,6 +246,7 @@ int front_new(struct server *s, struct front **ret, struct err *err)
         f->server = s;
         f->loop = loop_new();
         f->users = map_new();
+        f->bodies = bodies_new();
         f->clock = timer_new(f->loop, on_clock, f);
         f->mail = mailbox_new(f->loop, receive, NULL, f);
         f->http = http_server_new(f->loop, handle, f);
@@ -321,6 +323,7 @@ void front_free(struct front *f)
         tls_unref(f->tls);
         forget_users(f);
         map_free(f->users);
+        bodies_free(f->bodies);
         timer_free(f->clock);
         loop_free(f->loop);
         free(f->api_tls);

@@ -18,6 +18,7 @@ struct front {
         struct tls_context *tls; /* the server's certificate; asks clients for theirs */
         struct timer *clock;     /* the wall clock is looked at */
         struct map *users;       /* uid as bytes → struct front_user */
+        struct bodies *bodies;   /* what their types are */
         char *api_tls;           /* address in use, or NULL */
         size_t agents_max;       /* connections of agents that there are descriptors for */
         uint64_t calls;          /* HTTP requests taken */

@@ -15,7 +15,7 @@
 #define COLLECT_MS (24 * 3600000LL)
 #define EVERY_MS   3600000
 #define OBJECT_MAX (64ull << 30)
-#define WHOLE_MAX  (256u << 20)
+
 /* What one owner may upload, of whom the settings say nothing: this part of the file system, or on a small
  * one so much. */
 #define HELD_SHARE 4
@@ -207,9 +207,9 @@ int objects_read_whole(struct server *s, const char *hash, struct buf *ret, stru
 
         if (r != 0)
                 return err_set(err, r, "the uploaded items are not there any more");
-        if (size > WHOLE_MAX) {
+        if (size > OBJECTS_WHOLE_MAX) {
                 close(fd);
-                return err_set(err, -E2BIG, "items of more than %u MiB", WHOLE_MAX >> 20);
+                return err_set(err, -E2BIG, "items of more than %u MiB", OBJECTS_WHOLE_MAX >> 20);
         }
         while (ret->n < size) {
                 char *room = buf_room(ret, size - ret->n);

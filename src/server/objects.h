@@ -23,6 +23,8 @@ int objects_open(struct server *s, struct objects **ret, struct err *err);
 void objects_free(struct objects *o); /* NULL is fine */
 struct spool *objects_spool(struct server *s);
 
+#define OBJECTS_WHOLE_MAX (256u << 20)
+
 struct holdings *objects_holdings(struct server *s);
 
 /* Core. An upload has become an object of so many bytes. The batch has it; reply TURN_DURABLE. */
@@ -33,7 +35,7 @@ int objects_check_submit(struct server *s, const struct call *c, const struct su
                          struct err *err);
 /* The hash of what the caller uploaded under this id, or NULL. */
 const char *objects_find_upload(struct server *s, const char *who, const char *upload);
-/* Reader: the whole of an object, at most 256 MiB. 0 or an error with err. */
+/* Reader: the whole of an object, at most OBJECTS_WHOLE_MAX bytes. 0 or an error with err. */
 int objects_read_whole(struct server *s, const char *hash, struct buf *ret, struct err *err);
 
 /* Core: an agent reads an input, writes an output. Replies come as messages. */

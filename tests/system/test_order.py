@@ -60,7 +60,7 @@ def test_what_one_user_may_have(instance):
 def test_how_much_one_user_may_queue(instance):
     """In bytes, from what was submitted: refused with what to do, the same after a restart, and free again when it is removed."""
     settings(instance, "users: {max_queued_bytes: 256K}\n")
-    instance.up("--cpus", "0")
+    instance.server()
     attributes = {"Cmd": '"/bin/true"', "Note": '"' + "x" * 100000 + '"'}
 
     def submit():
@@ -73,7 +73,7 @@ def test_how_much_one_user_may_queue(instance):
         assert (status, said["error"]["code"]) == (429, "over_limit")
         assert "may have 256 (max_queued_bytes)" in said["error"]["message"] and "removed" in said["error"]["message"]
         instance.stop()
-        instance.up("--cpus", "0")
+        instance.server()
     instance.cli("rm", str(first[0][1]["id"]))
     wait_until(lambda: submit()[0] == 201)
 

@@ -4,7 +4,7 @@ import json
 import os
 import uuid
 
-from drover import sh
+from drover import sh, wait_until
 
 
 def test_output_in_the_submitters_folder(shared):
@@ -186,3 +186,35 @@ def test_macros_in_items_take_the_values_of_the_row_and_of_the_job(shared):
                          "queue 2 name, args from ( alpha, --name $(name) --out $(name).txt $(Step) $(Process) )\n")
     assert [shared.read(f"items.{i}") for i in (0, 1)] == [f"--name alpha --out alpha.txt {i} {i}\n" for i in (0, 1)]
     assert "alpha.txt 1 1" in shared.cli("show", f"{request}.1")
+
+
+def test_a_uuid_is_one_request(instance):
+    """Sent again it is the same one: while the request is there, when it has been forgotten, after a restart, and after a snapshot.
+    With other contents it is refused."""
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("keep_finished: 1s\n")
+    instance.server()
+    one = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"', "Args": '""'}}]}
+    order = {**one, "parts": [{"attributes": {"Args": '""', "Cmd": '"/bin/true"'}}]}
+    others = ({**one, "hold": True}, {**one, "parts": one["parts"] * 2},
+              {**one, "parts": [{"attributes": {"Cmd": '"/bin/false"', "Args": '""'}}]})
+    number = instance.api("POST", "/v1/requests", one)["id"]
+
+    def the_same():
+        for body in (one, order):
+            said = instance.api("POST", "/v1/requests", body)
+            assert (said["id"], said["existing"], said["jobs"]) == (number, True, 1)
+        for body in others:
+            status, said = instance.call("POST", "/v1/requests", body)
+            assert (status, said["error"]["code"]) == (409, "uuid_used") and str(number) in said["error"]["message"]
+
+    the_same()
+    instance.cli("rm", str(number))
+    wait_until(lambda: instance.call("GET", f"/v1/requests/{number}")[0] == 404)
+    for _ in range(2):
+        the_same()
+        instance.stop()
+        instance.server()
+    the_same()
+    assert instance.api("GET", "/v1/requests")["requests"] == []

@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+#include "server/api/body.h"
+#include "server/front.h"
+
 #define PENDING_MAX (1u << 20) /* bytes that a client may be behind before a reply in parts pauses */
 
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
@@ -253,12 +256,16 @@ json_t *call_json(struct call *c)
         struct str body = http_body(c->http);
         json_error_t e;
         json_t *doc = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &e);
+        struct err err;
 
-        if (json_is_object(doc))
-                return doc;
-        if (doc) {
+        if (doc && !json_is_object(doc)) {
                 json_decref(doc);
                 call_fail(c, 400, "bad_json", "the body must be a JSON object");
+        } else if (doc && body_check(c->server->front->bodies, c->route, doc, &err) != 0) {
+                json_decref(doc);
+                call_fail_err(c, 400, "bad_type", &err);
+        } else if (doc) {
+                return doc;
         } else {
                 call_fail(c, 400, "bad_json", "the body is not JSON: line %d, column %d: %s", e.line,
                           e.column, e.text);

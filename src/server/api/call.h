@@ -70,7 +70,8 @@ void call_free(struct call *c); /* front, once the reply is done or the client g
 bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret);
 struct str call_query(struct call *c, const char *name); /* empty when absent; lives with the call */
 bool call_flag(struct call *c, const char *name);        /* present and not "0" or "false" */
-/* Front: the body as a JSON object, or NULL and the call has ended. The caller owns it. */
+/* Front: the body as a JSON object of the types that the route takes (body.h), or NULL and the call has
+ * ended. The caller owns it. */
 json_t *call_json(struct call *c);
 struct str call_json_text(const json_t *object, const char *key); /* empty when absent or not text */
 

@@ -145,6 +145,7 @@ static void draft_fail(struct server *s, struct call *c, int r, const struct err
         draft_end(s, c->state);
         switch (r) {
         case CORE_FORBIDDEN: call_fail_err(c, 403, "forbidden", err); break;
+        case CORE_CONFLICT: call_fail_err(c, 409, "uuid_used", err); break;
         case CORE_TOO_MANY: call_fail_err(c, 429, "over_limit", err); break;
         default: call_fail_err(c, 400, "bad_attribute", err);
         }
@@ -316,6 +317,8 @@ static void check(struct call *c, struct submit *x)
         struct err err = {0};
         int r = submission_check(&x->s, &err);
 
+        if (r == 0)
+                x->s.digest = submission_digest(&x->s);
         if (r == 0 && (r = origin_apply(&x->s, c->server->uuid, &c->arena, &err)) > 0) {
                 call_fail_err(c, 409, r == ORIGIN_LOOP ? "loop" : "path_too_long", &err);
                 return;
@@ -331,12 +334,19 @@ static void read_items(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct err err = {0};
+        size_t bytes = 0;
 
         for (size_t i = 0; i < x->s.part_count; i++) {
                 if (!x->uploads[i])
                         continue;
                 if (objects_read_whole(s, x->uploads[i], &x->items[i], &err) != 0) {
                         call_fail_err(c, 400, "bad_upload", &err);
+                        return;
+                }
+                bytes += x->items[i].n;
+                if (bytes > OBJECTS_WHOLE_MAX) {
+                        call_fail(c, 413, "too_large", "the items of all parts are more than %u MiB",
+                                  OBJECTS_WHOLE_MAX >> 20);
                         return;
                 }
                 x->s.parts[i].items = buf_view(&x->items[i]);
