@@ -73,6 +73,7 @@ static bool cut_line(struct str *rest, struct str *ret)
 
 static int parse_target(struct arena *a, struct str target, struct http_head *ret, struct err *err)
 {
+        struct str query;
         ptrdiff_t mark;
 
         for (size_t i = 0; i < target.n; i++)
@@ -94,6 +95,8 @@ static int parse_target(struct arena *a, struct str target, struct http_head *re
                 return err_set(err, 400, "malformed request target");
         if (http_decode(a, target, false, &ret->path) < 0)
                 return err_set(err, 400, "malformed %%-escape in the path");
+        if (http_decode(a, ret->query, true, &query) < 0)
+                return err_set(err, 400, "malformed %%-escape in the query");
         return 0;
 }
 

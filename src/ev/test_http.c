@@ -408,6 +408,8 @@ static void test_refused(void **state)
                 {"GET nopath HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
                 {"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
                 {"GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
+                {"GET /hello?a=1&dry_run=%00 HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
+                {"GET /hello?dry%_run=1 HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
                 {"GET /%4 HTTP/1.1\r\nHost: x\r\n\r\n", " 400 "},
                 {"GET / HTTP/1.1\r\nHost : x\r\n\r\n", " 400 "},
                 {"GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", " 400 "},

@@ -11,6 +11,7 @@ import uuid
 
 import pytest
 
+import openapi
 from drover import LIMIT, Instance, free_port, made, sh, wait_until
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -21,6 +22,9 @@ class World(Instance):
 
     def begin(self):
         self.api_port, self.agents_port = free_port(), free_port()
+        os.makedirs(self.dir, mode=0o700, exist_ok=True)
+        with open(os.path.join(self.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+            f.write("users: {mallory@test: {max_spool: 3584K}}\n")
         self.server("--api-listen", f"127.0.0.1:{self.api_port}", "--listen", f"127.0.0.1:{self.agents_port}")
         self.tokens = {name: self.json("token", "user", "--name", f"{name}@test", "--role", "user")["token"]
                        for name in ("alice", "mallory")}
@@ -272,3 +276,309 @@ def test_one_users_names_are_limited(world):
     assert world.as_user("alice", "POST", "/v1/requests", described("AnotherName"))[0] == 201
     for said in made[:2]:
         assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[0] == 200
+
+
+# ---- with a token: what is others' --------------------------------------------------------------------------------------
+
+SECRET = "the-word-that-only-alice-knows"
+
+
+@pytest.fixture(scope="module")
+def alices(world):
+    """What Alice has: a request with a file that she uploaded, an upload under way, a credential and a token of hers."""
+    upload = world.as_user("alice", "POST", "/v1/uploads")[1]["id"]
+    world.as_user("alice", "PUT", f"/v1/uploads/{upload}?offset=0", SECRET.encode())
+    file = world.as_user("alice", "POST", f"/v1/uploads/{upload}/finish", {})[1]["sha256"]
+    half = world.as_user("alice", "POST", "/v1/uploads")[1]["id"]
+    world.as_user("alice", "PUT", f"/v1/uploads/{half}?offset=0", b"half")
+    body = {**described(Note=f'"{SECRET}"'), "lease_ms": 1000000, "spooled": [{"name": "in.txt", "sha256": file, "size": len(SECRET)}],
+            "origin": {"servers": str(uuid.uuid4()), "owner": "alice@far", "job": "1.0", "hops_left": 2}}
+    status, said = world.as_user("alice", "POST", "/v1/requests", body)
+    assert status == 201, said
+    number = said["id"]
+    assert world.as_user("alice", "PUT", "/v1/credentials/hers", {"type": "file", "data": SECRET})[0] == 200
+    token = next(t["id"] for t in world.api("GET", "/v1/tokens")["tokens"] if t["name"] == "alice@test")
+    return {"id": number, "job": f"{number}.0", "upload": upload, "half": half, "file": file, "uuid": body["uuid"], "token": token}
+
+
+def state_of(world, hers):
+    """All that Alice can see of what is hers."""
+    paths = [f"/v1/requests/{hers['id']}", f"/v1/jobs/{hers['job']}", f"/v1/jobs/{hers['job']}/log", "/v1/requests?all=1",
+             f"/v1/requests/{hers['id']}/files", "/v1/credentials", "/v1/tokens"]
+    seen = [world.as_user("alice", "GET", path) for path in paths]
+    assert all(status == 200 for status, _ in seen)
+    seen[0][1].pop("lease_left_ms", None)
+    for moving in ("ServerTime", "CurrentTime"):
+        seen[1][1]["ad"].pop(moving, None)
+    return json.dumps(seen)
+
+
+JOB = ("", "/log", "/path", "/script", "/why", "/priority", "/files", "/files/in.txt")
+REQUEST_LIKE_HERS = {"parts": [{"attributes": {"Cmd": '"/bin/cat"'}}], "hold": True}
+REFUSED = (403, 404)
+# (method, route): the attempts, each (path, body, status that is right)
+ATTEMPTS = {
+    ("GET", "/v1/server"): [("/v1/server", None, 200)],
+    ("GET", "/v1/openapi.json"): [("/v1/openapi.json", None, 200)],
+    ("POST", "/v1/uploads"): [("/v1/uploads", None, 201)],
+    ("PUT", "/v1/uploads/{id}"): [("/v1/uploads/{half}?offset=4", b"more", 404), ("/v1/uploads/{upload}?offset=0", b"more", 404),
+                                  ("/v1/uploads/..%2f..?offset=0", b"more", 404)],
+    ("POST", "/v1/uploads/{id}/finish"): [("/v1/uploads/{half}/finish", {}, 404), ("/v1/uploads/{upload}/finish", {}, 404)],
+    ("GET", "/v1/requests"): [("/v1/requests?all=1&limit=1000", None, 200), ("/v1/requests?all=1&owner=alice@test", None, 200)],
+    ("POST", "/v1/requests"): [
+        ("/v1/requests", {**REQUEST_LIKE_HERS, "uuid": "{uuid}"}, 403),
+        ("/v1/requests", {**REQUEST_LIKE_HERS, "uuid": "{new}", "spooled": [{"name": "in.txt", "sha256": "{file}", "size": 1}]}, 400),
+        ("/v1/requests", {"uuid": "{new}", "parts": [{"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400),
+        ("/v1/requests?dry_run=1", {"uuid": "{new}", "parts": [{"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],
+    ("GET", "/v1/requests/{id}"): [("/v1/requests/{id}", None, REFUSED)],
+    ("PUT", "/v1/requests/{id}/lease"): [("/v1/requests/{id}/lease", {"lease_ms": 1000}, REFUSED)],
+    ("PUT", "/v1/requests/{id}/credentials/{name}"): [("/v1/requests/{id}/credentials/hers", {"type": "file", "data": "x"}, REFUSED)],
+    ("POST", "/v1/requests/{id}/taken"): [("/v1/requests/{id}/taken", {"members": "0"}, REFUSED)],
+    ("GET", "/v1/requests/{id}/files"): [("/v1/requests/{id}/files", None, REFUSED)],
+    ("GET", "/v1/jobs"): [("/v1/jobs?id={id}&attributes=*", None, (200, *REFUSED)), ("/v1/jobs?all=1&attributes=*&constraint=true", None, 200),
+                          ("/v1/jobs?owner=alice@test&attributes=*", None, 200)],
+    **{("GET", "/v1/jobs/{id}" + what.replace("in.txt", "{name}")): [("/v1/jobs/{job}" + what, None, REFUSED)] for what in JOB},
+    ("GET", "/v1/paths"): [("/v1/paths?after=0", None, 200)],
+    ("POST", "/v1/actions"): [("/v1/actions", {"action": action, "ids": ["{id}"], "value": 9}, (200, *REFUSED)) for action in (
+        "hold", "release", "remove", "vacate", "checkpoint", "suspend", "resume", "priority", "signal")] + [
+        ("/v1/actions", {"action": "remove", "ids": ["{job}"]}, (200, *REFUSED)),
+        ("/v1/actions", {"action": "remove", "constraint": f'Note == "{SECRET}"'}, 200)],
+    ("GET", "/v1/wait"): [("/v1/wait?ids={id}&timeout_ms=0", None, REFUSED), ("/v1/wait?ids={job}&timeout_ms=0", None, REFUSED)],
+    ("GET", "/v1/history"): [("/v1/history?id={id}&attributes=*", None, (200, *REFUSED)), ("/v1/history?owner=alice@test", None, 200)],
+    ("GET", "/v1/agents"): [("/v1/agents", None, 200)],
+    ("POST", "/v1/agents/{name}/revoke"): [("/v1/agents/n1/revoke", None, 403)],
+    ("GET", "/v1/accounts"): [("/v1/accounts", None, 200)],
+    ("GET", "/v1/capacity"): [("/v1/capacity", None, 200)],
+    ("GET", "/v1/limits"): [("/v1/limits", None, 200)],
+    ("POST", "/v1/quote"): [("/v1/quote", {"uuid": "{new}", "parts": [
+        {"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],
+    ("GET", "/v1/stores"): [("/v1/stores", None, 200)],
+    ("GET", "/v1/tokens"): [("/v1/tokens", None, (200, 403))],
+    ("POST", "/v1/tokens"): [("/v1/tokens", {"kind": "agent"}, 403), ("/v1/tokens", {"kind": "user", "name": "alice@test"}, 403),
+                             ("/v1/tokens", {"kind": "user", "role": "admin"}, (400, 403))],
+    ("DELETE", "/v1/tokens/{id}"): [("/v1/tokens/{token}", None, REFUSED)],
+    ("GET", "/v1/credentials"): [("/v1/credentials", None, 200)],
+    ("DELETE", "/v1/credentials/{name}"): [("/v1/credentials/hers", None, REFUSED)],
+    ("PUT", "/v1/credentials/{name}"): [("/v1/credentials/hers", {"type": "file", "data": "mine"}, 200)],
+    ("GET", "/v1/events"): [("/v1/events?after=0&limit=10000&timeout_ms=0", None, 200)],
+}
+
+
+def test_no_route_shows_or_changes_what_is_others(world, alices):
+    """Every route of the document, with another user's token: refused, or an answer in which nothing of hers is."""
+    routes = {(method.upper(), path) for path, item in openapi.DOCUMENT["paths"].items() for method in item if method != "parameters"}
+    assert routes == set(ATTEMPTS)
+    before = state_of(world, alices)
+    secrets = {SECRET, alices["half"], alices["file"], alices["uuid"], world.tokens["alice"], f'"request":{alices["id"]},', alices["token"]}
+    for (method, _), attempts in ATTEMPTS.items():
+        for path, body, right in attempts:
+            fill = {**alices, "new": str(uuid.uuid4())}
+            path = path.replace("{id}", str(fill["id"])).format(**fill)
+            if isinstance(body, dict):
+                text = json.dumps(body)
+                for name, value in fill.items():
+                    text = text.replace("{" + name + "}", str(value))
+                body = json.loads(text)
+            status, said = world.as_user("mallory", method, path, body)
+            assert status in (right if isinstance(right, tuple) else (right,)), (method, path, body, status, said)
+            text = said.decode("latin-1") if isinstance(said, bytes) else json.dumps(said, separators=(",", ":"))
+            told = {s for s in secrets if s in text and s not in path and s not in json.dumps(body if isinstance(body, dict) else "")}
+            assert not told, (method, path, told)
+            if "/actions" in path and status == 200:
+                assert said["affected"] == 0, body
+    assert state_of(world, alices) == before
+    world.as_user("mallory", "DELETE", "/v1/credentials/hers")
+    assert state_of(world, alices) == before
+
+
+# ---- with a token: bodies -----------------------------------------------------------------------------------------------
+
+GOOD = '"uuid": "2058e9bf-74d5-46d3-b5e5-ba29ae191711", "hold": true, "parts": [{"attributes": {"Cmd": "1"}}]'
+BODIES = {
+    "nothing": b"",
+    "no object": b"[]",
+    "null": b"null",
+    "lists within lists": b"[" * 100000,
+    "objects within objects": b'{"a":' * 50000 + b"1" + b"}" * 50000,
+    "lists within a member": b'{"a": ' + b"[" * 100000 + b"]" * 100000 + b"}",
+    "a number that is too large": f'{{{GOOD}, "lease_ms": 99999999999999999999}}'.encode(),
+    "a number beyond all": f'{{{GOOD}, "lease_ms": 1e999}}'.encode(),
+    "a number with a million digits": f'{{{GOOD}, "lease_ms": {"1" * 1000000}}}'.encode(),
+    "NaN": f'{{{GOOD}, "lease_ms": NaN}}'.encode(),
+    "Infinity": f'{{{GOOD}, "lease_ms": -Infinity}}'.encode(),
+    "no UTF-8": b'{"uuid": "\xff\xfe"}',
+    "half a character": b'{"uuid": "\xe2\x82"}',
+    "a lone surrogate": b'{"uuid": "\\ud800"}',
+    "an encoded NUL": b'{"uuid": "a\\u0000b"}',
+    "NULs": b"\0" * 1000,
+    "a member twice": f'{{{GOOD}, "hold": false}}'.encode(),
+    "half of it": f"{{{GOOD}".encode(),
+    "something behind it": f"{{{GOOD}}} 1".encode(),
+    "a hold that is a word": f'{{{GOOD.replace("true", chr(34) + "yes" + chr(34))}}}'.encode(),
+    "a late list without end": f'{{{GOOD[:-2]}, "late": [{",".join([chr(34) * 2] * 1000000)}]}}]}}'.encode(),
+}
+
+
+def test_bodies_that_are_none(world):
+    """Each is refused with 400, whatever route takes it, and nothing is kept of it."""
+    before = world.memory()
+    for route in ("/v1/requests", "/v1/actions"):
+        for what, body in BODIES.items():
+            status, said = world.as_user("mallory", "POST", route, body)
+            assert (route, what, status) == (route, what, 400), said
+            assert said["error"]["message"]
+    assert world.memory() - before < 192 * MIB
+    assert world.as_user("alice", "GET", "/v1/requests/2058e9bf")[0] == 404
+
+
+QUERIES = ["/v1/jobs?limit=99999999999999999999", "/v1/jobs?limit=-1", "/v1/jobs?limit=NaN", "/v1/jobs?state=%ff", "/v1/jobs?after=x.y",
+           "/v1/history?limit=1e3", "/v1/history?before=99999999999999999999", "/v1/events?after=-1", "/v1/events?limit=99999999999999999999",
+           "/v1/wait?ids=1&timeout_ms=99999999999999999999", "/v1/wait?ids=", "/v1/wait?ids=1-", "/v1/requests?limit=%00", "/v1/requests?all=%zz", "/v1/requests?owner=%"]
+NUMBERS = ["0", "-1", "1e9", "99999999999999999999", "%00", "%ff", "1.99999999999", "..", "%2e%2e", "NaN"]
+
+
+def test_numbers_that_are_none(world):
+    for path in QUERIES:
+        assert (path, world.as_user("mallory", "GET", path)[0]) == (path, 400)
+    for number in NUMBERS:
+        for route in ("/v1/requests/{}", "/v1/jobs/{}", "/v1/jobs/{}/why", "/v1/jobs/{}/files/x", "/v1/requests/{}/files"):
+            assert world.as_user("mallory", "GET", route.format(number))[0] in (400, 404), (route, number)
+
+
+def head(world, who, path, *fields, method="POST"):
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {world.tokens[who]}", *fields, "", ""]).encode()
+
+
+ENDLESS = {
+    "chunks": (b"100000\r\n" + b"x" * MIB + b"\r\n", 413),
+    "one chunk": (b"f" * 8 + b"\r\n" + b"x" * MIB, 413),
+    "a chunk larger than numbers are": (b"f" * 64 + b"\r\n" + b"x" * MIB, 413),
+    "the extension of a chunk": (b"1;" + b"x" * MIB, 400),
+    "digits of a chunk": (b"0" * MIB, 400),
+    "no chunks": (b"x" * MIB, 400),
+    "trailers": (b"0\r\n" + b"A: b\r\n" * 200000, 400),
+}
+
+
+def test_endless_chunks(world):
+    """A body without end is refused when it is larger than bodies may be, and what follows is not read."""
+    before, told = world.memory(), {}
+    for what, (piece, _) in ENDLESS.items():
+        with world.tls() as s:
+            s.sendall(head(world, "mallory", "/v1/requests", "Transfer-Encoding: chunked"))
+            with contextlib.suppress(OSError):
+                for _ in range(64):
+                    s.sendall(piece)
+            told[what] = answer(everything(s))[0]
+    assert told == {what: right for what, (_, right) in ENDLESS.items()}
+    assert world.memory() - before < 64 * MIB
+
+
+def test_slow_bodies(world):
+    """One user has sixty bodies of 8 MB that never end. Others send theirs, and all of the room is free again."""
+    before, files = world.memory(), world.descriptors()
+    with many(60, world.tls) as peers:
+        for s in peers:
+            with contextlib.suppress(OSError):
+                s.sendall(head(world, "mallory", "/v1/requests", f"Content-Length: {8 * MIB}"))
+                s.settimeout(0.2)
+                s.sendall(b"x" * (8 * MIB - 1))
+        assert world.memory() - before < 320 * MIB  # 256 MiB for all bodies, of which one user gets half
+        large = described(Note='"' + "y" * 1000000 + '"')
+        status, said = world.as_user("alice", "POST", "/v1/requests?dry_run=1", large)
+        assert status == 200, said
+        status, said = world.as_user("mallory", "GET", "/v1/requests")
+        assert status == 200, said
+
+    def gone():
+        """their descriptors are free"""
+        return world.descriptors() <= files + 4
+
+    wait_until(gone)
+    status, said = world.as_user("mallory", "POST", "/v1/requests?dry_run=1", large)
+    assert status == 200, said
+
+
+def test_half_closed_connections(world):
+    """Who says no more than half and closes this way, or both, holds nothing."""
+    files = world.descriptors()
+    whole = head(world, "mallory", "/v1/requests", "Content-Length: 100")
+    with many(90, world.tls) as peers:
+        for i, s in enumerate(peers):
+            s.sendall((whole[:40], whole, whole + b"{")[i % 3])
+            socket.socket.shutdown(s, socket.SHUT_WR)
+
+        def gone():
+            """the server has closed them, too"""
+            return world.descriptors() <= files + 4
+
+        wait_until(gone)
+    wait = f"/v1/wait?ids={world.as_user('mallory', 'POST', '/v1/requests', described())[1]['id']}&timeout_ms=300000"
+    with many(30, world.tls) as peers:
+        for s in peers:
+            s.sendall(head(world, "mallory", wait, method="GET"))
+    wait_until(gone)
+
+
+# ---- with a token: what is never read ------------------------------------------------------------------------------------
+
+
+def test_answers_that_nobody_reads(world):
+    """Long polls, feeds and listings by the hundred, of which no byte is read: others are served, and memory is bounded."""
+    body = {**described(Note='"' + "z" * 400 + '"'), "parts": [{"attributes": {"Cmd": '"x"', "Note": '"' + "z" * 400 + '"'}, "steps": 20000}]}
+    status, said = world.as_user("mallory", "POST", "/v1/requests", body)
+    assert status == 201, said
+    paths = [f"/v1/jobs?id={said['id']}&attributes=*&limit=20000", f"/v1/wait?ids={said['id']}&timeout_ms=300000",
+             "/v1/events?after=0&limit=10000&timeout_ms=300000", "/v1/events?after=999999999&timeout_ms=300000"]
+    before, files = world.memory(), world.descriptors()
+    with many(120, world.tls) as peers:
+        for i, s in enumerate(peers):
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.sendall(head(world, "mallory", paths[i % 4], method="GET") * 20)
+        for _ in range(5):
+            assert world.as_user("alice", "GET", "/v1/server")[0] == 200
+            assert world.as_user("alice", "POST", "/v1/requests?dry_run=1", described())[0] == 200
+        status, listing = world.as_user("alice", "GET", "/v1/jobs?all=1&limit=1000")
+        assert status == 200 and all(job["request"] != said["id"] for job in listing["jobs"])
+        assert world.memory() - before < 192 * MIB
+
+    def gone():
+        """their descriptors are free"""
+        return world.descriptors() <= files + 4
+
+    wait_until(gone)
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[1]["affected"] == 20000
+
+
+# ---- with a token: uploads ------------------------------------------------------------------------------------------------
+
+
+def test_unfinished_uploads(world):
+    """Begun and left, by the hundred: they count as what he has, so that his share is the end of it, and no one else's."""
+    sent, status = 0, 201
+    while status == 201 and sent < 2000:
+        status, said = world.as_user("mallory", "POST", "/v1/uploads")
+        sent += 1
+        if status == 201 and sent <= 3:
+            status = world.as_user("mallory", "PUT", f"/v1/uploads/{said['id']}?offset=0", b"u" * MIB)[0]
+            assert status == 200
+            status = 201
+    assert (status, said["error"]["code"]) == (507, "over_limit") and sent < 700
+    assert "max_spool" in said["error"]["message"]
+    mine = world.as_user("alice", "POST", "/v1/uploads")
+    assert mine[0] == 201
+    assert world.as_user("alice", "PUT", f"/v1/uploads/{mine[1]['id']}?offset=0", b"a" * MIB)[0] == 200
+
+
+def test_items_are_read_once_for_all(world):
+    """One upload that is the items of ten thousand parts would be ten thousand times its size in memory."""
+    upload = world.as_user("alice", "POST", "/v1/uploads")[1]["id"]
+    piece = (b"i" * 1023 + b"\n") * 1024
+    for offset in range(0, 8 * MIB, MIB):
+        assert world.as_user("alice", "PUT", f"/v1/uploads/{upload}?offset={offset}", piece)[0] == 200
+    assert world.as_user("alice", "POST", f"/v1/uploads/{upload}/finish", {})[0] == 200
+    before = world.memory()
+    part = {"attributes": {"Cmd": '"x"'}, "variables": ["x"], "items_upload": upload}
+    status, said = world.as_user("alice", "POST", "/v1/requests?dry_run=1", {"uuid": str(uuid.uuid4()), "parts": [part] * 10000})
+    assert (status, said["error"]["code"]) == (413, "too_large")
+    assert world.memory() - before < 400 * MIB

@@ -214,7 +214,7 @@ void api_request_files(struct server *s, struct call *c)
         (void)s;
         if (!call_number(c, "after", UINT64_MAX, &f->before))
                 return;
-        if (str_to_u64(c->param[0], &f->request) != 0)
+        if (str_to_u64(c->param[0], &f->request) != 0 || f->request == 0)
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
         else
                 start(c, list_request);
