@@ -197,6 +197,7 @@ static struct index_group *group_get(struct core *c, const struct class *class)
                                            .other_moves = queue_moves,
                                            .demands = true,
                                            .labels = class->labels,
+                                           .who = str_of(class->owner),
                                            .asks = class->fixed ? &class->more : NULL};
         struct index_side side;
         struct index_party *p;
@@ -250,7 +251,8 @@ static struct index_kind *kind_get(struct core *c, const struct queue *q)
                                            .other_moves = class_moves,
                                            .demands = !q->job_specific,
                                            .own_is_shown = true,
-                                           .labels = q->agent->cleared};
+                                           .labels = q->agent->cleared,
+                                           .who = str_of(q->agent->name)};
         struct index_side side;
         struct index_party *p;
         struct index_kind *k;
@@ -481,6 +483,8 @@ struct index *index_new(void)
 
         x->groups.by_text = map_new();
         x->kinds.by_text = map_new();
+        x->groups.names.share = share_new(INDEX_NAMES_MAX);
+        x->kinds.names.share = share_new(INDEX_NAMES_MAX);
         x->class_slice = x->queue_slice = SIZE_MAX;
         return x;
 }
@@ -502,6 +506,8 @@ void index_free(struct index *x)
         }
         map_free(x->groups.by_text);
         map_free(x->kinds.by_text);
+        share_free(x->groups.names.share);
+        share_free(x->kinds.names.share);
         free(x->groups.all);
         free(x->kinds.all);
         free(x->classes);

@@ -10,8 +10,9 @@
  * What can be indexed is a clause of Requirements, of either side, that looks at nothing but its own ad and
  * attributes of the other side that are constant there and do not move with time or load: `TARGET.Arch ==
  * "X86_64"`, `TARGET.HasDocker`, `member("gpu", TARGET.Tags)`, in any form that the language has. Such a
- * clause is evaluated once for a group and a kind. Names come from users: at most INDEX_NAMES_MAX are shown
- * by each side, and one that turns out to change all the time is shown no longer.
+ * clause is evaluated once for a group and a kind. Names come from users and agents: at most INDEX_NAMES_MAX
+ * are shown by each side, of which whoever brings new ones gets no more than are still free for others, and
+ * one that turns out to change all the time is shown no longer.
  */
 #pragma once
 #include "base/heap.h"

@@ -14,13 +14,13 @@ static int index_names_find(const struct index_names *s, symbol name)
 }
 
 /* Is it there, or can it be added, and does it not move? */
-static bool index_names_use(struct symbols *symbols, struct index_names *s, symbol name)
+static bool index_names_use(struct symbols *symbols, struct index_names *s, symbol name, struct str who)
 {
         int i = index_names_find(s, name);
 
         if (i >= 0)
                 return !s->v[i].moving && !s->v[i].counted;
-        if (s->n == INDEX_NAMES_MAX)
+        if (!share_take(s->share, who))
                 return false;
         symbols_keep(symbols, name); /* it outlives those who have it */
         s->v[s->n++] = (struct index_name){.name = name};
@@ -67,10 +67,10 @@ static bool clause_looks(struct core *c, const struct expr *e, unsigned n, const
         if (ret->bad || uses.uses_time || uses.uses_random || uses.uses_more || ret->other_n == 0)
                 return false;
         for (unsigned i = 0; i < ret->other_n; i++)
-                if (!index_names_use(c->symbols, how->other, ret->other[i]))
+                if (!index_names_use(c->symbols, how->other, ret->other[i], how->who))
                         return false;
         for (unsigned i = 0; how->own_is_shown && i < ret->own_n; i++)
-                if (!index_names_use(c->symbols, how->own, ret->own[i]))
+                if (!index_names_use(c->symbols, how->own, ret->own[i], how->who))
                         return false;
         return true;
 }
@@ -159,7 +159,8 @@ static void add_asked(struct core *c, const struct index_side_how *how, struct i
                 symbol name = how->asks->v[i].name;
                 int at = index_names_find(how->other, name);
 
-                if (how->asks->v[i].n <= 0 || (at < 0 && !index_names_use(c->symbols, how->other, name)))
+                if (how->asks->v[i].n <= 0 ||
+                    (at < 0 && !index_names_use(c->symbols, how->other, name, how->who)))
                         continue;
                 if (at < 0) {
                         at = index_names_find(how->other, name);

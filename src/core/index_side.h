@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "base/share.h"
 #include "classad/eval.h"
 #include "core/amounts.h"
 #include "core/index.h"
@@ -21,6 +22,7 @@ struct index_name {
 struct index_names {
         struct index_name v[INDEX_NAMES_MAX];
         unsigned n;
+        struct share *share; /* of who brought them; they stay */
 };
 
 struct index_clause {
@@ -46,6 +48,7 @@ struct index_side_how {
         index_moving_fn *own_moves, *other_moves;
         bool demands, own_is_shown;
         uint64_t labels;
+        struct str who;             /* whose share of the names new ones are from: an owner or an agent */
         const struct amounts *asks; /* of a class; NULL: nothing that is known */
 };
 void index_side_make(struct core *c, const struct ad *ad, const struct index_side_how *how,

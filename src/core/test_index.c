@@ -492,6 +492,43 @@ static void test_what_is_not_there(void **state)
         assert_true(index_meets(value, queue_named(c, "some")));
 }
 
+static void submit_of(struct core *c, const char *owner, const char *requirements)
+{
+        static unsigned char serial;
+        struct submission s = {.owner = str_of(owner), .at_ms = 1700000000000, .uuid = {254, ++serial}};
+        bool existing;
+        struct err err;
+        uint64_t id;
+
+        submission_add_attribute(submission_add_part(&s), STR("Requirements"), str_of(requirements), false);
+        if (core_submit(c, &s, false, &id, &existing, &err) != 0)
+                fail_msg("%s", err.text);
+        submission_deinit(&s);
+}
+
+/* However many names one user makes up, the clauses of others are indexed. */
+static void test_one_user_leaves_names_for_others(void **state)
+{
+        struct core *c = *state;
+        struct queue *q = offer(c, "n1", "[Cpus=4; Memory=1000; Disk=1000]");
+        struct index_counts n;
+
+        for (unsigned i = 0; i < 3 * INDEX_NAMES_MAX; i++) {
+                char text[64];
+
+                snprintf(text, sizeof(text), "TARGET.MadeUp%u == 1", i);
+                submit_of(c, "mallory@lab", text);
+        }
+        index_counts(c, &n);
+        assert_true(n.queue_names <= INDEX_NAMES_MAX / 2);
+        submit_of(c, "ann@lab", "TARGET.AnnsOwn == 1");
+        submit_of(c, "bob@lab", "TARGET.BobsOwn == 1");
+        while (index_slice(c, 1000))
+                ;
+        for (uint64_t id = core_request_last(c) - 1; id <= core_request_last(c); id++)
+                assert_false(index_meets(request_find(c, id)->only_bucket->class, q));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -501,6 +538,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_name_that_moves_is_dropped, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_owners_are_looked_up, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_what_is_not_there, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_one_user_leaves_names_for_others, bare_core,
+                                                bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
