@@ -1,6 +1,8 @@
 """A far server that lies to the agent which hands jobs on to it. Each attempt stands in a table with what must come of it.
 
 What is driven is tests/conform/drive_runner with the runner `drover`; the far server is a thread of this test that says what it is told."""
+import concurrent.futures
+import contextlib
 import http.server
 import json
 import os
@@ -129,13 +131,48 @@ class Hop:
         self.far.server.server_close()
 
 
+@contextlib.contextmanager
+def made(config):
+    folder = tempfile.mkdtemp(prefix="hf-", dir=config.drover_tmp)
+    one = Hop(config.getoption("--build"), folder)
+    try:
+        yield one
+    finally:
+        one.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def hop(request):
-    folder = tempfile.mkdtemp(prefix="hf-", dir=request.config.drover_tmp)
-    one = Hop(request.config.getoption("--build"), folder)
-    yield one
-    one.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    with made(request.config) as one:
+        yield one
+
+
+def side_by_side(attempts, ids=None):
+    """A test for each attempt, with a far server and a runner of its own. Most of what one takes is waiting between tries, so all of
+    them are made at once, by the first that is asked for."""
+    def with_all(try_one):
+        results = []
+
+        def result(config, attempt):
+            with made(config) as one:
+                try:
+                    try_one(one, attempt)
+                except BaseException as e:  # of a thread: raised by the attempt's own test  # pylint: disable=broad-exception-caught
+                    return e
+            return None
+
+        @pytest.mark.parametrize("number", range(len(attempts)), ids=[str(a) for a in ids or attempts])
+        def test(request, number):
+            if not results:
+                with concurrent.futures.ThreadPoolExecutor(max_workers=len(attempts)) as pool:
+                    results.extend(pool.map(lambda attempt: result(request.config, attempt), attempts))
+            if results[number]:
+                raise results[number]
+
+        return test
+
+    return with_all
 
 
 def outside(hop):
@@ -167,7 +204,7 @@ HELLOS = {
 }
 
 
-@pytest.mark.parametrize("attempt", HELLOS)
+@side_by_side(list(HELLOS))
 def test_who_it_is(hop, attempt):
     hop.far.lies["GET /v1/server"] = lambda *_: HELLOS[attempt]
     hop.start()
@@ -235,7 +272,7 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("attempt", JOBS)
+@side_by_side(list(JOBS))
 def test_what_it_says_of_a_job(hop, attempt):
     lies, told = JOBS[attempt]
     hop.far.lies.update(lies(hop))
@@ -260,7 +297,7 @@ def test_what_it_says_of_a_job(hop, attempt):
 
 # ---- what it says of requests, of its log, of room and of paths
 
-def test_a_number_is_one_requests(hop):
+def a_number_is_one_requests(hop):
     """It says that two submissions are one request: the second one fails, and the first one goes on."""
     hop.far.state = "running"
     hop.far.lies["POST /v1/requests"] = lambda *_: (201, {"id": 7, "existing": False})
@@ -274,7 +311,7 @@ def test_a_number_is_one_requests(hop):
     hop.wait("ended 1 code=3")
 
 
-@pytest.mark.parametrize("number", [0, -7, 2**63, "7", None])
+@side_by_side([0, -7, 2**63, "7", None], ids=["nothing", "negative", "huge", "a word", "none"])
 def test_numbers_that_are_none(hop, number):
     hop.far.lies["POST /v1/requests"] = lambda *_: (201, {"id": number})
     hop.start().wait("ready")
@@ -284,7 +321,7 @@ def test_numbers_that_are_none(hop, number):
     hop.wait("ended 1 code=3")
 
 
-def test_a_log_that_goes_back(hop):
+def a_log_that_goes_back(hop):
     """It is not believed from then on: all is looked at, as after a restart."""
     hop.far.seq = 1000
     hop.far.state = "running"
@@ -299,7 +336,7 @@ def test_a_log_that_goes_back(hop):
     hop.wait("ended 1 code=3")
 
 
-def test_a_log_that_says_nothing_at_once(hop):
+def a_log_that_says_nothing_at_once(hop):
     """The long poll returns without delay: it is asked again, but not as fast as it answers."""
     hop.far.lies["GET /v1/events"] = lambda *_: (200, {"events": [], "next": hop.far.seq})
     hop.start().wait("ready")
@@ -310,7 +347,7 @@ def test_a_log_that_says_nothing_at_once(hop):
     assert len(polls) < 20
 
 
-def test_events_of_others_are_nothing(hop):
+def events_of_others_are_nothing(hop):
     """Of requests that were not handed over, of members that there are not, of no form."""
     hop.far.state = "running"
     events = [{"request": 99, "event": "exited", "members": "0-4000000000"}, {"request": 7, "event": "exited", "members": "0-4000000000"},
@@ -332,7 +369,7 @@ def test_events_of_others_are_nothing(hop):
     hop.wait("ended 1 code=3")
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[" * 100000, b"[" + b"[]," * 2000000 + b"7]"], ids=["no JSON", "deep", "millions of values"])
+@side_by_side([b"<html>", b"[" * 100000, b"[" + b"[]," * 2000000 + b"7]"], ids=["no JSON", "deep", "millions of values"])
 def test_a_job_that_cannot_be_read(hop, body):
     """It is asked for again, and not as fast as it is answered."""
     hop.far.lies["GET /v1/jobs/7.0"] = lambda *_: (200, body)
@@ -346,7 +383,7 @@ def test_a_job_that_cannot_be_read(hop, body):
     hop.wait("ended 1 code=3")
 
 
-def test_a_state_that_goes_back_after_the_end(hop):
+def a_state_that_goes_back_after_the_end(hop):
     """An end that was told is an end."""
     hop.start().wait("ready")
     hop.submit()
@@ -379,7 +416,7 @@ def test_room_is_what_there_can_be(hop, room):
     assert int(re.search(r"cpus=(\d+)", line)[1]) <= 10**8 and int(re.search(r"memory=(\d+)", line)[1]) <= 2**40, line
 
 
-def test_paths_without_end_are_none(hop):
+def paths_without_end_are_none(hop):
     """Thousands of hops, loops, depth: what is too long is not kept; the job goes on."""
     hop.far.state = "running"
     hops = [{"server": UUID, "host": "x" * 100}] * 100000
@@ -394,6 +431,19 @@ def test_paths_without_end_are_none(hop):
     hop.far.lies.clear()
     hop.far.state = "completed"
     hop.wait("ended 1 code=3")
+
+
+@side_by_side([
+    a_number_is_one_requests,
+    a_log_that_goes_back,
+    a_log_that_says_nothing_at_once,
+    events_of_others_are_nothing,
+    a_state_that_goes_back_after_the_end,
+    paths_without_end_are_none],
+    ids=["one number for two requests", "a log that goes back", "a log that says nothing at once", "events of others", "a state that goes back",
+         "paths without end"])
+def test_what_it_says_besides(hop, attempt):
+    attempt(hop)
 
 
 # ---- the connection itself
@@ -422,7 +472,7 @@ def huge(handler, _path):
         return
 
 
-@pytest.mark.parametrize("attempt", [interim, slow, long_head, huge], ids=lambda a: a.__name__)
+@side_by_side([interim, slow, long_head, huge], ids=["interim", "slow", "long_head", "huge"])
 def test_the_connection(hop, attempt):
     """It is closed in the middle, never ends, or is nothing but beginnings: the far server is away until it answers."""
     hop.far.lies["GET /v1/server"] = attempt
