@@ -316,6 +316,11 @@ static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
         q->be.lost = kind == STORE_MARK_NONE ? last > 0 : mark > last;
         if (!q->be.lost)
                 store_mark_write(q->mark_fd, STORE_MARK_OPEN, last);
+        /* A machine that fails leaves a new file empty unless it was flushed once, and a database without its
+         * mark would be taken for a copy. */
+        if (kind == STORE_MARK_NONE && !q->be.lost && fsync(q->mark_fd) < 0 && errno != ENOSPC &&
+            errno != EDQUOT)
+                return err_set(err, -errno, "cannot write %s.mark: %s", q->path, strerror(errno));
         return 0;
 }
 
