@@ -107,15 +107,34 @@ static void test_periodic_vacate(void **state)
         buf_reset(&bare_assigned);
 }
 
+/* After a start with an older copy: what waits in it is given to nobody for a while, what is new is. */
+static void test_what_may_run_unknown(void **state)
+{
+        struct core *c = *state;
+
+        submit(c, NULL, 1, (const char *const[]){NULL});
+        core_lost(c, 1, 60000);
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "");
+        assert_int_equal(core_lost_wait_ms(c, 1), 60000);
+        assert_int_equal(core_lost_wait_ms(c, 2), 0);
+        submit(c, NULL, 1, (const char *const[]){"RequestMemory", "7", NULL});
+        expect_assigned(c, "n1/default 2 0\n");
+        pass_time(c, 59000);
+        expect_assigned(c, "");
+        pass_time(c, 1000);
+        expect_assigned(c, "n1/default 1 0\n");
+        assert_int_equal(core_lost_wait_ms(c, 1), 0);
+        assert_null(core_check(c));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bare_core, bare_core_free)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_not_before_its_time),
-                TEST(test_a_missed_time_is_held),
-                TEST(test_durations),
-                TEST(test_periodic_vacate),
+                TEST(test_not_before_its_time), TEST(test_a_missed_time_is_held), TEST(test_durations),
+                TEST(test_periodic_vacate),     TEST(test_what_may_run_unknown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
