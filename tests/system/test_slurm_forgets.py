@@ -68,7 +68,7 @@ def held_job(instance, cluster, **more):
     return request, wait_until(lambda: [n for n, name in natives(cluster).items() if name.startswith("drover-")])
 
 
-@pytest.mark.parametrize("poll", [1, 30], ids=["noticed", "not_noticed_yet"])
+@pytest.mark.parametrize("poll", [1, 15], ids=["noticed", "not_noticed_yet"])
 def test_a_removal_ends_nobody_elses_job(one, forgetful, poll):
     """Whether the number was seen under another name, or was not asked about since."""
     queue(one, forgetful, poll)
