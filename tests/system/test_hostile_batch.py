@@ -111,9 +111,24 @@ class Site:
         return json.dumps({"cpus": cpus, "idle_cpus": cpus, "memory": memory << 20, "nodes": 1, "node_cpus": cpus, "node_memory": memory << 20}) + "\n"
 
 
-SYSTEMS = [Slurm, Grid, Pbs, Condor, Site]
+class Lsf:
+    """By dist/runners/lsf, a program of the runner exec."""
+
+    kind, submit, status, act, capacity, past = "exec", "bsub", "bjobs", "bkill", "bhosts", "bhist"
+    settings = {"program": os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "dist", "runners", "lsf"))}
+    runs = RUN + "echo 'Job <17> is submitted to default queue <normal>.'"
+    running, waiting, failed, new = "RUN", "PEND", "EXIT", "HIBERNATES"
+
+    def jobs(self, *jobs):
+        return "".join(f"{native}|0|{state}|{user}|{why if why != 'None' else '-'}|{name}\n" for native, name, state, user, why in jobs)
+
+    def nodes(self, cpus, memory):
+        return f"HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\na{memory} ok - {cpus} 0 0 0 0 0\n"
+
+
+SYSTEMS = [Slurm, Grid, Pbs, Condor, Site, Lsf]
 TOOLS = "sbatch squeue scancel sinfo sacct scontrol qsub qstat qdel qacct qmod qhold qrls pbsnodes condor_submit condor_q condor_rm condor_status " \
-        "condor_history condor_hold condor_release condor_suspend condor_continue site"
+        "condor_history condor_hold condor_release condor_suspend condor_continue site bsub bjobs bkill bstop bresume bhosts lshosts"
 
 
 class Liar:
@@ -132,6 +147,7 @@ class Liar:
         self.put("status", self.system.jobs())
         self.put(f"{system.status}.self", 'case "$*" in *" -F "*|*"-F mem_total"*) cat "$HOSTILE/nodes";; *) cat "$HOSTILE/status";; esac')
         self.put("nodes", self.system.nodes(4, 4000))
+        self.put("lshosts.self", r"printf 'HOST_NAME type model cpuf ncpus maxmem maxswp\na1 L x 1 4 4000M 0M\n'")
         self.put(f"{system.capacity}.self", 'cat "$HOSTILE/nodes"')
         self.settings = {"poll": "1", "watch": "1", **system.settings}
         if system is Site:
@@ -408,6 +424,23 @@ def test_an_end_in_the_options_of_another_job_is_none(liars):
         asked([one], 3)
     assert not [line for line in one.said() if line.startswith(("lost", "failed", "ended", "waiting"))], one.said()
     assert not one.calls("qdel"), one.calls("qdel")
+    one.put("status", one.honest())
+    one.ends_well()
+
+
+@attempt
+def test_a_name_in_lsf_is_no_line_and_no_user(liars):
+    """Names that others choose, with what parts lines and columns, and letters of no encoding."""
+    one, = liars([Lsf])
+    one.run()
+    name = one.name()
+    for lie in (f"18|0|RUN|mallory|-|x\n17|0|EXIT|{ME}|TERM_RUNLIMIT|{name}\n", f"18|0|RUN|mallory|-|x\v17|0|EXIT|{ME}|-|{name}\n",
+                f"18|0|RUN|mallory|-|x\u2028 17|0|DONE|{ME}|-|{name}\n", f"17|0|PEND|{ME}|-|{name}\n", f"18|0|RUN|mallory|-|{name}|{ME}\n"):
+        for text in (lie + one.honest(), one.honest() + lie):
+            one.put("status", text.encode() + b"19|0|RUN|mallory|-|\xff\xfe\n")
+            asked([one], 2)
+    assert not [line for line in one.said() if line.startswith(("lost", "failed", "ended", "waiting", "away"))], one.said()
+    assert not [call for call in one.calls("bkill") if "17" in call], one.calls("bkill")
     one.put("status", one.honest())
     one.ends_well()
 
