@@ -1,6 +1,6 @@
 /* agent: what the files of the agent share.
  *
- * One thread, one loop; a second thread copies files (worker). What happens in a turn of the loop is gathered
+ * One thread, one loop; other threads copy files (workers). What happens in a turn of the loop is gathered
  * and leaves at its end, in this order (agent_turn): the journal is written, tasks go to the runner, messages
  * go to the server, offers are brought up to date. So nothing is told or started that a restart would not
  * know.
@@ -112,7 +112,7 @@ struct attempt {
         int64_t pid;
         bool leaves_sandbox; /* DONE: it goes once the result is in the journal */
         uint64_t told_where; /* hash of what the server was told of where it is */
-        struct stage *stage; /* what the worker does for it, or NULL */
+        struct stage *stage; /* what a worker does for it, or NULL */
         bool wanted;         /* its inputs were asked for */
         unsigned waits;      /* fetches that it waits for */
         struct {             /* of those, as inputs_look saw them */
@@ -181,7 +181,7 @@ struct agent {
         struct errands *errands;
         bool swept;
         struct cgroups *cgroups;
-        struct worker *worker;
+        struct workers *workers;
         struct stage *children;    /* stages that other processes do */
         struct stage *logs;        /* lines that wait for the ones before them of the same owner */
         struct config_list denied; /* "!owner why": asked for, and not allowed by `users` */
@@ -242,6 +242,9 @@ bool attempt_frees(struct agent *a,
 void attempt_lost(struct attempt *at, const char *why); /* nobody knows what became of it: finished as lost */
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
                   uint32_t hold_code);
+/* Delivers no more, whatever it is at. ATTEMPT_DELIVERING only. */
+void attempt_stop_delivery(struct attempt *at, Drover__Outcome outcome, const char *reason,
+                           uint32_t hold_code);
 void attempt_abandon(struct attempt *at); /* stop, deliver nothing, forget */
 void attempt_finish(struct attempt *at);  /* DONE: into the journal, and to the server */
 void attempt_forget(struct attempt *at);  /* the server has the result, or wants none */
@@ -337,8 +340,8 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
 bool stage_event(struct agent *a, const struct run_event *e);
 /* With `users`: empties and removes a sandbox, as the user whose it is. */
 void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence);
-void stage_worker_open(struct agent *a);
-void stage_worker_close(struct agent *a);
+void stage_workers_open(struct agent *a);
+void stage_workers_close(struct agent *a);
 
 /* inputs.c */
 struct input_pin {

@@ -242,6 +242,8 @@ static void control(struct attempt *at, void *arg)
                         attempt_signal(at, m->signal);
         } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
                 return; /* there is nothing left to run elsewhere */
+        } else if (command == DROVER__COMMAND__REMOVE && at->state == ATTEMPT_DELIVERING) {
+                attempt_stop_delivery(at, DROVER__OUTCOME__KILLED, reasons[command], 0);
         } else if (command <= DROVER__COMMAND__VACATE &&
                    (command == DROVER__COMMAND__REMOVE || !checkpoint_vacate(at, reasons[command]))) {
                 attempt_kill(at, DROVER__OUTCOME__KILLED, a->config.kill_grace_ms, reasons[command], 0);

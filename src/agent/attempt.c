@@ -460,16 +460,22 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
 
 /* ---- told to end */
 
+void attempt_stop_delivery(struct attempt *at, Drover__Outcome outcome, const char *reason,
+                           uint32_t hold_code)
+{
+        at->outcome_set = false;
+        free(at->reason);
+        at->reason = NULL;
+        attempt_set_outcome(at, outcome, hold_code, "%s", reason);
+        stage_cancel(at);
+        attempt_finish(at);
+}
+
 void attempt_kill(struct attempt *at, Drover__Outcome outcome, uint64_t grace_ms, const char *reason,
                   uint32_t hold_code)
 {
         if (at->state == ATTEMPT_DELIVERING && sends_wait_for_store(at)) { /* nobody knows how long */
-                at->outcome_set = false;
-                free(at->reason);
-                at->reason = NULL;
-                attempt_set_outcome(at, outcome, hold_code, "%s", reason);
-                stage_cancel(at);
-                attempt_finish(at);
+                attempt_stop_delivery(at, outcome, reason, hold_code);
                 return;
         }
         if (at->state >= ATTEMPT_DELIVERING)

@@ -170,7 +170,7 @@ static int open_all(struct agent *a, struct err *err)
         movers_open(a);
         inputs_open(a);
         spool_open(a);
-        stage_worker_open(a);
+        stage_workers_open(a);
         machine_init(&a->machine);
         machine_measure(&a->machine, a->dir);
         a->lease_timer = timer_new(a->loop, on_lease, a);
@@ -208,7 +208,7 @@ static void close_all(struct agent *a)
                 journal_flush(a);
         movers_close(a);
         queues_stop(a);
-        stage_worker_close(a);
+        stage_workers_close(a);
         loop_defer_cancel(a->loop, agent_turn, a);
         struct str key;
         void *value;

@@ -20,13 +20,13 @@ static int say(struct err *err, int r, const char *what, const char *path)
 }
 
 static int copy_in_file(int from, const struct stat *st, int sandbox, const char *name, mode_t extra,
-                        uint64_t *bytes)
+                        struct fs_pace *pace, uint64_t *bytes)
 {
         int to = fs_open_beneath(sandbox, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
         if (to < 0)
                 return to;
         uint64_t n = 0;
-        int r = fs_copy(from, to, &n);
+        int r = fs_copy_paced(from, to, pace, &n);
         if (r == 0 && fchmod(to, ((st->st_mode & 0777) | 0600 | extra)) < 0)
                 r = -errno;
         if (close(to) < 0 && r == 0)
@@ -36,7 +36,7 @@ static int copy_in_file(int from, const struct stat *st, int sandbox, const char
 }
 
 static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int sandbox, const char *name,
-                   bool contents, mode_t extra, int depth, uint64_t *bytes)
+                   bool contents, mode_t extra, int depth, struct fs_pace *pace, uint64_t *bytes)
 {
         int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         struct stat st;
@@ -44,12 +44,14 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
                 return -errno;
         int r = fstat(fd, &st) < 0 ? -errno : hidden_check(hidden, fd);
         if (r == 0 && S_ISREG(st.st_mode)) {
-                r = copy_in_file(fd, &st, sandbox, name, extra, bytes);
+                r = copy_in_file(fd, &st, sandbox, name, extra, pace, bytes);
                 close(fd);
                 return r;
         }
         if (r == 0 && !S_ISDIR(st.st_mode))
                 r = -EINVAL;
+        if (r == 0)
+                r = fs_pace_step(pace);
         if (r == 0 && depth > DEPTH_MAX)
                 r = -ENAMETOOLONG;
         if (r == 0 && !contents)
@@ -65,7 +67,8 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
                         continue;
                 BUF_CLEANUP struct buf sub = {0};
                 buf_printf(&sub, "%s%s%s", contents ? "" : name, contents ? "" : "/", e->d_name);
-                r = copy_in(hidden, fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, bytes);
+                r = copy_in(hidden, fd, e->d_name, sandbox, buf_z(&sub), false, extra, depth + 1, pace,
+                            bytes);
                 /* sockets, pipes, links to nowhere are left out, and what is Drover's own */
                 if (r == -EINVAL || r == -ENOENT || r == HIDDEN_INSIDE)
                         r = 0;
@@ -75,7 +78,7 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
 }
 
 int move_in(const struct hidden *hidden, const char *from, int sandbox, const char *name, bool contents,
-            mode_t extra_mode, uint64_t *bytes, struct err *err)
+            mode_t extra_mode, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
         const char *slash = strrchr(name, '/');
         int r = 0;
@@ -85,7 +88,7 @@ int move_in(const struct hidden *hidden, const char *from, int sandbox, const ch
                 r = fs_mkdirs_beneath(sandbox, buf_z(&folder), 0700);
         }
         if (r == 0)
-                r = copy_in(hidden, AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, bytes);
+                r = copy_in(hidden, AT_FDCWD, from, sandbox, name, contents, extra_mode, 0, pace, bytes);
         return r != 0 ? say(err, r, "read the input", from) : 0;
 }
 
@@ -122,19 +125,25 @@ static int place_open(const struct hidden *hidden, const char *to, struct place 
         return p->exists && S_ISDIR(st.st_mode) ? -EISDIR : 0;
 }
 
-static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode, uint64_t *bytes)
+static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode, struct fs_pace *pace,
+                   uint64_t *bytes)
 {
         BUF_CLEANUP struct buf name = {0};
-        buf_printf(&name, "%s.drover-%u.tmp", to->name, fence);
+        struct stat st;
+        if (fstat(from, &st) < 0)
+                return -errno;
+        buf_printf(&name, "%s.drover-%u-%llx.tmp", to->name, fence, (unsigned long long)st.st_ino);
         int fd = openat(to->dir, buf_z(&name), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
         uint64_t n = 0;
-        int r = fs_copy(from, fd, &n);
+        int r = fs_copy_paced(from, fd, pace, &n);
         if (r == 0 && fchmod(fd, mode & 0777) < 0)
                 r = -errno;
         if (close(fd) < 0 && r == 0)
                 r = -errno;
+        if (r == 0)
+                r = fs_pace_step(pace);
         if (r == 0 && renameat(to->dir, buf_z(&name), to->dir, to->name) < 0)
                 r = -errno;
         if (r < 0)
@@ -144,18 +153,18 @@ static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode
 }
 
 /* Into a device or a pipe that stands there. */
-static int write_into(int from, const struct place *to, uint64_t *bytes)
+static int write_into(int from, const struct place *to, struct fs_pace *pace, uint64_t *bytes)
 {
         int fd = openat(to->dir, to->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        int r = fs_copy(from, fd, bytes);
+        int r = fs_copy_paced(from, fd, pace, bytes);
         close(fd);
         return r;
 }
 
 static int out_file(int sandbox, const char *name, const struct place *to, uint32_t fence, bool small_only,
-                    uint64_t *bytes)
+                    struct fs_pace *pace, uint64_t *bytes)
 {
         struct stat st;
         bool special = to->exists && !S_ISREG(to->mode);
@@ -184,9 +193,9 @@ static int out_file(int sandbox, const char *name, const struct place *to, uint3
         if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
                 r = -EINVAL;
         if (r == 0 && special)
-                r = write_into(fd, to, bytes);
+                r = write_into(fd, to, pace, bytes);
         else if (r == 0)
-                r = copy_to(fd, to, fence, st.st_mode, bytes);
+                r = copy_to(fd, to, fence, st.st_mode, pace, bytes);
         if (fd >= 0)
                 close(fd);
         close(parent);
@@ -211,7 +220,7 @@ static int make_folder(const struct hidden *hidden, const char *path)
 }
 
 static int out_tree(const struct hidden *hidden, int sandbox, const char *name, const char *to,
-                    uint32_t fence, int depth, uint64_t *bytes, struct err *err)
+                    uint32_t fence, int depth, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
@@ -234,9 +243,9 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
                     (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
                         continue;
                 r = S_ISDIR(st.st_mode) ? out_tree(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
-                                                   depth + 1, bytes, err)
+                                                   depth + 1, pace, bytes, err)
                                         : move_out(hidden, sandbox, buf_z(&from), buf_z(&target), fence,
-                                                   false, bytes, err);
+                                                   false, pace, bytes, err);
         }
         if (dir)
                 closedir(dir);
@@ -246,12 +255,14 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
 }
 
 int move_out(const struct hidden *hidden, int sandbox, const char *name, const char *to, uint32_t fence,
-             bool small_only, uint64_t *bytes, struct err *err)
+             bool small_only, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
-        struct place place;
-        int r = place_open(hidden, to, &place);
+        struct place place = {.dir = -1};
+        int r = fs_pace_step(pace);
         if (r == 0)
-                r = out_file(sandbox, name, &place, fence, small_only, bytes);
+                r = place_open(hidden, to, &place);
+        if (r == 0)
+                r = out_file(sandbox, name, &place, fence, small_only, pace, bytes);
         place_deinit(&place);
         if (r == HIDDEN_INSIDE)
                 return say(err, r, "write the output", to);
@@ -260,7 +271,7 @@ int move_out(const struct hidden *hidden, int sandbox, const char *name, const c
                 if (fd >= 0) {
                         close(fd);
                         return small_only ? -EXDEV
-                                          : out_tree(hidden, sandbox, name, to, fence, 0, bytes, err);
+                                          : out_tree(hidden, sandbox, name, to, fence, 0, pace, bytes, err);
                 }
         }
         if (r == -EXDEV && small_only)

@@ -1,9 +1,11 @@
 /* Inputs into the sandbox, and the way of every stage: to who does it, and back. What is quick (small files)
- * is done at once; copies are the worker's, a thread that sees nothing but a struct stage: paths, and a word
- * that it is not wanted any more. */
+ * is done at once; copies are the workers', threads that see nothing but a struct stage each: paths, and
+ * a word that it is not wanted any more. An owner's jobs have two of them at most. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/checkpoint.h"
@@ -12,11 +14,23 @@
 #include "agent/shipped.h"
 #include "agent/stage_private.h"
 #include "agent/userlog_file.h"
+#include "base/log.h"
 
-struct worker {
-        pthread_t thread;
+#define WORKERS_MAX 8
+#define OWNER_MAX   2     /* of them, for one owner's jobs: others find one that is free */
+#define CLOSE_MS    10000 /* for a worker to see that it is cancelled */
+
+/* Threads of one agent, started when there is work for one more. */
+struct workers {
         pthread_mutex_t lock;
-        pthread_cond_t wake;
+        pthread_cond_t wake, gone;
+        struct worker {
+                pthread_t thread;
+                struct workers *all;
+                struct stage *doing; /* NULL: waits for work */
+                bool ended;
+        } worker[WORKERS_MAX];
+        size_t count, idle, alive, queued;
         struct stage *first, **last;
         bool quit;
         struct mailbox *back;
@@ -27,8 +41,11 @@ struct stage *stage_new(struct attempt *at, enum stage_kind kind)
         struct stage *s = mem_new(struct stage);
         s->a = at->a;
         s->at = at;
+        s->owner = mem_dupz(at->t->m->owner);
         stage_work_init(&s->w, kind, at->fence);
         s->w.hidden = s->a->hidden;
+        if (at->t->m->disk_bytes > s->w.holes_max)
+                s->w.holes_max = at->t->m->disk_bytes;
         return s;
 }
 
@@ -36,47 +53,91 @@ void stage_free(struct stage *s)
 {
         stage_work_deinit(&s->w);
         free(s->log_owner);
+        free(s->owner);
         free(s);
 }
 
-/* ---- the worker's work */
+/* ---- the workers' work */
+
+/* The first whose owner has not all the workers that he may; NULL: there is none. */
+static struct stage *take(struct workers *all)
+{
+        for (struct stage **link = &all->first; *link; link = &(*link)->next) {
+                struct stage *s = *link;
+                size_t same = 0;
+                for (size_t i = 0; i < all->count; i++)
+                        same += all->worker[i].doing && !strcmp(all->worker[i].doing->owner, s->owner);
+                if (same >= OWNER_MAX && !all->quit)
+                        continue;
+                if (!(*link = s->next))
+                        all->last = link;
+                all->queued--;
+                return s;
+        }
+        return NULL;
+}
 
 static void *work(void *arg)
 {
         struct worker *w = arg;
-        pthread_mutex_lock(&w->lock);
+        struct workers *all = w->all;
+        pthread_mutex_lock(&all->lock);
         for (;;) {
-                while (!w->first && !w->quit)
-                        pthread_cond_wait(&w->wake, &w->lock);
-                if (!w->first)
+                struct stage *s = take(all);
+                if (!s && all->quit)
                         break;
-                struct stage *s = w->first;
-                if (!(w->first = s->next))
-                        w->last = &w->first;
-                if (w->quit)
-                        s->w.cancelled = true;
-                pthread_mutex_unlock(&w->lock);
+                if (!s) {
+                        all->idle++;
+                        pthread_cond_wait(&all->wake, &all->lock);
+                        all->idle--;
+                        continue;
+                }
+                w->doing = s;
+                if (all->quit)
+                        s->w.pace.cancelled = true;
+                pthread_mutex_unlock(&all->lock);
                 if (s->prepare)
                         s->w.result = stage_work_write(&s->w);
                 else
                         stage_work_run(&s->w);
-                mailbox_post(w->back, &s->mail);
-                pthread_mutex_lock(&w->lock);
+                pthread_mutex_lock(&all->lock);
+                w->doing = NULL;
+                if (!all->back) /* the agent has not waited, and ends */
+                        break;
+                mailbox_post(all->back, &s->mail);
         }
-        pthread_mutex_unlock(&w->lock);
+        w->ended = true;
+        all->alive--;
+        pthread_cond_signal(&all->gone);
+        pthread_mutex_unlock(&all->lock);
         return NULL;
+}
+
+static void add_worker(struct workers *all)
+{
+        struct worker *w = &all->worker[all->count];
+        *w = (struct worker){.all = all};
+        if (pthread_create(&w->thread, NULL, work, w) == 0) {
+                all->count++;
+                all->alive++;
+        } else if (all->count == 0) {
+                abort();
+        }
 }
 
 void stage_to_worker(struct stage *s)
 {
-        struct worker *w = s->a->worker;
-        pthread_mutex_lock(&w->lock);
+        struct workers *all = s->a->workers;
+        pthread_mutex_lock(&all->lock);
         s->next = NULL;
-        *w->last = s;
-        w->last = &s->next;
-        pthread_cond_signal(&w->wake);
-        pthread_mutex_unlock(&w->lock);
+        *all->last = s;
+        all->last = &s->next;
+        if (++all->queued > all->idle && all->count < WORKERS_MAX)
+                add_worker(all);
+        pthread_cond_signal(&all->wake);
+        pthread_mutex_unlock(&all->lock);
 }
+
 void stage_hand_over(struct stage *s)
 {
         s->at->stage = s;
@@ -92,7 +153,7 @@ void stage_cancel(struct attempt *at)
                 if (at->stage->id.step && at->a->runner)
                         runner_kill(at->a->runner, at->stage->id, 0);
                 at->stage->at = NULL;
-                at->stage->w.cancelled = true;
+                at->stage->w.pace.cancelled = true;
                 at->stage = NULL;
         }
         inputs_forget(at);
@@ -230,7 +291,7 @@ void stage_in(struct attempt *at)
         inputs_forget(at);
         attempt_staged(at, r < 0 ? HOLD_INPUT : 0, err.text);
 }
-/* ---- the worker and the way back */
+/* ---- the workers and the way back */
 
 void stage_finish(struct stage *s)
 {
@@ -263,15 +324,14 @@ static void on_back(void *arg, struct mail *mail)
                 stage_finish(s);
 }
 
-void stage_worker_open(struct agent *a)
+void stage_workers_open(struct agent *a)
 {
-        struct worker *w = a->worker = mem_new(struct worker);
-        w->last = &w->first;
-        pthread_mutex_init(&w->lock, NULL);
-        pthread_cond_init(&w->wake, NULL);
-        w->back = mailbox_new(a->loop, on_back, NULL, a);
-        if (pthread_create(&w->thread, NULL, work, w) != 0)
-                abort();
+        struct workers *all = a->workers = mem_new(struct workers);
+        all->last = &all->first;
+        pthread_mutex_init(&all->lock, NULL);
+        pthread_cond_init(&all->wake, NULL);
+        pthread_cond_init(&all->gone, NULL);
+        all->back = mailbox_new(a->loop, on_back, NULL, a);
 }
 
 static void drop_mail(struct mail *mail)
@@ -282,21 +342,57 @@ static void drop_mail(struct mail *mail)
         stage_free(s);
 }
 
-void stage_worker_close(struct agent *a)
+/* Cancels all, and waits for a while. How many have not seen it: a file system holds them. */
+static size_t workers_end(struct workers *all)
 {
-        struct worker *w = a->worker;
-        if (!w)
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += CLOSE_MS / 1000;
+        all->quit = true;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].doing)
+                        all->worker[i].doing->w.pace.cancelled = true;
+        pthread_cond_broadcast(&all->wake);
+        while (all->alive && pthread_cond_clockwait(&all->gone, &all->lock, CLOCK_MONOTONIC, &until) == 0)
+                continue;
+        return all->alive;
+}
+
+void stage_workers_close(struct agent *a)
+{
+        struct workers *all = a->workers;
+        if (!all)
                 return;
-        pthread_mutex_lock(&w->lock);
-        w->quit = true;
-        pthread_cond_signal(&w->wake);
-        pthread_mutex_unlock(&w->lock);
-        pthread_join(w->thread, NULL);
-        mailbox_free(w->back, drop_mail);
-        pthread_mutex_destroy(&w->lock);
-        pthread_cond_destroy(&w->wake);
-        free(w);
-        a->worker = NULL;
+        pthread_mutex_lock(&all->lock);
+        size_t stuck = workers_end(all);
+        struct mailbox *back = all->back;
+        all->back = NULL;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].doing && all->worker[i].doing->at)
+                        all->worker[i].doing->at->stage = NULL;
+        struct stage *left = all->first;
+        all->first = NULL;
+        all->last = &all->first;
+        pthread_mutex_unlock(&all->lock);
+        mailbox_free(back, drop_mail);
+        for (struct stage *next; left; left = next) { /* no worker was left for them */
+                next = left->next;
+                drop_mail(&left->mail);
+        }
+        for (size_t i = 0; i < all->count; i++)
+                if (all->worker[i].ended)
+                        pthread_join(all->worker[i].thread, NULL);
+        if (stuck) { /* what they look at stays until the process ends, which is now */
+                log_warn("msg=\"a file system holds workers that stage files: not waited for\" workers=%zu",
+                         stuck);
+                a->hidden = NULL;
+        } else {
+                pthread_mutex_destroy(&all->lock);
+                pthread_cond_destroy(&all->wake);
+                pthread_cond_destroy(&all->gone);
+                free(all);
+        }
+        a->workers = NULL;
         while (a->children || a->logs) {
                 struct stage **list = a->children ? &a->children : &a->logs, *s = *list;
                 *list = s->child_next;

@@ -41,6 +41,8 @@ static int add_folder(struct stage_work *w, int fd, struct str from, struct str 
                 close(fd);
         while (r == 0 && (e = readdir(dir))) {
                 struct stat st;
+                if ((r = fs_pace_step(&w->pace)) < 0)
+                        break;
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
                     fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;

@@ -14,6 +14,7 @@ struct stage {
         struct attempt *at; /* NULL: not wanted any more; the loop's thread only */
         struct stage_work w;
         struct stage *next;
+        char *owner; /* whose job's files; NULL: of no job, which no worker gets */
         /* done by a child of the job's user */
         bool prepare; /* the worker writes the task first */
         struct run_id id;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -30,7 +31,8 @@ struct head {
 
 void stage_work_init(struct stage_work *w, enum stage_kind kind, uint32_t fence)
 {
-        *w = (struct stage_work){.kind = kind, .fence = fence, .sandbox = -1, .data = -1};
+        *w = (struct stage_work){
+                .kind = kind, .fence = fence, .sandbox = -1, .data = -1, .holes_max = STAGE_HOLES_MAX};
 }
 
 static void files_free(struct stage_work *w)
@@ -180,7 +182,7 @@ static int write_at(int fd, const char *p, size_t n, uint64_t at)
 }
 
 /* A part of a file, to a place in another; fewer bytes than there should be is an error. */
-static int copy_part(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size)
+static int copy_part(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size, struct fs_pace *pace)
 {
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         while (size > 0) {
@@ -195,6 +197,8 @@ static int copy_part(int from, uint64_t from_at, int to, uint64_t to_at, uint64_
                 from_at += (uint64_t)n;
                 to_at += (uint64_t)n;
                 size -= (uint64_t)n;
+                if ((r = fs_pace_step(pace)) < 0)
+                        return r;
         }
         return 0;
 }
@@ -210,7 +214,7 @@ static int carry_in(struct stage_work *w, const struct stage_file *f)
         int to = r < 0 ? r
                        : fs_open_beneath(w->sandbox, f->to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
         if (to >= 0) {
-                r = copy_part(w->data, f->at, to, 0, f->size);
+                r = copy_part(w->data, f->at, to, 0, f->size, &w->pace);
                 if (r == 0 && fchmod(to, 0600 | (f->executable ? 0111 : 0)) < 0)
                         r = -errno;
                 if (close(to) < 0 && r == 0)
@@ -230,7 +234,22 @@ static bool has_room(int fd, uint64_t bytes)
         return bytes <= ROOM_LEFT || (bytes < room && room - bytes >= ROOM_LEFT);
 }
 
-/* With a file of the task the contents go there as they are read. */
+/* A hole of a file, which may be empty, and the data behind that. */
+struct extent {
+        uint64_t data, end;
+};
+
+/* The one at `at`. Where the filesystem does not say, all is data. */
+static struct extent extent_find(int fd, uint64_t at, uint64_t size)
+{
+        off_t data = lseek(fd, (off_t)at, SEEK_DATA), end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+        if (data < 0)
+                return (struct extent){errno == ENXIO ? size : at, size};
+        return (struct extent){(uint64_t)data < size ? (uint64_t)data : size,
+                               end > data && (uint64_t)end < size ? (uint64_t)end : size};
+}
+
+/* With a file of the task the contents go there as they are read, but for holes, which stay such. */
 static int hash_file(struct stage_work *w, struct stage_file *f)
 {
         int fd = fs_open_beneath(w->sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -244,19 +263,33 @@ static int hash_file(struct stage_work *w, struct stage_file *f)
         EVP_DigestInit_ex(md, EVP_sha256(), NULL);
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         f->at = w->data >= 0 ? w->data_end : 0;
+        struct extent next = {0};
         while (r == 0 && f->size < (uint64_t)st.st_size) { /* what grows meanwhile has no end */
-                uint64_t left = (uint64_t)st.st_size - f->size;
-                ssize_t n = read(fd, room, left < ROOM ? (size_t)left : ROOM);
+                if (f->size == next.end) {
+                        next = extent_find(fd, f->size, (uint64_t)st.st_size);
+                        w->holes += next.data - f->size;
+                        if (w->holes > w->holes_max)
+                                r = -EFBIG;
+                }
+                bool hole = f->size < next.data;
+                uint64_t left = (hole ? next.data : next.end) - f->size;
+                ssize_t n = left < ROOM ? (ssize_t)left : ROOM;
+                if (r == 0 && hole)
+                        memset(room, 0, (size_t)n);
+                else if (r == 0)
+                        n = pread(fd, room, (size_t)n, (off_t)f->size);
                 if (n < 0 && errno == EINTR)
                         continue;
-                if (n < 0)
+                if (r == 0 && n < 0)
                         r = -errno;
-                if (n <= 0)
+                if (r < 0 || n <= 0)
                         break;
-                if (w->data >= 0)
+                if (w->data >= 0 && !hole)
                         r = write_at(w->data, room, (size_t)n, f->at + f->size);
                 f->size += (uint64_t)n;
                 EVP_DigestUpdate(md, room, (size_t)n);
+                if (r == 0)
+                        r = fs_pace_step(&w->pace);
         }
         w->data_end += f->size;
         EVP_DigestFinal_ex(md, f->sha256, NULL);
@@ -330,6 +363,17 @@ static int write_credential(struct stage_work *w, const struct stage_file *f)
         return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
 }
 
+/* In `room`, or static. */
+static const char *why_unread(const struct stage_work *w, int r, char room[160])
+{
+        if (r != -EFBIG)
+                return strerror(-r);
+        snprintf(room, 160,
+                 "holes in outputs are more than %llu GiB, and the job's request_disk is no larger",
+                 (unsigned long long)(w->holes_max >> 30));
+        return room;
+}
+
 static int stage_work_do(struct stage_work *w, struct stage_file *f)
 {
         if (w->kind == STAGE_LOG)
@@ -340,20 +384,23 @@ static int stage_work_do(struct stage_work *w, struct stage_file *f)
                 return carry_in(w, f);
         if (w->kind == STAGE_IN)
                 return move_in(f->cached ? NULL : w->hidden, f->from, w->sandbox, f->to, f->contents,
-                               f->executable ? 0111 : 0, &w->bytes, &w->err);
+                               f->executable ? 0111 : 0, &w->pace, &w->bytes, &w->err);
+        char why[160];
         int r;
         if (stage_work_is_url(f->to)) {
                 r = w->data >= 0 ? hash_file(w, f) : look_at(w, f);
                 if (r < 0)
                         err_set(&w->err, r, "cannot send the output %s to its URL: %s", f->from,
-                                r == -EINVAL || r == -EISDIR ? "it is no regular file" : strerror(-r));
+                                r == -EINVAL || r == -EISDIR ? "it is no regular file"
+                                                             : why_unread(w, r, why));
         } else if (w->kind == STAGE_OUT) {
-                r = move_out(w->hidden, w->sandbox, f->from, f->to, w->fence, false, &w->bytes, &w->err);
+                r = move_out(w->hidden, w->sandbox, f->from, f->to, w->fence, false, &w->pace, &w->bytes,
+                             &w->err);
         } else {
                 r = hash_file(w, f);
                 w->bytes += f->size;
                 if (r < 0)
-                        err_set(&w->err, r, "cannot read the output %s: %s", f->from, strerror(-r));
+                        err_set(&w->err, r, "cannot read the output %s: %s", f->from, why_unread(w, r, why));
         }
         if (r == -ENOENT && f->optional && faccessat(w->sandbox, f->from, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
                 f->missing = true;
@@ -383,7 +430,7 @@ void stage_work_run(struct stage_work *w)
                 w->result = stage_work_find(w);
         if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))
                 w->result = stage_work_folders(w);
-        for (size_t i = 0; i < w->count && w->result == 0 && !w->cancelled; i++)
+        for (size_t i = 0; i < w->count && w->result == 0 && (w->result = fs_pace_step(&w->pace)) == 0; i++)
                 w->result = stage_work_do(w, &w->files[i]);
         if (w->kind == STAGE_IN && w->result == 0)
                 look_at_inputs(w);
@@ -403,6 +450,7 @@ static void pack_work(const struct stage_work *w, struct buf *b)
         pack_u64(b, w->data_end);
         pack_u64(b, (w->find_new ? 1u : 0u) | (w->new_optional ? 2u : 0u) | (w->over ? 4u : 0u));
         pack_i64(b, w->new_since_ms);
+        pack_u64(b, w->holes_max);
         pack_z(b, w->iwd);
         pack_z(b, w->destination);
         pack_i64(b, w->result);
@@ -471,6 +519,7 @@ static bool unpack_work(struct str bytes, struct stage_work *w)
         w->new_optional = flags & 2;
         w->over = flags & 4;
         w->new_since_ms = unpack_i64(&u);
+        w->holes_max = unpack_u64(&u);
         w->iwd = str_dupz(unpack_str(&u));
         struct str destination = unpack_str(&u);
         w->destination = destination.n ? str_dupz(destination) : NULL;
@@ -513,7 +562,7 @@ int stage_work_write(struct stage_work *w)
 {
         int r = 0;
         w->data_end = CONTENTS_AT;
-        for (size_t i = 0; i < w->count && r == 0 && !w->cancelled; i++) {
+        for (size_t i = 0; i < w->count && r == 0 && (r = fs_pace_step(&w->pace)) == 0; i++) {
                 struct stage_file *f = &w->files[i];
                 struct stat st;
                 bool text = w->kind == STAGE_LOG || w->kind == STAGE_CREDENTIALS;
@@ -526,7 +575,7 @@ int stage_work_write(struct stage_work *w)
                 f->at = w->data_end;
                 f->size = r == 0 ? (uint64_t)st.st_size : 0;
                 if (r == 0)
-                        r = copy_part(fd, 0, w->data, f->at, f->size);
+                        r = copy_part(fd, 0, w->data, f->at, f->size, &w->pace);
                 w->data_end += f->size;
                 if (fd >= 0)
                         close(fd);

@@ -9,16 +9,17 @@
  * may read, and the task again with what came of it. All numbers in it are checked by who reads it.
  */
 #pragma once
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/hidden.h"
 
 #define STAGE_FILES_MAX 100000
+#define STAGE_HOLES_MAX (64ull << 30) /* the least that holes_max may be: a minute's work */
 
 struct staged_input {
         char *name; /* in the sandbox, at its top */
@@ -63,13 +64,14 @@ struct stage_work {
                 *hidden; /* where no path of the job's may lead; NULL: a child, whose rights say */
         uint64_t data_end;
         uint32_t fence;
-        atomic_bool cancelled; /* by the loop's thread, while the worker looks at it */
+        struct fs_pace pace; /* the loop's thread looks at it, and cancels, while a worker does it */
         struct stage_file *files;
         size_t count, cap;
         /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms
          */
         bool find_new, new_optional;
-        bool over; /* no step follows: its credentials go first */
+        uint64_t holes_max, holes; /* HASH: bytes of holes in the files: at most, and so far */
+        bool over;                 /* no step follows: its credentials go first */
         struct staged_input *inputs;
         size_t input_count, input_cap;
         int64_t new_since_ms;

@@ -217,6 +217,47 @@ static void a_hole_does_not_fill_the_disk(void **state)
         assert_int_equal(unlink(in_top("box/hole")), 0);
 }
 
+/* The checksum of a hole is that of zeros; holes of more than is allowed are no work for anybody. */
+static void holes_are_hashed_and_bounded(void **state)
+{
+        (void)state;
+        unsigned char sum[2][32];
+        for (int sparse = 0; sparse < 2; sparse++) {
+                struct stage_work w;
+                put("box/holes", sparse ? "" : "begin");
+                int fd = open(in_top("box/holes"), O_RDWR);
+                char zeros[4096] = {0};
+                for (int i = 0; i < 512 && !sparse; i++)
+                        assert_int_equal(pwrite(fd, zeros, sizeof(zeros), i * 4096), 4096);
+                assert_true(ftruncate(fd, 512 * 4096) == 0);
+                assert_true(pwrite(fd, "begin", 5, 0) == 5 && pwrite(fd, "here", 4, 1 << 20) == 4);
+                close(fd);
+                begin(&w, STAGE_HASH);
+                assert_int_equal(stage_work_output(&w, STR("holes"), false), 0);
+                assert_int_equal(stage_work_write(&w), 0);
+                assert_int_equal(run_child(&w), 0);
+                assert_int_equal(stage_work_answer(&w), 0);
+                assert_int_equal(w.result, 0);
+                assert_true(w.files[0].size == 512 * 4096);
+                memcpy(sum[sparse], w.files[0].sha256, 32);
+                stage_work_deinit(&w);
+                if (sparse)
+                        continue;
+                assert_int_equal(unlink(in_top("box/holes")), 0);
+        }
+        assert_memory_equal(sum[0], sum[1], 32);
+        struct stage_work w;
+        begin(&w, STAGE_HASH);
+        w.holes_max = 4096;
+        assert_int_equal(stage_work_output(&w, STR("holes"), false), 0);
+        assert_int_equal(stage_work_write(&w), 0);
+        assert_int_equal(run_child(&w), 0);
+        assert_int_equal(stage_work_answer(&w), 0);
+        assert_int_equal(w.result, -EFBIG);
+        stage_work_deinit(&w);
+        assert_int_equal(unlink(in_top("box/holes")), 0);
+}
+
 /* What a child of another user leaves is not believed further than it goes. */
 static void answers_are_checked(void **state)
 {
@@ -265,9 +306,11 @@ static int teardown(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_child_brings_inputs), cmocka_unit_test(a_child_takes_outputs_away),
-                cmocka_unit_test(folders_become_their_files), cmocka_unit_test(a_hole_does_not_fill_the_disk),
-                cmocka_unit_test(answers_are_checked)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_brings_inputs),
+                                           cmocka_unit_test(a_child_takes_outputs_away),
+                                           cmocka_unit_test(folders_become_their_files),
+                                           cmocka_unit_test(a_hole_does_not_fill_the_disk),
+                                           cmocka_unit_test(holes_are_hashed_and_bounded),
+                                           cmocka_unit_test(answers_are_checked)};
         return cmocka_run_group_tests(tests, setup, teardown);
 }

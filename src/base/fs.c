@@ -239,49 +239,110 @@ int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sy
         return r < 0 ? err_set(err, r, "cannot write %s: %s", path, strerror(-r)) : 0;
 }
 
-static int copy_by_hand(int from, int to, uint64_t *done)
+#define COPY_STEP ((size_t)16 << 20)
+
+int fs_pace_step(struct fs_pace *pace)
+{
+        if (!pace)
+                return 0;
+        atomic_fetch_add(&pace->steps, 1);
+        return atomic_load(&pace->cancelled) ? -ECANCELED : 0;
+}
+
+static int copy_by_hand(int from, int to, uint64_t left, struct fs_pace *pace, uint64_t *done)
 {
         MEM_CLEANUP char *room = mem_alloc(131072);
-        for (;;) {
-                ssize_t n = read(from, room, 131072);
+        int r = 0;
+        while (r == 0 && left > 0) {
+                ssize_t n = read(from, room, left < 131072 ? (size_t)left : 131072);
                 if (n < 0 && errno == EINTR)
                         continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        return 0;
-                int r = fs_write_all(to, room, (size_t)n);
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                r = fs_write_all(to, room, (size_t)n);
                 if (r < 0)
                         return r;
                 *done += (uint64_t)n;
+                left -= (uint64_t)n;
+                r = fs_pace_step(pace);
         }
+        return r;
 }
 
-int fs_copy(int from, int to, uint64_t *ret_bytes)
+/* From the one's position to the other's, until the end or so many bytes. */
+static int copy_bytes(int from, int to, uint64_t left, struct fs_pace *pace, uint64_t *done)
+{
+        uint64_t before = *done;
+        int r = 0;
+        while (r == 0 && left > 0) {
+                ssize_t n =
+                        copy_file_range(from, NULL, to, NULL, left < COPY_STEP ? (size_t)left : COPY_STEP, 0);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                /* files of /proc and such say 0 at once; only reading tells their end */
+                if (n <= 0)
+                        return n == 0 && *done > before ? 0 : copy_by_hand(from, to, left, pace, done);
+                *done += (uint64_t)n;
+                left -= (uint64_t)n;
+                r = fs_pace_step(pace);
+        }
+        return r;
+}
+
+/* The data between the holes, into an empty file. */
+static int copy_sparse(int from, int to, uint64_t size, struct fs_pace *pace, uint64_t *done)
+{
+        uint64_t copied = 0;
+        int r = 0;
+        for (off_t at = 0, end; r == 0 && (at = lseek(from, at, SEEK_DATA)) >= 0; at = end) {
+                end = lseek(from, at, SEEK_HOLE);
+                if (end < 0 || lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
+                        return -errno;
+                r = copy_bytes(from, to, (uint64_t)(end - at), pace, &copied);
+        }
+        if (r == 0 && errno != ENXIO)
+                r = -errno;
+        if (r == 0 && (ftruncate(to, (off_t)size) < 0 || lseek(from, (off_t)size, SEEK_SET) < 0 ||
+                       lseek(to, (off_t)size, SEEK_SET) < 0))
+                r = -errno;
+        *done = r == 0 ? size : copied;
+        return r;
+}
+
+static bool is_new_file(int fd)
+{
+        struct stat st;
+        return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
+               !(fcntl(fd, F_GETFL) & O_APPEND);
+}
+
+int fs_copy_paced(int from, int to, struct fs_pace *pace, uint64_t *ret_bytes)
 {
         uint64_t done = 0;
-        int r = 0;
+        int r;
         struct stat st;
-        if (fstat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 65536 &&
-            lseek(from, 0, SEEK_CUR) == 0 && lseek(to, 0, SEEK_CUR) == 0 && ioctl(to, FICLONE, from) == 0) {
+        bool whole = fstat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 65536 &&
+                     lseek(from, 0, SEEK_CUR) == 0 && lseek(to, 0, SEEK_CUR) == 0;
+        bool sparse = whole && (uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size && is_new_file(to) &&
+                      lseek(from, 0, SEEK_HOLE) < st.st_size;
+        if (whole && lseek(from, 0, SEEK_SET) < 0)
+                return -errno;
+        if (whole && ioctl(to, FICLONE, from) == 0) {
                 done = (uint64_t)st.st_size;
+                r = fs_pace_step(pace);
+        } else if (sparse) {
+                r = copy_sparse(from, to, (uint64_t)st.st_size, pace, &done);
         } else {
-                for (;;) {
-                        ssize_t n = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0);
-                        if (n < 0 && errno == EINTR)
-                                continue;
-                        if (n > 0) {
-                                done += (uint64_t)n;
-                                continue;
-                        }
-                        /* files of /proc and such say 0 at once; only reading tells their end */
-                        r = n == 0 && done > 0 ? 0 : copy_by_hand(from, to, &done);
-                        break;
-                }
+                r = copy_bytes(from, to, UINT64_MAX, pace, &done);
         }
         if (r == 0 && ret_bytes)
                 *ret_bytes = done;
         return r;
+}
+
+int fs_copy(int from, int to, uint64_t *ret_bytes)
+{
+        return fs_copy_paced(from, to, NULL, ret_bytes);
 }
 
 struct removal {

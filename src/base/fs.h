@@ -7,6 +7,7 @@
  * there is one, names the path.
  */
 #pragma once
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -43,6 +44,16 @@ int fs_write_all(int fd, const void *p, size_t n); /* all n bytes; 0 or -errno *
 /* Copies a file's bytes from one descriptor's position to the other's: shared blocks where the filesystem
  * can, else in the kernel, else by hand. 0 or -errno; *ret_bytes (may be NULL) counts them. */
 int fs_copy(int from, int to, uint64_t *ret_bytes);
+/* Long work on files in one thread, as other threads see it. Both are set to zero before it begins. */
+struct fs_pace {
+        atomic_bool cancelled;      /* set by anybody: the work ends with -ECANCELED at its next step */
+        atomic_uint_fast64_t steps; /* that were done: does not change while there is no progress */
+};
+/* One step more. 0, or -ECANCELED. `pace` may be NULL. */
+int fs_pace_step(struct fs_pace *pace);
+/* fs_copy in steps of some MiB. Holes of a regular file are not read, and stay holes in a new file.
+ * -ECANCELED leaves a part of the copy. */
+int fs_copy_paced(int from, int to, struct fs_pace *pace, uint64_t *ret_bytes);
 
 /* Removes what `name` (one component) is in dirfd, a directory with all that is in it. Follows no links, does
  * not cross into what is mounted there, and stays in the tree whatever is moved about meanwhile. -ENOENT when

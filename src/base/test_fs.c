@@ -176,6 +176,29 @@ static void copies(void **state)
         close(to);
 }
 
+static void copies_of_holes_have_holes(void **state)
+{
+        (void)state;
+        struct stat st;
+        struct fs_pace pace = {0};
+        uint64_t n = 0;
+        char end[4] = "";
+        int from = openat(dir, "hole", O_RDWR | O_CREAT, 0600),
+            to = openat(dir, "far", O_RDWR | O_CREAT, 0600);
+        if (ftruncate(from, (off_t)1 << 40) < 0 || pwrite(from, "end", 3, ((off_t)1 << 40) - 3) != 3)
+                skip();
+        assert_int_equal(fs_copy_paced(from, to, &pace, &n), 0);
+        assert_true(n == 1ull << 40 && pace.steps > 0);
+        assert_true(fstat(to, &st) == 0 && st.st_size == (off_t)1 << 40 && st.st_blocks < 1024);
+        assert_int_equal(pread(to, end, 3, ((off_t)1 << 40) - 3), 3);
+        assert_string_equal(end, "end");
+        assert_true(lseek(from, 0, SEEK_SET) == 0 && lseek(to, 0, SEEK_SET) == 0 && ftruncate(to, 0) == 0);
+        pace.cancelled = true;
+        assert_int_equal(fs_copy_paced(from, to, &pace, &n), -ECANCELED);
+        close(from);
+        close(to);
+}
+
 static void removal_follows_no_links(void **state)
 {
         (void)state;
@@ -239,6 +262,7 @@ int main(void)
                 cmocka_unit_test(reads_only_files_of_others),
                 cmocka_unit_test(reads_secrets_that_are_kept),
                 cmocka_unit_test(copies),
+                cmocka_unit_test(copies_of_holes_have_holes),
                 cmocka_unit_test(removes_deep_trees),
                 cmocka_unit_test(killed_writes_are_swept),
                 cmocka_unit_test(removal_follows_no_links),

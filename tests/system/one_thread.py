@@ -24,4 +24,7 @@ def held(thread):
     try:
         yield
     finally:
-        ptrace(DETACH, thread)
+        try:
+            ptrace(DETACH, thread)
+        except ProcessLookupError:  # its process has ended, and waits for us to see it
+            os.waitpid(thread, WALL)
