@@ -191,6 +191,9 @@ static const struct option_row sim_options[] = {
         {"set-size", 0, OPTION_NUMBER, "N", "So many together. Default: 8."},
         {"reserve-after", 0, OPTION_DURATION, "TIME",
          "How long jobs are passed over until places are kept for them; 0: never. Default: 10m."},
+        {"reserve-idle", 0, OPTION_NUMBER, "PERCENT",
+         "Part of a place's processors that such places may keep idle in the long run; 100: no bound. "
+         "Default: 3."},
         {"every", 0, OPTION_DURATION, "TIME",
          "Time between generated requests (in the mean), or between copies of a workflow. Default: 0, all at "
          "the start."},

@@ -70,6 +70,7 @@ void core_free(struct core *c)
                 return;
         while (c->drafts)
                 core_draft_free(c->drafts);
+        reserve_deinit(c);
         while (c->first)
                 request_free(c, c->first);
         hops_deinit(c);
@@ -77,7 +78,6 @@ void core_free(struct core *c)
         estimates_deinit(c);
         index_free(c->index);
         eta_free(c->eta);
-        reserve_deinit(c);
         gang_deinit(c);
         agents_free(c);
         free(c->dirty);

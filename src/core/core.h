@@ -160,7 +160,9 @@ struct core_config {
         struct order_weights weights;
         int64_t reserve_after_ms; /* a class that was passed over so long gets a reservation; 0: 10 min, -1:
                                      never */
-        int64_t set_wait_ms;      /* all members of a set have accepted by then, or all are freed; 0: 30 s */
+        double reserve_idle; /* the part of a queue's processors that reservations may keep idle in the long
+                                run; 0: 3 percent */
+        int64_t set_wait_ms; /* all members of a set have accepted by then, or all are freed; 0: 30 s */
         enum core_placement placement;
         int64_t better_wait_ms; /* a job waits at most so long for a better place; 0: 5 min, -1: never */
         bool check_choices;     /* every place that is chosen is compared with all others, for core_check */
@@ -549,6 +551,7 @@ struct core_reservation {
         const char *agent, *queue;
         size_t queues;    /* that it is for; that one is the first of them */
         int64_t start_ms; /* Unix milliseconds: when there should be enough */
+        int64_t idle_ms;  /* processor time that was kept idle for it until now */
         bool first; /* the job is the one that will have it, as it looks now; false: another of its kind */
 };
 int core_job_reservation(struct core *c, uint64_t request, uint32_t member,

@@ -13,10 +13,12 @@
 
 #define STEP_MS        5000
 #define AFTER_MS       600000
-#define RESERVED_MAX   16u   /* at a time */
-#define CLASSES_STEP   4u    /* for so many a place is looked for in one step */
-#define QUEUES_SLICE   500u  /* looked at for one of them */
-#define PLACES_TRIED   32u   /* of these, asked in full */
+#define RESERVED_MAX   16u                 /* at a time */
+#define CLASSES_STEP   4u                  /* for so many a place is looked for in one step */
+#define QUEUES_SLICE   500u                /* looked at for one of them */
+#define PLACES_TRIED   32u                 /* of these, asked in full */
+#define IDLE           0.03                /* of a queue's processors */
+#define IDLE_MOST_MS   (6 * 3600 * 1000.0) /* of the whole queue, for one reservation */
 #define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
 
 int64_t reserve_after_ms(const struct core *c)
@@ -96,13 +98,65 @@ static int64_t room_ms(struct core *c, const struct queue *q, const struct need 
         return at_ms;
 }
 
+/* ---- what it costs */
+
+static double idle_now_ms(struct core *c, const struct queue *q)
+{
+        int64_t cpus, memory_mib;
+
+        if (!q->reserved || !q->reserved->keeps)
+                return 0;
+        free_at(c, q, INT64_MIN, &cpus, &memory_mib);
+        return cpus > 0 ? (double)(c->steady_ms - q->reserve_owed_at_ms) * (double)cpus : 0;
+}
+
+static double owed_ms(struct core *c, const struct queue *q, double idle_ms)
+{
+        double share = c->config.reserve_idle > 0 ? c->config.reserve_idle : IDLE;
+        double passed_ms = (double)(c->steady_ms - q->reserve_owed_at_ms);
+        double owed = q->reserve_owed_ms + idle_ms - passed_ms * share * (double)q->total_cpus;
+
+        return owed > 0 ? owed : 0;
+}
+
+static void settle(struct core *c, struct queue *q)
+{
+        double idle_ms = idle_now_ms(c, q);
+
+        q->reserve_owed_ms = owed_ms(c, q, idle_ms);
+        q->reserve_owed_at_ms = c->steady_ms;
+        if (q->reserved)
+                q->reserved->of->idle_ms += idle_ms;
+}
+
+static bool costs_too_much(struct core *c, struct reservation *r)
+{
+        bool yes = false;
+
+        for (size_t i = 0; i < r->count; i++) {
+                struct queue *q = r->places[i].queue;
+
+                settle(c, q);
+                yes |= q->reserve_owed_ms > IDLE_MOST_MS * (double)q->total_cpus;
+        }
+        return yes;
+}
+
 /* ---- what others may have of it */
+
+/* How long a job of the class will take at the queue. 0: nobody knows. */
+static int64_t takes_ms(struct core *c, const struct class *k, const struct queue *q)
+{
+        const struct bucket *b = class_first_bucket(k);
+        const struct part *p = &b->request->parts[b->part];
+
+        return p->template->allowed_ms ? p->template->allowed_ms : estimate_run_ms(c, p, q, NULL);
+}
 
 bool reserve_allows(struct core *c, const struct class *k, const struct queue *q, const struct need *need)
 {
-        const struct reserved *r = q->reserved;
-        const struct bucket *b;
-        int64_t cpus, memory_mib, allowed_ms;
+        struct reserved *r = q->reserved;
+        int64_t cpus, memory_mib, ms;
 
         if (!r)
                 return true;
@@ -112,12 +166,14 @@ bool reserve_allows(struct core *c, const struct class *k, const struct queue *q
                                */
         if (r->of->class == k)
                 return true;
-        b = class_first_bucket(k);
-        allowed_ms = b->request->parts[b->part].template->allowed_ms;
-        if (allowed_ms && c->now_ms + START_SLACK_MS + allowed_ms <= r->of->start_ms)
+        ms = takes_ms(c, k, q);
+        if (ms && c->now_ms + START_SLACK_MS + ms <= r->of->start_ms)
                 return true;
         free_at(c, q, r->of->start_ms, &cpus, &memory_mib);
-        return cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib;
+        if (cpus - r->need.cpus >= need->cpus && memory_mib - r->need.memory_mib >= need->memory_mib)
+                return true;
+        r->keeps = true;
+        return false;
 }
 
 bool reserve_allows_all(struct core *c, const struct class *k, const struct queue *q, const struct need *need,
@@ -143,6 +199,7 @@ static void end(struct core *c, struct reservation *r)
         for (size_t i = 0; i < r->count; i++) {
                 struct queue *q = r->places[i].queue;
 
+                settle(c, q);
                 q->reserved = NULL;
                 if (q->offers && q->jobs_left > 0)
                         queue_look_again(c, q);
@@ -189,18 +246,23 @@ static bool is_hungry(struct core *c, const struct class *k)
                k->reserve_round != c->reserve_round && claim_room(k, k->draws, NULL) > 0 && !k->draws_bad;
 }
 
-/* Of the hungry classes the one that is next in the order; NULL: there is none. */
+static bool has_waited_longer(const struct class *a, const struct class *b)
+{
+        return a->given_ms != b->given_ms ? a->given_ms < b->given_ms : order_class_before(a, b);
+}
+
+/* Of the hungry classes the one that was given nothing for the longest time; NULL: there is none. */
 static struct class *hungriest(struct core *c, const struct account *a)
 {
         struct class *best = NULL;
 
         for (struct class *k = a->leaf ? a->classes : NULL; k; k = k->account_next)
-                if (is_hungry(c, k) && (!best || order_class_before(k, best)))
+                if (is_hungry(c, k) && (!best || has_waited_longer(k, best)))
                         best = k;
         for (const struct account *b = a->children; b; b = b->next) {
                 struct class *k = b->ready ? hungriest(c, b) : NULL;
 
-                if (k && (!best || order_class_before(k, best)))
+                if (k && (!best || has_waited_longer(k, best)))
                         best = k;
         }
         return best;
@@ -223,8 +285,9 @@ static int by_start(const void *x, const void *y)
 
 bool reserve_may_use(struct core *c, const struct class *k, const struct queue *q)
 {
-        return !q->reserved && q->agent->connected && q->ad && queue_allows_owner(q, k->owner) &&
-               !(k->labels & ~q->agent->cleared) && choose_reaches(c, k, q);
+        return !q->reserved && owed_ms(c, q, 0) == 0 && q->agent->connected && q->ad &&
+               queue_allows_owner(q, k->owner) && !(k->labels & ~q->agent->cleared) &&
+               choose_reaches(c, k, q);
 }
 
 bool reserve_was_passed(struct core *c, const struct class *k, const struct queue *q)
@@ -257,6 +320,7 @@ static void make(struct core *c, struct class *k, struct reserved *places, size_
         k->reserved = r;
         for (size_t i = 0; i < count; i++) {
                 places[i].of = r;
+                settle(c, places[i].queue);
                 places[i].queue->reserved = &places[i];
         }
 }
@@ -344,7 +408,8 @@ int64_t reserve_step(struct core *c)
         for (struct reservation *r = c->reservations, *next; r; r = next) {
                 next = r->next;
                 r->start_ms = start_of(c, r);
-                if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0)
+                if (r->start_ms == INT64_MAX || claim_room(r->class, r->class->draws, NULL) == 0 ||
+                    costs_too_much(c, r))
                         end(c, r);
         }
         for (unsigned i = 0; i < CLASSES_STEP && c->reservation_count < RESERVED_MAX; i++) {
@@ -367,6 +432,9 @@ void reserve_deinit(struct core *c)
                 struct reservation *r = c->reservations;
 
                 c->reservations = r->next;
+                r->class->reserved = NULL;
+                for (size_t i = 0; i < r->count; i++)
+                        r->places[i].queue->reserved = NULL;
                 free(r->places);
                 free(r);
         }
@@ -411,6 +479,7 @@ int core_job_reservation(struct core *c, uint64_t request, uint32_t member, stru
                 .queue = x->places[0].queue->name,
                 .queues = x->count,
                 .start_ms = x->start_ms,
+                .idle_ms = (int64_t)x->idle_ms,
                 .first = class_first_bucket(b->class) == b && is_first(r, &b->idle, member),
         };
         return 0;

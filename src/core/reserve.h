@@ -9,9 +9,16 @@
  * Jobs that start together (gang.h) have places kept at as many queues as they need, from the time on when
  * there is room for all of them.
  *
- * Others are given that queue's room meanwhile only where this cannot delay the reserved job: when they start
- * at once and are allowed to run until then at most, or when there is room for both then. A queue has one
- * reservation, a class one, which may be for several queues.
+ * Others are given that queue's room meanwhile only where this should not delay the reserved job: when they
+ * start at once and are over by then, or when there is room for both then. How long they take is what their
+ * author allows, else what jobs like them took (Tsafrir, Etsion, Feitelson: "Backfilling using
+ * system-generated predictions rather than user runtime estimates", 2007). A queue has one reservation, a
+ * class one, which may be for several queues. Of those that are due, who has waited longest goes first.
+ *
+ * Room that is kept stands idle, and nobody may know for how long. So each queue has an account of the
+ * processor time that its reservations kept idle while somebody could have used it: the time is made good at
+ * core_config.reserve_idle of the queue's processors, and until it is, no further reservation is made there.
+ * One that costs more than some hours of the whole queue ends.
  *
  * Reservations are plans: no event, in no snapshot; after a restart they are made again.
  */
@@ -24,12 +31,14 @@ struct reserved { /* at one queue */
         struct reservation *of;
         struct queue *queue;
         struct need need; /* of all that are to go there */
+        bool keeps;       /* it has kept somebody from what is free */
 };
 struct reservation {
         struct class *class;
         struct reserved *places;
         size_t count;
         int64_t start_ms; /* Unix milliseconds */
+        double idle_ms;   /* processor time that it has kept idle, until places were last looked at */
         struct reservation *next;
 };
 

@@ -266,8 +266,10 @@ struct queue {
         struct queue_resource *resources;
         unsigned resource_count;
         struct owners owners;
-        struct reserved *reserved; /* NULL: nothing is kept there */
-        struct order_mark passed;  /* of what it was given to lately, what is furthest back */
+        struct reserved *reserved;  /* NULL: nothing is kept there */
+        double reserve_owed_ms;     /* processor time that reservations kept idle and that is not made good */
+        int64_t reserve_owed_at_ms; /* steady clock: as of then */
+        struct order_mark passed;   /* of what it was given to lately, what is furthest back */
         int64_t passed_ms;
         struct job *attempts;
         uint32_t attempt_count, running; /* of these, started */

@@ -259,6 +259,77 @@ static void test_without_a_reservation_it_starves(void **state)
         assert_int_equal(m.wide_ms, 0);
 }
 
+/* What keeps the wide job from its room goes on for days, and so would the wait of what could run meanwhile.
+ */
+static void test_room_is_not_kept_idle_for_ever(void **state)
+{
+        static const char *const narrow[] = {
+                "RequestCpus", "1", "RequestMemory", "100", "AllowedExecuteDuration", "8640000", NULL};
+        struct core_reservation r = {.start_ms = 0};
+        struct core *c = *state;
+        int64_t kept_ms, idle_ms = 0;
+        struct queue *q;
+
+        c->config.reserve_after_ms = 1000;
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "8", "RequestMemory", "100", "JobPrio", "5", NULL});
+        submit(c, NULL, 50, narrow);
+        offer(c, "n1", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        expect_assigned(c, "n1/default 2 0\n");
+        started(c, "n1", 2, 0);
+        pass_time(c, 1000);
+        assert_int_equal(core_job_reservation(c, 1, 0, &r), 0);
+        q = offer(c, "n1", "[ Cpus = 7; Memory = 7900; Disk = 100000; TotalCpus = 8; TotalMemory = 8000 ]");
+        expect_assigned(c, "");
+        for (kept_ms = 0; kept_ms < 86400000 && core_job_reservation(c, 1, 0, &r) == 0; kept_ms += 60000) {
+                idle_ms = r.idle_ms;
+                pass_time(c, 60000);
+                core_renew(c, "n1");
+                core_tick(c);
+        }
+        assert_in_range(kept_ms, 6 * 3600000, 8 * 3600000); /* 6 h of 8 processors, of which 7 were idle */
+        assert_in_range(idle_ms, 6 * 7 * 3600000ll, 8 * 7 * 3600000ll);
+        core_match(c);
+        assert_non_null(strstr(buf_z(&bare_assigned), "n1/default 2 1"));
+        for (unsigned i = 0; i < 60; i++) { /* and it is made good before there is another one */
+                pass_time(c, 60000);
+                core_renew(c, "n1");
+                core_tick(c);
+                assert_int_equal(core_job_reservation(c, 1, 0, &r), CORE_UNKNOWN);
+        }
+        assert_true(q->reserve_owed_ms > 0);
+}
+
+/* Nobody has said how long the narrow ones may run, but some have run. */
+static void test_who_should_be_over_by_then_goes_first(void **state)
+{
+        static const char *const narrow[] = {"RequestCpus", "1", "RequestMemory", "100", NULL};
+        struct core_reservation r;
+        struct core *c = *state;
+
+        c->config.reserve_after_ms = 1000;
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "1", "RequestMemory", "100", "AllowedExecuteDuration",
+                                     "86400", "JobPrio", "9", NULL});
+        submit(c, NULL, 50, narrow);
+        offer(c, "n1", "[ Cpus = 2; Memory = 8000; Disk = 100000; TotalCpus = 2; TotalMemory = 8000 ]");
+        expect_assigned(c, "n1/default 1 0\nn1/default 2 0\n");
+        started(c, "n1", 1, 0);
+        started(c, "n1", 2, 0);
+        pass_time(c, 60000);
+        ended(c, "n1", 2, 0); /* a minute, then */
+        submit(c, NULL, 1,
+               (const char *const[]){"RequestCpus", "2", "RequestMemory", "100", "JobPrio", "5", NULL});
+        offer(c, "n1", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 2; TotalMemory = 8000 ]");
+        expect_assigned(c, "n1/default 2 1\n");
+        started(c, "n1", 2, 1);
+        pass_time(c, 1000);
+        assert_int_equal(core_job_reservation(c, 3, 0, &r), 0);
+        ended(c, "n1", 2, 1);
+        offer(c, "n1", "[ Cpus = 1; Memory = 8000; Disk = 100000; TotalCpus = 2; TotalMemory = 8000 ]");
+        expect_assigned(c, "n1/default 2 2\n");
+}
+
 static void test_who_is_behind_all_others_gets_none(void **state)
 {
         struct core_command low = {.action = CORE_ACT_PRIORITY, .request = WIDE, .value = -5};
@@ -335,6 +406,8 @@ int main(void)
                 STORY(test_who_is_behind_all_others_gets_none),
                 STORY(test_a_reservation_ends_with_its_reason),
                 STORY(test_jobs_of_one_turn_leave_it_its_room),
+                STORY(test_room_is_not_kept_idle_for_ever),
+                STORY(test_who_should_be_over_by_then_goes_first),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ enum kind { KIND_TEXT, KIND_LIST, KIND_LEVEL, KIND_DURATION, KIND_WAIT, KIND_NES
 
 static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
+static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
 
 /* One row a setting: its key in the file, and what it is. */
 static const struct setting {
@@ -44,6 +45,7 @@ static const struct setting {
         {"priority", KIND_NESTED, offsetof(struct config, order), config_order_read_weights},
         {"set_wait", KIND_DURATION, offsetof(struct config, set_wait_ms)},
         {"reserve_after", KIND_WAIT, offsetof(struct config, reserve_after_ms)},
+        {"reserve_idle", KIND_NESTED, offsetof(struct config, reserve_idle), read_reserve_idle},
         {"better_place_wait", KIND_WAIT, offsetof(struct config, better_wait_ms)},
         {"placement", KIND_NESTED, offsetof(struct config, placement), read_placement},
         {"stores", KIND_NESTED, offsetof(struct config, stores), config_stores_read},
@@ -141,6 +143,20 @@ static int add_user_log(void *arg, struct str word, struct err *err)
         buf_str(words, word);
         buf_char(words, ' ');
         return 0;
+}
+
+static int read_reserve_idle(void *at, const struct doc *d, struct err *err)
+{
+        char *end = NULL;
+        double percent = d->kind == DOC_WORD ? strtod(d->text.p, &end) : 0;
+
+        if (end && percent >= 0.1 && percent <= 100 && !strcmp(end, "%")) {
+                *(double *)at = percent / 100;
+                return 0;
+        }
+        err_set(err, -EINVAL, "%s must be a percentage from 0.1%% to 100%%, which is without a bound",
+                d->key.p);
+        return doc_where(err, -EINVAL, d);
 }
 
 static int read_user_log(void *at, const struct doc *d, struct err *err)

@@ -21,6 +21,7 @@ void core_config_of(const struct server *s, bool shadow, struct core_config *ret
                 .lease_ms = s->config.lease_ms,
                 .keep_finished_ms = s->config.keep_finished_ms,
                 .reserve_after_ms = s->config.reserve_after_ms,
+                .reserve_idle = s->config.reserve_idle,
                 .set_wait_ms = s->config.set_wait_ms,
                 .better_wait_ms = s->config.better_wait_ms,
                 .placement = s->config.placement,

@@ -109,8 +109,13 @@ static void test_waits(void **state)
         assert_int_equal(c.better_wait_ms, -1);
         assert_int_equal(c.reserve_after_ms, -1);
         config_deinit(&c);
-        assert_int_equal(config_parse(&c, "f", STR("better_place_wait: 2m\n"), &err), 0);
+        assert_int_equal(config_parse(&c, "f", STR("better_place_wait: 2m\nreserve_idle: 7.5%\n"), &err), 0);
         assert_int_equal(c.better_wait_ms, 120000);
+        assert_int_equal((int)(c.reserve_idle * 1000), 75);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f", STR("reserve_idle: 0%\n"), &err), -EINVAL);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f", STR("reserve_idle: 3\n"), &err), -EINVAL);
         config_deinit(&c);
 }
 

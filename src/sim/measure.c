@@ -34,6 +34,7 @@ void sim_spread_of(double *values, size_t count, struct sim_spread *ret)
         ret->mean /= (double)count;
         ret->median = values[count / 2];
         ret->p95 = values[(count - 1) * 95 / 100];
+        ret->max = values[count - 1];
 }
 
 static unsigned size_of(uint32_t cpus)

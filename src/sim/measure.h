@@ -19,7 +19,7 @@ struct sim_times { /* of a job, milliseconds; -1: not yet */
 };
 struct sim_spread {
         uint64_t count;
-        double mean, median, p95; /* 0 when there is none */
+        double mean, median, p95, max; /* 0 when there is none */
 };
 struct sim_sample {
         int64_t at_ms;

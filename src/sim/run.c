@@ -182,6 +182,7 @@ static int make(struct run *r, struct err *err)
                                                          .periodic_ms = 86400000,
                                                          .better_wait_ms = r->o->better_wait_ms,
                                                          .reserve_after_ms = r->o->reserve_after_ms,
+                                                         .reserve_idle = r->o->reserve_idle,
                                                          .seed = r->o->seed},
                                                 .start_ms = START_MS};
         int e = check_fits(r, err);

@@ -27,7 +27,8 @@ struct sim_run_options {
         uint64_t seed;
         int64_t lease_ms;                         /* 0: 40 min, that of batch queues */
         int64_t better_wait_ms, reserve_after_ms; /* as in core_config */
-        bool guesses;                             /* measure expected starts and ends as well */
+        double reserve_idle;
+        bool guesses; /* measure expected starts and ends as well */
         void (*progress)(void *arg, const struct sim_progress *p); /* a few times a second; may be NULL */
         void *arg;
 };

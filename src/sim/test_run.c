@@ -273,7 +273,8 @@ static void run_sets(const struct sim_generate_options *g, uint64_t seed, int64_
                                           .workload = &w,
                                           .seed = seed,
                                           .lease_ms = 60000,
-                                          .reserve_after_ms = reserve_after_ms};
+                                          .reserve_after_ms = reserve_after_ms,
+                                          .reserve_idle = 1};
         if (sim_run(&o, m, &err))
                 fail_msg("%s", err.text);
         sim_workload_deinit(&w);

@@ -43,6 +43,18 @@ def test_two_real_clusters_at_once(sim):
     assert 0 < cost["utilisation"] < 1 and 0 < cost["fairness"] <= 1
 
 
+def test_reservations_for_a_guess_cost_little(sim, tmp_path):
+    """Nobody says how long a job may run. Wide jobs wait less with reservations, and all together no longer."""
+    log = tmp_path / "unsaid.swf"
+    with open(HPC2N, encoding="utf-8") as f:
+        log.write_text("".join(line if line.startswith(";") else " ".join(w if i != 8 else "-1" for i, w in enumerate(line.split())) + "\n"
+                               for line in f))
+    kept, never = (compare(sim, log, "--hurry", 2, "--input", 0, "--reserve-after", after)["cost"] for after in ("10m", 0))
+    assert kept["wait_s"]["mean"] <= 1.05 * never["wait_s"]["mean"]
+    assert kept["slowdown"]["mean"] <= 1.05 * never["slowdown"]["mean"]
+    assert kept["wait_by_processors_s"][">64"]["max"] < never["wait_by_processors_s"][">64"]["max"]
+
+
 @pytest.mark.parametrize("hurry", [1, 3, 4])
 def test_expected_starts_and_ends(sim, hurry):
     """They are nearer than the last ten waits, and than the time that users asked for."""

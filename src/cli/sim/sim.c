@@ -76,6 +76,7 @@ static int run_all(struct study *s)
                                              .lease_ms = s->lease_ms,
                                              .better_wait_ms = s->better_wait_ms,
                                              .reserve_after_ms = s->reserve_after_ms,
+                                             .reserve_idle = s->reserve_idle,
                                              .guesses = s->guesses,
                                              .progress = show_progress,
                                              .arg = &shown};

@@ -16,6 +16,7 @@ struct study {
         size_t policy_count;
         uint64_t seed;
         int64_t lease_ms, better_wait_ms, reserve_after_ms;
+        double reserve_idle;
         bool guesses;
         struct study_result results[STUDY_POLICIES];
         size_t result_count;

@@ -333,7 +333,9 @@ static int64_t read_wait(const struct options *o, const char *name)
 
 int study_read(struct study *s, const struct options *o)
 {
-        bool ok = check_options(o) && read_policies(s, options_text(o, "compare")) && read_site(s, o),
+        int64_t idle = 0;
+        bool ok = check_options(o) && read_policies(s, options_text(o, "compare")) && read_site(s, o) &&
+                  read_count(o, "reserve-idle", 0, 1, 100, &idle),
              workflows;
 
         s->seed = (uint64_t)options_number(o, "seed", 1);
@@ -341,6 +343,7 @@ int study_read(struct study *s, const struct options *o)
         s->lease_ms = options_number(o, "lease", 0) * 1000;
         s->better_wait_ms = read_wait(o, "better-wait");
         s->reserve_after_ms = read_wait(o, "reserve-after");
+        s->reserve_idle = (double)idle / 100;
         for (size_t i = 0; ok && i < o->word_count; i++)
                 ok = add_trace(s, o, o->words[i]);
         ok = ok && make_clusters(s, o) && change_clusters(s, o);

@@ -188,6 +188,7 @@ static void add_spread(struct json *j, const char *key, const struct sim_spread 
         add_double(j, "mean", s->mean);
         add_double(j, "median", s->median);
         add_double(j, "p95", s->p95);
+        add_double(j, "max", s->max);
         json_close(j, '}');
 }
 

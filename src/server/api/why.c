@@ -91,7 +91,7 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
         struct core_priority p;
 
         if (core_job_reservation(core, job->request, job->member, &r) == 0) {
-                BUF_CLEANUP struct buf when = {0}, others = {0};
+                BUF_CLEANUP struct buf when = {0}, others = {0}, idle = {0};
                 int64_t in_s = (r.start_ms - clock_wall_ms() + 999) / 1000;
 
                 buf_printf(&when,
@@ -101,9 +101,12 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
                            (long long)(in_s < 120 ? in_s : (in_s + 30) / 60));
                 if (r.queues > 1)
                         buf_printf(&others, " and %zu other%s", r.queues - 1, r.queues > 2 ? "s" : "");
-                say(j, "%s has a reservation at queue %s of agent %s%s, where there should be room %s.",
+                if (r.idle_ms >= 60000)
+                        buf_printf(&idle, " It has kept %lld processor minutes idle so far.",
+                                   (long long)(r.idle_ms / 60000));
+                say(j, "%s has a reservation at queue %s of agent %s%s, where there should be room %s.%s",
                     r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&others),
-                    buf_z(&when));
+                    buf_z(&when), buf_z(&idle));
         }
         if (core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
                 say(j, "%s%llu idle job%s before it in the order: `drover priority` shows why.",
@@ -123,6 +126,7 @@ static void write_turn(struct json *j, struct core *core, uint64_t request, uint
                 json_kstrz(j, "queue", r.queue);
                 json_kint(j, "queues", (int64_t)r.queues);
                 json_kint(j, "start_ms", r.start_ms);
+                json_kint(j, "idle_ms", r.idle_ms);
                 json_kbool(j, "first", r.first);
                 json_close(j, '}');
         } else {
