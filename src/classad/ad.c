@@ -41,15 +41,14 @@ struct symbols *ad_symbols(const struct ad *ad)
 /* One block with room for all; entries and code are the caller's to fill. */
 static struct ad *packed_new(struct symbols *symbols, uint32_t count, uint32_t code_n, uint32_t index_n)
 {
-        size_t entries_size = (size_t)count * sizeof(struct entry),
-               index_size = (size_t)index_n * sizeof(uint32_t);
-        struct ad *ad = mem_alloc(sizeof(*ad) + entries_size + code_n + index_size);
+        size_t room = entries_size(count), index_size = (size_t)index_n * sizeof(uint32_t);
+        struct ad *ad = mem_alloc(sizeof(*ad) + room + code_n + index_size);
         char *p = (char *)(ad + 1);
 
         *ad = (struct ad){.magic = AD_MAGIC, .count = count, .packed = true, .symbols = symbols};
         ad->entries = (struct entry *)(void *)p;
         ad->entries_cap = count;
-        ad->code = p + entries_size;
+        ad->code = p + room;
         ad->code_n = ad->code_cap = code_n;
         if (index_n) {
                 ad->index = (uint32_t *)(void *)(ad->code + code_n);
@@ -230,7 +229,7 @@ static void bind(struct ad *ad, symbol name, uint32_t at)
         }
         assert(ad->count < CLASSAD_ATTRIBUTES_MAX * 2);
         MEM_GROW(ad->entries, ad->entries_cap, ad->count + 1);
-        ad->entries[ad->count++] = (struct entry){name, (int32_t)at};
+        ad->entries[ad->count++] = (struct entry){name, (int32_t)at, 0};
         if (ad->index && ad->index_mask >= ad->count * 2) {
                 uint32_t slot = symbol_hash(name) & ad->index_mask;
 
@@ -339,6 +338,23 @@ void ad_set_expr(struct ad *ad, symbol name, const struct expr *e)
         at = code_copy(&c, code_node(&mine, at));
         end_write(ad, &c, name, at);
         code_deinit(&mine);
+}
+
+void ad_set_spelling(struct ad *ad, symbol name, uint32_t spelling)
+{
+        struct entry *e = own_entry(ad, name);
+
+        if (e)
+                e->spelling = spelling;
+}
+
+uint32_t ad_spelling(const struct ad *ad, symbol name)
+{
+        const struct entry *e = NULL;
+
+        for (; ad && !(e = own_entry(ad, name)); ad = ad->parent)
+                ;
+        return e ? e->spelling : 0;
 }
 
 void ad_remove(struct ad *ad, symbol name)

@@ -60,6 +60,10 @@ void ad_set_undefined(struct ad *ad, symbol name);
  * unchanged. */
 int ad_set_text(struct ad *ad, symbol name, struct str text, struct err *err);
 void ad_set_expr(struct ad *ad, symbol name, const struct expr *e); /* a copy; e is of the same table */
+/* How an attribute that the ad has is spelled where the ad is printed: symbols_spelling() of a text. A new
+ * one has the first spelling, unless it was parsed with the ad. */
+void ad_set_spelling(struct ad *ad, symbol name, uint32_t spelling);
+uint32_t ad_spelling(const struct ad *ad, symbol name); /* in this ad or its parents; 0 when it is absent */
 void ad_remove(struct ad *ad, symbol name); /* from this ad itself, not from its parent; absent is fine */
 
 /* The expression under a name, in this ad or its parents; NULL when there is none. Borrowed until the ad

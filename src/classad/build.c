@@ -98,22 +98,23 @@ int build_list_end(struct build *b, size_t mark, uint32_t *ret, struct err *err)
         return done(b, at, ret, err);
 }
 
-int build_name(struct build *b, struct str name, symbol *ret, struct err *err)
+int build_name(struct build *b, struct str name, struct entry *ret, struct err *err)
 {
         if (name.n == 0)
                 return err_set(err, CLASSAD_SYNTAX, "an attribute without a name");
         if (memchr(name.p, '\0', name.n))
                 return err_set(err, CLASSAD_SYNTAX, "a name with the character 0 in it");
-        *ret = symbols_intern(b->symbols, name);
+        ret->name = symbols_intern(b->symbols, name);
+        ret->spelling = symbols_spelling(b->symbols, ret->name, name);
         return 0;
 }
 
-int build_attribute(struct build *b, size_t mark, symbol name, uint32_t at, struct err *err)
+int build_attribute(struct build *b, size_t mark, const struct entry *name, uint32_t at, struct err *err)
 {
         if (b->entries_n - mark >= CLASSAD_ATTRIBUTES_MAX)
                 return err_set(err, CLASSAD_TOO_BIG, "more than %d attributes", CLASSAD_ATTRIBUTES_MAX);
         MEM_GROW(b->entries, b->entries_cap, b->entries_n + 1);
-        b->entries[b->entries_n++] = (struct entry){name, (int32_t)at};
+        b->entries[b->entries_n++] = (struct entry){name->name, (int32_t)at, name->spelling};
         return 0;
 }
 

@@ -38,9 +38,9 @@ static inline size_t build_ad_begin(const struct build *b)
 {
         return b->entries_n;
 }
-/* The name first, so that it is spelled as in the ad, and not as in the expression under it. */
-int build_name(struct build *b, struct str name, symbol *ret, struct err *err);
-int build_attribute(struct build *b, size_t mark, symbol name, uint32_t at, struct err *err);
+/* The name, without its place yet; build_attribute adds it with the expression at `at`. */
+int build_name(struct build *b, struct str name, struct entry *ret, struct err *err);
+int build_attribute(struct build *b, size_t mark, const struct entry *name, uint32_t at, struct err *err);
 int build_ad_end(struct build *b, size_t mark, uint32_t *ret, struct err *err);
 /* All attributes that are left on the stack, as an ad of its own; resets. */
 struct ad *build_finish(struct build *b);

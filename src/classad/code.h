@@ -79,7 +79,11 @@ struct node {
                 double real;
                 char text[8];
                 int32_t kid[2];
-                uint32_t n;
+                struct {
+                        uint32_t n;
+                        uint32_t
+                                spelling; /* of names, of the attribute selected and of the function called */
+                };
         };
 };
 _Static_assert(sizeof(struct node) == 16, "the size that the engine is made for");
@@ -88,7 +92,13 @@ _Static_assert(sizeof(struct node) == 16, "the size that the engine is made for"
 struct entry {
         symbol name;
         int32_t at;
+        uint32_t spelling; /* symbols_spelling() */
 };
+/* The room of n entries, after which nodes may stand. */
+static inline size_t entries_size(size_t n)
+{
+        return (n * sizeof(struct entry) + 7) & ~(size_t)7;
+}
 
 struct expr {
         struct node root;

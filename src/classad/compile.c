@@ -152,6 +152,7 @@ uint32_t code_select(struct code *c, uint32_t from, symbol name)
 
                 own->op = f->a == SYM_MY ? OP_MY : OP_TARGET;
                 own->a = name;
+                own->spelling = 0;
                 return from;
         }
         nd = add(c, OP_SELECT, name, &at);
@@ -230,7 +231,7 @@ uint32_t code_wide(struct code *c, enum op op, symbol name, const uint32_t *kids
         int32_t *to = (int32_t *)(void *)(nd + 1);
 
         at = (uint32_t)((char *)nd - c->p);
-        *nd = (struct node){.op = (uint8_t)op, .a = name, .n = count};
+        *nd = (struct node){.op = (uint8_t)op, .a = name, .n = count, .spelling = 0};
         if (count & 1)
                 to[count] = 0; /* the padding */
         for (uint32_t i = 0; i < n; i++) {
@@ -253,14 +254,14 @@ uint32_t code_wide(struct code *c, enum op op, symbol name, const uint32_t *kids
 
 uint32_t code_ad(struct code *c, const struct entry *entries, uint32_t n)
 {
-        struct node *nd = (struct node *)(void *)code_room(c, sizeof(*nd) + n * sizeof(struct entry));
+        struct node *nd = (struct node *)(void *)code_room(c, sizeof(*nd) + entries_size(n));
         struct entry *to = (struct entry *)(void *)(nd + 1);
         uint32_t at = (uint32_t)((char *)nd - c->p);
 
-        *nd = (struct node){.op = OP_AD, .n = n};
+        *nd = (struct node){.op = OP_AD, .n = n, .spelling = 0};
         for (uint32_t i = 0; i < n; i++) {
                 raise(nd, code_node(c, (uint32_t)entries[i].at));
-                to[i] = (struct entry){entries[i].name, entries[i].at - (int32_t)at};
+                to[i] = (struct entry){entries[i].name, entries[i].at - (int32_t)at, entries[i].spelling};
         }
         return at;
 }
@@ -272,6 +273,7 @@ static uint32_t copy_wide(struct code *c, const struct node *nd)
         for (uint32_t i = 0; i < nd->n; i++)
                 kids[i] = code_copy(c, node_wide_kid(nd, i));
         at = code_wide(c, (enum op)nd->op, nd->a, kids, nd->n);
+        code_node(c, at)->spelling = nd->spelling;
         free(kids);
         return at;
 }
@@ -283,7 +285,7 @@ static uint32_t copy_ad(struct code *c, const struct node *nd)
 
         for (uint32_t i = 0; i < nd->n; i++) {
                 const struct entry *e = &node_entries(nd)[i];
-                entries[i] = (struct entry){e->name, (int32_t)code_copy(c, node_at(nd, e->at))};
+                entries[i] = (struct entry){e->name, (int32_t)code_copy(c, node_at(nd, e->at)), e->spelling};
         }
         at = code_ad(c, entries, nd->n);
         free(entries);
@@ -340,7 +342,7 @@ size_t node_bytes(const struct node *nd)
         case OP_AD:
                 for (uint32_t i = 0; i < nd->n; i++)
                         n += node_bytes(node_at(nd, node_entries(nd)[i].at));
-                return n + nd->n * sizeof(struct entry);
+                return n + entries_size(nd->n);
         default:
                 if (nd->op == OP_FOLD || nd->op >= OP_SELECT)
                         n += node_bytes(node_kid(nd, 0));

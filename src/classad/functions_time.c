@@ -402,8 +402,8 @@ static struct node *made_add(struct made *m, const struct call *c, const char *n
 {
         uint32_t i = m->ad.count++;
 
-        m->entries[i].name = symbols_intern((struct symbols *)c->run->symbols, str_of(name));
-        m->entries[i].at = (int32_t)(i * sizeof(struct node));
+        m->entries[i] = (struct entry){symbols_intern((struct symbols *)c->run->symbols, str_of(name)),
+                                       (int32_t)(i * sizeof(struct node)), 0};
         m->nodes[i] = (struct node){.op = OP_INTEGER};
         return &m->nodes[i];
 }

@@ -110,14 +110,19 @@ static void push_kid(struct symbols *s, uint32_t at)
 
 /* With a table that may not grow, a name that it lacks is an error; the parse goes on with any other to its
  * end. */
-static symbol name_of(struct parse *p)
+static symbol name_of(struct parse *p, uint32_t *ret_spelling)
 {
         const struct symbols_use *use = p->symbols->use;
         bool full = symbols_use_full(use);
         char text[128];
 
-        if ((!p->symbols->frozen && !full) || symbols_find(p->symbols, p->lx.text))
-                return symbols_intern(p->symbols, p->lx.text);
+        *ret_spelling = 0;
+        if ((!p->symbols->frozen && !full) || symbols_find(p->symbols, p->lx.text)) {
+                symbol name = symbols_intern(p->symbols, p->lx.text);
+
+                *ret_spelling = symbols_spelling(p->symbols, name, p->lx.text);
+                return name;
+        }
         snprintf(text, sizeof(text), "a new name: more than %u made-up ones are in use", full ? use->max : 0);
         fail_at(p, CLASSAD_TOO_BIG, p->lx.at, full ? text : "a name that is known nowhere");
         return SYM_RANK;
@@ -163,11 +168,11 @@ static bool attribute(struct parse *p, size_t base)
         struct symbols *s = p->symbols;
         bool quoted = p->lx.kind == TOKEN_QUOTED;
         symbol name;
-        uint32_t at;
+        uint32_t at, spelling;
 
         if (!quoted && p->lx.kind != TOKEN_NAME)
                 return unexpected(p, "an attribute's name");
-        name = name_of(p);
+        name = name_of(p, &spelling);
         if (!quoted && reserved(name))
                 return unexpected(p, "an attribute's name");
         lex_next(&p->lx);
@@ -176,7 +181,7 @@ static bool attribute(struct parse *p, size_t base)
         if (s->entries_n - base >= CLASSAD_ATTRIBUTES_MAX)
                 return fail_at(p, CLASSAD_TOO_BIG, p->lx.at, "more than 100000 attributes");
         MEM_GROW(s->entries, s->entries_cap, s->entries_n + 1);
-        s->entries[s->entries_n++] = (struct entry){name, (int32_t)at};
+        s->entries[s->entries_n++] = (struct entry){name, (int32_t)at, spelling};
         return true;
 }
 
@@ -273,7 +278,8 @@ static bool string(struct parse *p, uint32_t *ret)
 static bool name_or_call(struct parse *p, uint32_t *ret)
 {
         bool quoted = p->lx.kind == TOKEN_QUOTED;
-        symbol name = name_of(p);
+        uint32_t spelling;
+        symbol name = name_of(p, &spelling);
         size_t base = p->symbols->kids_n;
 
         if (!quoted && reserved(name)) {
@@ -290,9 +296,13 @@ static bool name_or_call(struct parse *p, uint32_t *ret)
         lex_next(&p->lx);
         if (quoted || p->lx.kind != TOKEN_OPEN) {
                 *ret = code_name(p->code, OP_NAME, name);
+                code_node(p->code, *ret)->spelling = spelling;
                 return true;
         }
-        return sequence(p, TOKEN_CLOSE, "',' or ')'") && wide(p, OP_CALL, name, base, ret);
+        if (!sequence(p, TOKEN_CLOSE, "',' or ')'") || !wide(p, OP_CALL, name, base, ret))
+                return false;
+        code_node(p->code, *ret)->spelling = spelling;
+        return true;
 }
 
 static bool parenthesised(struct parse *p, uint32_t *ret)
@@ -310,10 +320,13 @@ static bool parenthesised(struct parse *p, uint32_t *ret)
 
 static bool absolute(struct parse *p, uint32_t *ret)
 {
+        uint32_t spelling;
+
         lex_next(&p->lx);
         if (p->lx.kind != TOKEN_NAME && p->lx.kind != TOKEN_QUOTED)
                 return unexpected(p, "a name");
-        *ret = code_name(p->code, OP_ABSOLUTE, name_of(p));
+        *ret = code_name(p->code, OP_ABSOLUTE, name_of(p, &spelling));
+        code_node(p->code, *ret)->spelling = spelling;
         lex_next(&p->lx);
         return true;
 }
@@ -347,7 +360,7 @@ static bool unary(struct parse *p, uint32_t *ret);
 
 static bool postfix(struct parse *p, uint32_t *ret)
 {
-        uint32_t at, y;
+        uint32_t at, y, spelling;
 
         if (!primary(p, &at))
                 return false;
@@ -356,7 +369,8 @@ static bool postfix(struct parse *p, uint32_t *ret)
                         lex_next(&p->lx);
                         if (p->lx.kind != TOKEN_NAME && p->lx.kind != TOKEN_QUOTED)
                                 return unexpected(p, "a name");
-                        at = code_select(p->code, at, name_of(p));
+                        at = code_select(p->code, at, name_of(p, &spelling));
+                        code_node(p->code, at)->spelling = spelling;
                         lex_next(&p->lx);
                 } else if (p->lx.kind == TOKEN_BOX_OPEN) {
                         lex_next(&p->lx);

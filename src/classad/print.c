@@ -115,9 +115,15 @@ static bool is_reserved(struct str name)
         return false;
 }
 
-static void print_name(const struct printer *p, symbol name)
+static void print_name(const struct printer *p, symbol name, uint32_t spelling)
 {
+        struct buf spelled BUF_CLEANUP = {0};
         struct str s = symbols_name(p->symbols, name);
+
+        if (spelling) {
+                symbols_print(p->symbols, name, spelling, &spelled);
+                s = buf_view(&spelled);
+        }
 
         if (lex_is_name(s) && !is_reserved(s)) {
                 buf_str(p->out, s);
@@ -168,7 +174,7 @@ static void print_entries(const struct printer *p, const struct node *nd)
         buf_addz(p->out, "[ ");
         for (uint32_t i = 0; i < nd->n && !p->out->overflow; i++) {
                 buf_addz(p->out, i ? "; " : "");
-                print_name(p, e[i].name);
+                print_name(p, e[i].name, e[i].spelling);
                 buf_addz(p->out, " = ");
                 print_tree(p, node_at(nd, e[i].at), 0);
         }
@@ -191,18 +197,18 @@ static void print_node_here(const struct printer *p, const struct node *nd)
         unsigned level = operators[nd->op].level;
 
         switch (nd->op) {
-        case OP_NAME: print_name(p, nd->a); break;
+        case OP_NAME: print_name(p, nd->a, nd->spelling); break;
         case OP_ABSOLUTE:
         case OP_MY:
         case OP_TARGET:
                 buf_addz(out, nd->op == OP_MY ? "MY." : nd->op == OP_TARGET ? "TARGET." : ".");
-                print_name(p, nd->a);
+                print_name(p, nd->a, nd->spelling);
                 break;
         case OP_SELECT:
                 print_tree(p, node_kid(nd, 0), level);
                 /* "1.a" would be a broken number */
                 buf_addz(out, node_kid(nd, 0)->op == OP_INTEGER ? " ." : ".");
-                print_name(p, nd->a);
+                print_name(p, nd->a, nd->spelling);
                 break;
         case OP_SUBSCRIPT:
                 print_tree(p, node_kid(nd, 0), level);
@@ -232,7 +238,7 @@ static void print_node_here(const struct printer *p, const struct node *nd)
                 buf_addz(out, " }");
                 break;
         case OP_CALL:
-                print_name(p, nd->a);
+                print_name(p, nd->a, nd->spelling);
                 buf_char(out, '(');
                 print_kids(p, nd, ",", 0);
                 buf_char(out, ')');
@@ -313,7 +319,7 @@ struct listed *print_listed(const struct ad *ad, bool with_parents, size_t *ret_
                         if (first != a)
                                 continue;
                         MEM_GROW(all, cap, n + 1);
-                        all[n++] = (struct listed){name, ad_get_own(a, name)};
+                        all[n++] = (struct listed){name, a->entries[i].spelling, ad_get_own(a, name)};
                 }
         }
         *ret_n = n;
@@ -337,7 +343,7 @@ void ad_print(struct buf *out, const struct ad *ad, enum classad_syntax syntax, 
         buf_addz(out, p.old ? "" : "[ ");
         for (size_t i = 0; i < n && !out->overflow; i++) {
                 buf_addz(out, i && !p.old ? "; " : "");
-                print_name(&p, all[i].name);
+                print_name(&p, all[i].name, all[i].spelling);
                 buf_addz(out, " = ");
                 print_tree(&p, all[i].nd, 0);
                 buf_addz(out, p.old ? "\n" : "");

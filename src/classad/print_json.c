@@ -83,11 +83,19 @@ static void json_list(struct json *j, const struct node *nd, const struct symbol
         json_close(j, ']');
 }
 
+static void json_name(struct json *j, const struct symbols *symbols, symbol name, uint32_t spelling)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        symbols_print(symbols, name, spelling, &text);
+        json_keys(j, buf_view(&text));
+}
+
 static void json_ad(struct json *j, const struct node *nd, const struct symbols *symbols)
 {
         json_open(j, '{');
         for (uint32_t i = 0; i < nd->n; i++) {
-                json_keys(j, symbols_name(symbols, node_entries(nd)[i].name));
+                json_name(j, symbols, node_entries(nd)[i].name, node_entries(nd)[i].spelling);
                 json_node(j, node_at(nd, node_entries(nd)[i].at), symbols);
         }
         json_close(j, '}');
@@ -116,7 +124,7 @@ void ad_print_json(struct buf *out, const struct ad *ad, bool with_parents)
 
         json_open(&j, '{');
         for (size_t i = 0; i < n; i++) {
-                json_keys(&j, symbols_name(ad->symbols, all[i].name));
+                json_name(&j, ad->symbols, all[i].name, all[i].spelling);
                 json_node(&j, all[i].nd, ad->symbols);
         }
         json_close(&j, '}');
@@ -131,9 +139,11 @@ void ad_print_json_lines(struct buf *out, const struct ad *ad)
         buf_char(out, '{');
         for (size_t i = 0; i < n; i++) {
                 struct json j = {.out = out};
+                struct buf name BUF_CLEANUP = {0};
 
+                symbols_print(ad->symbols, all[i].name, all[i].spelling, &name);
                 buf_addz(out, i ? ",\n  " : "\n  ");
-                json_str(&j, symbols_name(ad->symbols, all[i].name));
+                json_str(&j, buf_view(&name));
                 buf_addz(out, ": ");
                 json_node(&(struct json){.out = out}, all[i].nd, ad->symbols);
         }

@@ -14,6 +14,7 @@ void print_utf8(struct buf *out, struct str text);
 /* The attributes to print: the ad's own, then those of its parents that are not hidden. The caller frees. */
 struct listed {
         symbol name;
+        uint32_t spelling;
         const struct node *nd;
 };
 struct listed *print_listed(const struct ad *ad, bool with_parents, size_t *ret_n);

@@ -124,10 +124,14 @@ static bool time_literal(const struct xml *x, const struct node *nd)
 
 static void node(const struct xml *x, const struct node *nd, unsigned indent);
 
-static void attribute(const struct xml *x, symbol name, const struct node *nd, unsigned indent)
+static void attribute(const struct xml *x, symbol name, uint32_t spelling, const struct node *nd,
+                      unsigned indent)
 {
+        struct buf text BUF_CLEANUP = {0};
+
+        symbols_print(x->symbols, name, spelling, &text);
         buf_printf(x->out, "%*s<a n=\"", (int)indent, "");
-        content(x->out, symbols_name(x->symbols, name), "&quot;");
+        content(x->out, buf_view(&text), "&quot;");
         buf_addz(x->out, "\">");
         node(x, nd, indent);
         buf_addz(x->out, "</a>\n");
@@ -138,7 +142,7 @@ static void nested(const struct xml *x, const struct node *nd, unsigned indent)
         buf_addz(x->out, "<c>\n");
         for (uint32_t i = 0; i < nd->n; i++) {
                 const struct entry *e = &node_entries(nd)[i];
-                attribute(x, e->name, node_at(nd, e->at), indent + 4);
+                attribute(x, e->name, e->spelling, node_at(nd, e->at), indent + 4);
         }
         buf_printf(x->out, "%*s</c>", (int)indent, "");
 }
@@ -174,7 +178,7 @@ void ad_print_xml(struct buf *out, const struct ad *ad, bool with_parents)
 
         buf_addz(out, "<c>\n");
         for (size_t i = 0; i < n; i++)
-                attribute(&x, all[i].name, all[i].nd, 4);
+                attribute(&x, all[i].name, all[i].spelling, all[i].nd, 4);
         buf_addz(out, "</c>\n");
         free(all);
 }

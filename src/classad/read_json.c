@@ -45,7 +45,7 @@ static int attributes(struct build *b, const json_t *v, size_t mark, unsigned de
         const json_t *object = v;
         const char *key;
         json_t *value;
-        symbol name;
+        struct entry name;
         uint32_t at;
         int r;
 
@@ -56,7 +56,7 @@ static int attributes(struct build *b, const json_t *v, size_t mark, unsigned de
                 if (r && depth == 1 && *key)
                         return err_prefix(err, r, "attribute %s", key);
                 if (r == 0)
-                        r = build_attribute(b, mark, name, at, err);
+                        r = build_attribute(b, mark, &name, at, err);
                 if (r)
                         return r;
         }

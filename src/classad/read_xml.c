@@ -323,7 +323,7 @@ static int list(struct xml_reader *x, unsigned depth, uint32_t *ret)
 static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
 {
         struct buf name BUF_CLEANUP = {0};
-        symbol sym;
+        struct entry entry;
         uint32_t at;
         int r;
 
@@ -333,7 +333,7 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
                 return fail(x, "<a> needs a name: n=\"...\"");
         if ((r = count_text(x, x->text.n)) != 0 || (r = unescape(x, buf_view(&x->text), &name)) != 0)
                 return r;
-        if ((r = build_name(&x->build, buf_view(&name), &sym, x->err)) != 0)
+        if ((r = build_name(&x->build, buf_view(&name), &entry, x->err)) != 0)
                 return r;
         if (libxml.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
                 return r ? r : fail(x, "an attribute without a value");
@@ -341,7 +341,7 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
                 return r;
         if (child(x, &r))
                 return unexpected(x, "the end of the attribute");
-        return r ? r : build_attribute(&x->build, mark, sym, at, x->err);
+        return r ? r : build_attribute(&x->build, mark, &entry, at, x->err);
 }
 
 static int attributes(struct xml_reader *x, size_t mark, unsigned depth)

@@ -315,6 +315,27 @@ struct str symbols_name(const struct symbols *s, symbol sym)
         return s->records[sym].name;
 }
 
+uint32_t symbols_spelling(const struct symbols *s, symbol sym, struct str written)
+{
+        struct str first = symbols_name(s, sym);
+        uint32_t spelling = 0;
+
+        for (size_t i = 0; i < 32 && i < written.n && i < first.n; i++)
+                if (first.p[i] != written.p[i])
+                        spelling |= 1u << i;
+        return spelling;
+}
+
+void symbols_print(const struct symbols *s, symbol sym, uint32_t spelling, struct buf *out)
+{
+        struct str first = symbols_name(s, sym);
+        size_t i = 0;
+
+        for (; spelling && i < first.n; i++, spelling >>= 1)
+                buf_char(out, (char)(first.p[i] ^ (spelling & 1 ? 0x20 : 0)));
+        buf_str(out, str_skip(first, i));
+}
+
 uint32_t symbols_used(const struct symbols *s)
 {
         return s->used;

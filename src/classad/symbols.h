@@ -10,6 +10,7 @@
  * there is no use, and was there, gets no further holder: that is for ads that somebody else's names outlive.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/str.h"
 
 struct symbols;
@@ -20,9 +21,14 @@ void symbols_free(struct symbols *s);
 symbol symbols_intern(struct symbols *s, struct str name); /* adds it when new; keeps the first spelling */
 symbol symbols_find(const struct symbols *s, struct str name); /* 0 when it was never interned */
 struct str symbols_name(const struct symbols *s, symbol sym);  /* the first spelling; lives with the table */
-uint32_t symbols_count(const struct symbols *s);               /* symbols are 1..count; some may be free */
-uint32_t symbols_used(const struct symbols *s);                /* of these, those that are names */
-void symbols_keep(struct symbols *s, symbol sym);              /* for good */
+/* How `written` differs from the first spelling of its symbol: a bit for each of the first 32 letters that is
+ * in the other case. The same as long as the symbol is a name; 0 is the first spelling. */
+uint32_t symbols_spelling(const struct symbols *s, symbol sym, struct str written);
+/* Appends the name as it was written; letters from the 33rd on are those of the first spelling. */
+void symbols_print(const struct symbols *s, symbol sym, uint32_t spelling, struct buf *out);
+uint32_t symbols_count(const struct symbols *s);  /* symbols are 1..count; some may be free */
+uint32_t symbols_used(const struct symbols *s);   /* of these, those that are names */
+void symbols_keep(struct symbols *s, symbol sym); /* for good */
 
 /* The names of one holder, e.g. of a template. Those that nobody had before are charged to the account of who
  * made them up until they are forgotten. */

@@ -178,12 +178,65 @@ static void test_properties(void **state)
         world_deinit(&w);
 }
 
+/* Two ads of one table, whose authors wrote the names in their own ways. */
+static void test_spelling(void **state)
+{
+        static const char text[] = "[ DEEPfield = Deepfield + MY.deepField + .DEEP; l = StrCat(\"a\"); s = [ "
+                                   "Sub = 1; deep = 2 ].DEEP; "
+                                   "'odd Name' = 'ODD name' ]";
+        static const char long_name[] = "a_name_of_thirty_two_letters_ok_AND_MORE";
+        struct world w;
+        struct ad *copy;
+        symbol deep;
+
+        (void)state;
+        world_init(&w, "[ deepField = 1; SUB = 2; Deep = 3; L = 4; 'Odd name' = 5; S = 6; strCAT = 7 ]",
+                   text);
+        ad_print(&w.out, w.target, CLASSAD_NEW, false);
+        assert_string_equal(buf_z(&w.out), text);
+        copy = ad_dup(w.target);
+        deep = world_symbol(&w, "deepfield");
+        ad_set_integer(copy, deep, 7); /* another value has the same name */
+        ad_set_expr(copy, world_symbol(&w, "n"), ad_find(w.target, world_symbol(&w, "S")));
+        for (int i = 0; i < 200; i++) /* the code is written anew on the way */
+                ad_set_string(copy, world_symbol(&w, "filler"), STR("0123456789012345"));
+        ad_remove(copy, world_symbol(&w, "filler"));
+        ad_remove(copy, world_symbol(&w, "l"));
+        buf_reset(&w.out);
+        ad_print_json(&w.out, copy, false);
+        assert_string_equal(buf_z(&w.out),
+                            "{\"DEEPfield\":7,\"s\":\"\\/Expr([ Sub = 1; deep = 2 ].DEEP)\\/\","
+                            "\"odd Name\":\"\\/Expr('ODD name')\\/\","
+                            "\"n\":\"\\/Expr([ Sub = 1; deep = 2 ].DEEP)\\/\"}");
+        ad_free(copy);
+        assert_int_equal(ad_spelling(w.my, deep), 0);
+        copy = ad_new(w.symbols);
+        ad_set_parent(copy, w.target);
+        assert_int_equal(ad_spelling(copy, deep), symbols_spelling(w.symbols, deep, STR("DEEPfield")));
+        ad_set_integer(copy, deep, 1);
+        ad_set_spelling(copy, deep, symbols_spelling(w.symbols, deep, STR("deepfielD")));
+        buf_reset(&w.out);
+        ad_print_xml(&w.out, copy, false);
+        assert_string_equal(buf_z(&w.out), "<c>\n    <a n=\"deepfielD\"><i>1</i></a>\n</c>\n");
+        ad_free(copy);
+        /* Letters past the 32nd are those of the first spelling. */
+        buf_reset(&w.out);
+        world_symbol(&w, long_name);
+        symbols_print(w.symbols, world_symbol(&w, long_name),
+                      symbols_spelling(w.symbols, world_symbol(&w, long_name),
+                                       STR("A_name_of_thirty_two_letters_oK_and_more")),
+                      &w.out);
+        assert_string_equal(buf_z(&w.out), "A_name_of_thirty_two_letters_oK_AND_MORE");
+        world_deinit(&w);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_expressions),
                 cmocka_unit_test(test_ads),
                 cmocka_unit_test(test_properties),
+                cmocka_unit_test(test_spelling),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,10 +183,13 @@ static void set_late(struct ad *ad, const struct request *r, const struct part *
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
 
         for (size_t i = 0; p->template && i < p->template->late_count; i++) {
+                const struct template_late *l = &p->template->late[i];
+
                 buf_reset(&text);
-                if (part_expand(r, p, member, p->template->late[i].text, &text, NULL) != 0 ||
-                    ad_set_text(ad, p->template->late[i].name, buf_view(&text), NULL) != 0)
-                        ad_set_undefined(ad, p->template->late[i].name);
+                if (part_expand(r, p, member, l->text, &text, NULL) != 0 ||
+                    ad_set_text(ad, l->name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(ad, l->name);
+                ad_set_spelling(ad, l->name, l->spelling);
         }
 }
 

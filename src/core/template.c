@@ -70,6 +70,7 @@ static int read_attribute(struct core *c, struct template *t, const struct submi
                           struct err *err)
 {
         struct err why;
+        uint32_t spelling;
         symbol name;
 
         if (!name_ok(a->name))
@@ -79,13 +80,16 @@ static int read_attribute(struct core *c, struct template *t, const struct submi
                                STR_FMT ": you have more than %u attribute names of your own in use",
                                STR_ARG(a->name), c->config.names_max);
         name = symbols_intern(c->symbols, a->name);
+        spelling = symbols_spelling(c->symbols, name, a->name);
         fill_learn(t, name, a->text);
         if (a->late) {
                 t->late = mem_array(t->late, t->late_count + 1, sizeof(*t->late));
-                t->late[t->late_count++] =
-                        (struct template_late){name, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
+                t->late[t->late_count++] = (struct template_late){
+                        name, spelling, str_make(mem_dup(a->text.p, a->text.n), a->text.n)};
         } else if (ad_set_text(t->ad, name, a->text, &why)) {
                 return err_set(err, -EINVAL, STR_FMT ": %s", STR_ARG(a->name), why.text);
+        } else {
+                ad_set_spelling(t->ad, name, spelling);
         }
         return 0;
 }

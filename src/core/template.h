@@ -10,7 +10,8 @@
 struct core;
 struct template_late {
         symbol name;
-        struct str text; /* owned */
+        uint32_t spelling; /* symbols_spelling() */
+        struct str text;   /* owned */
 };
 /* Jobs of a part that start together, in consecutive groups (gang.h). */
 enum gang_within { GANG_ANYWHERE, GANG_GROUP, GANG_NODE }; /* as core_set_within */

@@ -67,10 +67,13 @@ static struct ad *template_ad(struct past *p, const struct submission_part *part
 {
         struct ad *ad = ad_new(p->symbols);
 
-        for (size_t i = 0; i < part->attribute_count; i++)
-                if (!part->attributes[i].late)
-                        ad_set_text(ad, symbols_intern(p->symbols, part->attributes[i].name),
-                                    part->attributes[i].text, NULL);
+        for (size_t i = 0; i < part->attribute_count; i++) {
+                const struct submission_attribute *a = &part->attributes[i];
+                symbol name = symbols_intern(p->symbols, a->name);
+
+                if (!a->late && ad_set_text(ad, name, a->text, NULL) == 0)
+                        ad_set_spelling(ad, name, symbols_spelling(p->symbols, name, a->name));
+        }
         ad_remove(ad, p->attr.DroverLog);
         ad_remove(ad, p->attr.DroverOutputs);
         return ad;

@@ -66,6 +66,22 @@ def test_backslashes_of_command_lines_stand_for_themselves(condor):
     wait_until(lambda: condor("history", cluster, "-constraint", digits, "-af", "ProcId") == "0\n")
 
 
+def test_names_are_spelled_as_the_author_of_the_job_wrote_them(condor):
+    first = held(condor, **{"+DeepField": "1", "+GrowsBy": "$(Process)"})
+    other = held(condor, **{"+deepfield": "2", "+GROWSBY": "$(Process)", "+Uses": "DEEPFIELD + MY.growsby"})
+    for cluster, names in ((first, {"DeepField", "GrowsBy"}), (other, {"deepfield", "GROWSBY"})):
+        row = condor.json("q", cluster)[0]
+        assert {name for name in row if name.lower() in ("deepfield", "growsby")} == names
+        xml = ElementTree.fromstring(condor("q", cluster, "-xml", "-attributes", "DEEPfield,growsBY"))
+        assert {a.get("n") for a in xml.iter("a")} >= names
+        for name in names:
+            assert f"\n{name} = " in condor("q", cluster, "-long")
+    assert "Uses = DEEPFIELD + MY.growsby\n" in condor("q", other, "-long")
+    condor("rm", first, other)
+    ended(condor, other)
+    assert "\ndeepfield = 2\n" in condor("history", other, "-long")
+
+
 def test_terse_prints_no_warnings(condor):
     text = sh("exit 0", image_size="10", hold="true")
     assert "image_size" in condor("submit", "-", stdin=text).err

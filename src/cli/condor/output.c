@@ -116,8 +116,10 @@ static void print_xml(struct output *o, const struct ad *ad)
         symbol name;
 
         while (ad_next(ad, &at, &name, &e))
-                if (is_wanted(o, symbols_name(o->symbols, name)))
+                if (is_wanted(o, symbols_name(o->symbols, name))) {
                         ad_set_expr(some, name, e);
+                        ad_set_spelling(some, name, ad_spelling(ad, name));
+                }
         if (o->count == 0)
                 buf_addz(&o->text, PRINT_XML_HEAD);
         ad_print_xml(&o->text, some, false);

@@ -141,6 +141,7 @@ struct str row_print_ad(const struct ad *ad, struct str names, struct arena *a)
                         continue;
                 expr_print(&text, e, symbols);
                 ad_set_text(some, sym, buf_view(&text), NULL);
+                ad_set_spelling(some, sym, ad_spelling(ad, sym));
         }
         ad_print_json(&out, some, false);
         ad_free(some);
