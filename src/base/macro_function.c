@@ -507,22 +507,48 @@ static int call_basename(struct call *c)
                              rest.p ? &suffix : NULL);
 }
 
-/* $EVAL(expression) and $STRING(expression): a ClassAd, which base does not know. An argument that is the
+/* What $EVAL and $STRING look at: a ClassAd expression, which base does not know. An argument that is the
  * name of a macro is what the macro holds. */
-static int call_eval(struct call *c)
+static int expression(struct call *c, struct buf *text)
 {
-        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX};
-        struct err why = {{0}};
         bool late = false;
-        int rc = argument(c, c->body, &text, &late);
+        int rc = argument(c, c->body, text, &late);
 
         if (rc)
                 return rc;
         if (late)
                 return fail(c, "it can't look at what differs from job to job", STR_NONE);
-        if (!c->run->world->evaluate)
-                return fail(c, "expressions can't be evaluated here", STR_NONE);
+        return c->run->world->evaluate ? 0 : fail(c, "expressions can't be evaluated here", STR_NONE);
+}
+
+static int call_eval(struct call *c)
+{
+        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX};
+        struct err why = {{0}};
+        int rc = expression(c, &text);
+
+        if (rc)
+                return rc;
         rc = c->run->world->evaluate(c->run->world->arg, buf_view(&text), c->out, &why);
+        return rc ? fail(c, why.text, STR_NONE) : 0;
+}
+
+/* $STRING(expression): a string's text; what is no string stays as it is written. */
+static int call_string(struct call *c)
+{
+        BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX}, asked = {.max = 2 * MACRO_TEXT_MAX},
+                               is_string = {.max = 64};
+        struct err why = {{0}};
+        int rc = expression(c, &text);
+
+        if (rc)
+                return rc;
+        buf_printf(&asked, "isString(" STR_FMT "\n)", STR_ARG(buf_view(&text)));
+        if (c->run->world->evaluate(c->run->world->arg, buf_view(&asked), &is_string, &why) == 0 &&
+            str_eq(buf_view(&is_string), STR("true")))
+                rc = c->run->world->evaluate(c->run->world->arg, buf_view(&text), c->out, &why);
+        else
+                buf_str(c->out, buf_view(&text));
         return rc ? fail(c, why.text, STR_NONE) : 0;
 }
 
@@ -541,7 +567,7 @@ static const struct {
         {"BASENAME", call_basename},
         {"JOB_CHOICE", call_job_choice}, /* what random choices become that are made for each job */
         {"JOB_INTEGER", call_job_integer},
-        {"STRING", call_eval},
+        {"STRING", call_string},
         {"EVAL", call_eval},
 };
 

@@ -5,8 +5,11 @@
 #include <sys/utsname.h>
 
 #include "cli/condor/condor.h"
+#include "jdl/condor/condor.h"
 
-#define LIKE "25.0.0"
+#define STRING_OF(x) #x
+#define STRING(x)    STRING_OF(x)
+#define LIKE         STRING(CONDOR_LIKE_MAJOR) "." STRING(CONDOR_LIKE_MINOR) "." STRING(CONDOR_LIKE_PATCH)
 
 static void machine(char ret[65])
 {

@@ -490,37 +490,46 @@ static int other_keywords(struct reader *r, bool families)
         return 0;
 }
 
+/* An attribute by its setting, or variable of the queue statement, MY.Attribute. */
+static int own_attribute(struct reader *r, const char *setting, struct place at)
+{
+        static const char *const fixed[] = {"ClusterId", "ProcId", "Owner", "User", "QDate", "JobStatus"};
+        ENTRY_CLEANUP struct entry e = {0};
+        const char *name = setting + 3;
+        int rc;
+
+        for (size_t k = 0; k < sizeof(fixed) / sizeof(fixed[0]); k++)
+                if (str_ieqz(str_of(name), fixed[k]))
+                        return reader_fail(r, at, "%s is set by the server; leave this line out", name);
+        rc = entry_get_expression(r, setting, &e);
+        e.keyword = name;
+        if (rc > 0)
+                rc = attribute_expression(r, name, &e, buf_view(&e.text));
+        return rc < 0 ? rc : 0;
+}
+
 /* +Attribute and MY.Attribute. */
 static int own_attributes(struct reader *r)
 {
-        static const char *const fixed[] = {"ClusterId", "ProcId", "Owner", "User", "QDate", "JobStatus"};
+        struct place queue = {r->files[0], r->part->line};
+        int rc = 0;
 
-        for (size_t i = 0; i < r->setting_count; i++) {
+        for (size_t i = 0; !rc && i < r->setting_count; i++) {
                 struct setting *s = r->settings[i];
-                ENTRY_CLEANUP struct entry e = {0};
-                const char *name;
-                int rc;
 
                 if (!str_istarts(str_of(s->name), STR("MY.")))
                         continue;
-                name = s->name + 3;
                 /* A line that HTCondor's users write so that another server fills it in. */
-                if (str_ieqz(str_of(name), "Owner") && str_ieqz(str_trim(str_of(s->value)), "undefined")) {
+                if (str_ieqz(str_of(s->name), "MY.Owner") &&
+                    str_ieqz(str_trim(str_of(s->value)), "undefined"))
                         s->used = true;
-                        continue;
-                }
-                for (size_t k = 0; k < sizeof(fixed) / sizeof(fixed[0]); k++)
-                        if (str_ieqz(str_of(name), fixed[k]))
-                                return reader_fail(r, s->at, "%s is set by the server; leave this line out",
-                                                   name);
-                rc = entry_get_expression(r, s->name, &e);
-                e.keyword = name;
-                if (rc > 0)
-                        rc = attribute_expression(r, name, &e, buf_view(&e.text));
-                if (rc < 0)
-                        return rc;
+                else
+                        rc = own_attribute(r, s->name, s->at);
         }
-        return 0;
+        for (size_t i = 0; !rc && i < r->part->variable_count; i++)
+                if (str_istarts(str_of(r->part->variables[i]), STR("MY.")))
+                        rc = own_attribute(r, r->part->variables[i], queue);
+        return rc;
 }
 
 /* The text of an attribute that is the same for all jobs; false when it is none. */

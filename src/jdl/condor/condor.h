@@ -12,6 +12,12 @@
 #pragma once
 #include "jdl/form.h"
 
+/* The version of HTCondor whose language and commands these resemble: what conditions on `version` are asked
+ * of, and what condor_version says. */
+#define CONDOR_LIKE_MAJOR  25
+#define CONDOR_LIKE_MINOR  0
+#define CONDOR_LIKE_PATCH  0
+
 #define CONDOR_TEXT_MAX    (16u << 20) /* bytes of one file */
 #define CONDOR_VALUE_MAX   (1u << 20)  /* bytes of one expanded value */
 #define CONDOR_INCLUDE_MAX 10          /* files that include each other */

@@ -4,8 +4,6 @@
 
 #include "jdl/condor/reader.h"
 
-#define LANGUAGE_MAJOR 23 /* of HTCondor: the version whose commands are known */
-
 int reader_fail(struct reader *r, struct place at, const char *fmt, ...)
 {
         va_list ap;
@@ -84,7 +82,7 @@ static int truth(struct reader *r, struct str text, struct place at, bool *ret)
 /* version OPERATOR MAJOR[.MINOR[.PATCH]]: HTCondor's version, here that whose language is read. */
 static int version_condition(struct reader *r, struct str text, struct place at, bool *ret)
 {
-        static const int64_t own[] = {LANGUAGE_MAJOR, 0, 0};
+        static const int64_t own[] = {CONDOR_LIKE_MAJOR, CONDOR_LIKE_MINOR, CONDOR_LIKE_PATCH};
         static const struct {
                 const char *text;
                 bool less, same, more;
@@ -457,8 +455,8 @@ static void set_builtins(struct reader *r, const char *file)
         BUF_CLEANUP struct buf b = {0};
         const char *const fixed[][2] = {
                 {"ARCH", r->options->arch}, {"OPSYS", r->options->opsys},
-                {"SUBMIT_FILE", file},      {"IsLinux", "true"},
-                {"IsWindows", "false"},     {"MINUTE", "60"},
+                {"SUBMIT_FILE", file},      {"IsLinux", "1"},
+                {"IsWindows", "0"},         {"MINUTE", "60"},
                 {"HOUR", "3600"},           {"JobId", "$(ClusterId).$(ProcId)"},
         };
         struct {

@@ -102,6 +102,18 @@ int settings_set(struct reader *r, struct str name, struct str value, struct pla
         return rc;
 }
 
+/* $(request_cpus) is what was assigned as RequestCpus, too; no other keyword is found by its aliases. */
+static struct setting *by_alias(struct reader *r, struct str name)
+{
+        const struct keyword *k = keyword_find(name);
+        struct str rest = str_of(k ? k->aliases : NULL), alias;
+        struct setting *s = NULL;
+
+        while (!s && str_word(&rest, &alias))
+                s = settings_get(r, alias);
+        return s;
+}
+
 static enum macro_found lookup(void *arg, struct str name, struct buf *out)
 {
         static const char *const member[] = {"Process", "ProcId", "Cluster", "ClusterId", "Step", NULL};
@@ -121,6 +133,8 @@ static enum macro_found lookup(void *arg, struct str name, struct buf *out)
                 return MACRO_VALUE;
         }
         s = settings_get(r, name);
+        if (!s && str_istarts(name, STR("request_")))
+                s = by_alias(r, name);
         if (!s)
                 return MACRO_UNKNOWN;
         s->used = true;
