@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/uuid.h"
+#include "classad/expr.h"
 #include "classad/print.h"
 
 /* ---- reading */
@@ -259,6 +260,28 @@ static int may_come(const struct submission_origin *o, const char *uuid, struct 
         return 0;
 }
 
+/* Clauses are written around the attribute's text, which must not end them: "true) || (true". A text with
+ * macros is not known yet. 0 or -EINVAL with err. */
+static int check_whole(struct submission_part *p, const char *name, bool may_be_late, struct err *err)
+{
+        const struct submission_attribute *a = find(p, name);
+        struct symbols *symbols;
+        struct err why = {""};
+        struct expr *e = NULL;
+        int r;
+
+        if (!a || (a->late && may_be_late))
+                return 0;
+        if (a->late)
+                return err_set(err, -EINVAL, "%s must be the same for all jobs of a request with an origin",
+                               name);
+        symbols = symbols_new();
+        r = expr_parse(symbols, a->text, &e, &why);
+        expr_free(e);
+        symbols_free(symbols);
+        return r ? err_set(err, -EINVAL, "%s: %s", name, why.text) : 0;
+}
+
 int origin_apply(struct submission *s, const char *server_uuid, struct arena *arena, struct err *err)
 {
         const struct submission_origin *o = &s->origin;
@@ -268,6 +291,12 @@ int origin_apply(struct submission *s, const char *server_uuid, struct arena *ar
                 struct submission_part *p = &s->parts[i];
                 struct str path = o->path;
 
+                if (o->servers.n)
+                        r = check_whole(p, "Requirements", true, err);
+                if (r == 0 && o->label.n)
+                        r = check_whole(p, "DataLabels", false, err);
+                if (r != 0)
+                        return r;
                 if (o->servers.n) {
                         set_text(p, arena, "DroverPath", o->path);
                         set_text(p, arena, "DroverOriginOwner", o->owner);

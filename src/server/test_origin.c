@@ -174,6 +174,31 @@ static void test_documents(void **state)
         }
 }
 
+static void test_clauses_stay_whole(void **state)
+{
+        static const char *const bad[][2] = {
+                {"Requirements", "true) || (true"},
+                {"Requirements", "true /*"},
+                {"DataLabels", "\"x\") + strcat(\"y\""},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                struct submission s = {.origin = {.servers = STR(A),
+                                                  .job = STR("7.1"),
+                                                  .label = STR("secret"),
+                                                  .hops_left = 1}};
+                struct arena arena = {0};
+                struct err err = {""};
+
+                JOB("Cmd", "\"x\"", bad[i][0], bad[i][1]);
+                assert_int_equal(origin_apply(&s, B, &arena, &err), -EINVAL);
+                assert_non_null(strstr(err.text, bad[i][0]));
+                submission_deinit(&s);
+                arena_deinit(&arena);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -182,6 +207,7 @@ int main(void)
                 cmocka_unit_test(test_paths_of_users),
                 cmocka_unit_test(test_one_that_may_go_no_further_stays),
                 cmocka_unit_test(test_documents),
+                cmocka_unit_test(test_clauses_stay_whole),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
