@@ -63,6 +63,7 @@ static void become(const struct plan *p)
             syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
             syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
                 fail(p, SHEPHERD_AT_USER, errno);
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* fs.suid_dumpable may say otherwise */
 }
 
 static void __attribute__((noreturn)) in_child(const struct plan *p)
