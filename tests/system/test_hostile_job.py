@@ -270,7 +270,7 @@ os.wait()
 def test_a_shepherd_of_its_own(own):
     """A job's process that calls itself a shepherd, and has the rights of its children, does not make them their user's."""
     one = own.instance
-    one.server()
+    own.server()
     agents.start(one, "name: node\ncontainment: {hide: off}\n", "node")
     agents.offering(one)
     script = own.write("false.py", FALSE_SHEPHERD)

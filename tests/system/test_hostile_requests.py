@@ -139,7 +139,7 @@ def test_one_job_named_twice_is_one(world):
 def test_more_late_names_than_attributes(world):
     part = {"attributes": {"Cmd": '"/bin/true"'}, "late": ["Cmd"] * 1001}
     status, got = world.as_user("mallory", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [part]})
-    assert status == 400 and '"late" has more than 1000 names' in got["error"]["message"], got
+    assert status == 400 and '"parts[0].late" must have at most 1000 members' in got["error"]["message"], got
 
 
 def test_jobs_that_come_from_elsewhere(world):

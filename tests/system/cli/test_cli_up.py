@@ -113,7 +113,7 @@ def test_up(up):
     assert up.process.returncode == 0 and "stopping" in err
     assert f"folder  {up.dir}" in out and f"unix:{up.dir}/api.sock" in out and "ready" not in out
     notes = up.notes()
-    assert notes[0] == f"server --dir {up.dir} --listen 0.0.0.0:7331 --log-level warn"
+    assert notes[0] == f"server --dir {up.dir} --user root --listen 0.0.0.0:7331 --log-level warn"
     assert notes[1] == f"token for {os.uname().nodename}"
     assert notes[2] == f"agent has {TOKEN} 600"
     assert "--cpus 2" in notes[3] and f"--server unix:{up.dir}/agents.sock" in notes[3] and TOKEN not in notes[3]
