@@ -98,7 +98,7 @@ void batch_put_back(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         say_why(b, "it was put back into the queue there after it had begun", reason, &text);
-        batch_act(b, t, BATCH_END);
+        batch_act_unasked(b, t, BATCH_END); /* nothing is asked about it any more */
         batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
 }
 

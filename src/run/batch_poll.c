@@ -51,7 +51,7 @@ static void on_explained(void *arg, int status, struct str out, struct str error
         (void)errors;
         b->commands[SLOT_PAST] = NULL;
         if (t && t->state == TASK_IN) {
-                batch_act(b, t, BATCH_END);
+                batch_act_unasked(b, t, BATCH_END);
                 batch_settle(b, t, BATCH_UNFIT, b->system->explained(out));
         }
 }
@@ -129,7 +129,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
         if (line->phase == BATCH_UNFIT && ask_why(b, line))
                 return;
         if (line->phase == BATCH_UNFIT || line->stays)
-                batch_act(b, t, BATCH_END);
+                batch_act_unasked(b, t, BATCH_END); /* this answer names it, and then it is over */
         if (is_end(line->phase)) {
                 t->vanished |= line->bare && t->phase == BATCH_WAITING;
                 batch_settle(b, t, line->phase, line->reason);
