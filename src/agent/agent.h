@@ -182,6 +182,7 @@ struct agent {
         bool swept;
         struct cgroups *cgroups;
         struct workers *workers;
+        char *staging_held;        /* why the queues are closed: a file system holds workers; NULL: none */
         struct stage *children;    /* stages that other processes do */
         struct stage *logs;        /* lines that wait for the ones before them of the same owner */
         struct config_list denied; /* "!owner why": asked for, and not allowed by `users` */
@@ -340,6 +341,7 @@ void stage_log(struct agent *a, const Drover__UserLogWrite *m, const struct user
 bool stage_event(struct agent *a, const struct run_event *e);
 /* With `users`: empties and removes a sandbox, as the user whose it is. */
 void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t member, uint32_t fence);
+void stage_tick(struct agent *a); /* every second: what makes no progress fails */
 void stage_workers_open(struct agent *a);
 void stage_workers_close(struct agent *a);
 

@@ -57,6 +57,7 @@ struct config {
         bool cgroups;
         uint64_t pids_max;
         uint64_t kill_grace_ms, cache_bytes;
+        uint64_t staging_silence_ms;    /* a worker that stages makes no progress; 0: never */
         uint64_t shepherd_silence_ms;   /* the shepherd is said not to answer; 0: never */
         uint64_t environments_bytes;    /* that jobs run in, made here; 0: none are made */
         uint64_t environment_limit_ms;  /* for making one */

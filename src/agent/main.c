@@ -61,6 +61,7 @@ static void on_tick(void *arg)
         limits_sample(a);
         checkpoint_tick(a);
         queue_use_tick(a);
+        stage_tick(a);
         offers_update(a, true);
         stores_tick(a);
         whereabouts_tell(a);

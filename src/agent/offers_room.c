@@ -319,9 +319,10 @@ void offers_look(struct queue *q, struct offers_room *ret)
         ret->ad.running = q->counts[ATTEMPT_RUNNING];
         ret->ad.disk_bytes = u64_min(a->machine.disk_free_bytes, o->place.disk_bytes);
         devices_advertise(a->devices, &q->devices, waiting_devices, q, &o->devices);
-        if (q->backend->unreachable) {
+        const char *unreachable = q->backend->unreachable ? q->backend->unreachable : a->staging_held;
+        if (unreachable) {
                 buf_addz(&o->devices, "Unreachable = ");
-                offer_text(&o->devices, str_of(q->backend->unreachable));
+                offer_text(&o->devices, str_of(unreachable));
                 buf_addz(&o->devices, "; ");
         }
         if (has.known) {
@@ -334,7 +335,7 @@ void offers_look(struct queue *q, struct offers_room *ret)
         int journal = journal_error(a);
         why_closed(q, &has, &may, journal, &o->devices);
         ret->ad.devices = buf_z(&o->devices);
-        if (!q->backend->ready || q->backend->unreachable || may.closed || q->config->closed || journal)
+        if (!q->backend->ready || unreachable || may.closed || q->config->closed || journal)
                 return;
         if (queue_is_local(q))
                 look_at_resources(q, &may, cpus, memory, ret);

@@ -14,11 +14,14 @@
 #include "agent/shipped.h"
 #include "agent/stage_private.h"
 #include "agent/userlog_file.h"
+#include "base/clock.h"
 #include "base/log.h"
 
-#define WORKERS_MAX 8
-#define OWNER_MAX   2     /* of them, for one owner's jobs: others find one that is free */
-#define CLOSE_MS    10000 /* for a worker to see that it is cancelled */
+#define WORKERS_MAX  8
+#define HELD_MAX     8 /* more, that a file system holds */
+#define OWNER_MAX    2 /* of them, for one owner's jobs: others find one that is free */
+#define LOOK_LATE_MS 5000
+#define CLOSE_MS     10000 /* for a worker to see that it is cancelled */
 
 /* Threads of one agent, started when there is work for one more. */
 struct workers {
@@ -29,10 +32,16 @@ struct workers {
                 struct workers *all;
                 struct stage *doing; /* NULL: waits for work */
                 bool ended;
-        } worker[WORKERS_MAX];
-        size_t count, idle, alive, queued;
+                /* the loop's thread looks whether it makes progress */
+                bool held; /* it makes none, and does not count until it does */
+                const struct stage *seen;
+                uint64_t steps;
+                int64_t since_ms;
+        } worker[WORKERS_MAX + HELD_MAX];
+        size_t count, held, idle, alive, queued;
         struct stage *first, **last;
         bool quit;
+        int64_t looked_ms;
         struct mailbox *back;
 };
 
@@ -66,7 +75,8 @@ static struct stage *take(struct workers *all)
                 struct stage *s = *link;
                 size_t same = 0;
                 for (size_t i = 0; i < all->count; i++)
-                        same += all->worker[i].doing && !strcmp(all->worker[i].doing->owner, s->owner);
+                        same += all->worker[i].doing && !all->worker[i].held &&
+                                !strcmp(all->worker[i].doing->owner, s->owner);
                 if (same >= OWNER_MAX && !all->quit)
                         continue;
                 if (!(*link = s->next))
@@ -102,6 +112,9 @@ static void *work(void *arg)
                         stage_work_run(&s->w);
                 pthread_mutex_lock(&all->lock);
                 w->doing = NULL;
+                w->seen = NULL;
+                all->held -= w->held;
+                w->held = false;
                 if (!all->back) /* the agent has not waited, and ends */
                         break;
                 mailbox_post(all->back, &s->mail);
@@ -125,6 +138,14 @@ static void add_worker(struct workers *all)
         }
 }
 
+static void enough_workers(struct workers *all)
+{
+        if (all->queued > all->idle && all->count < WORKERS_MAX + all->held &&
+            all->count < WORKERS_MAX + HELD_MAX)
+                add_worker(all);
+        pthread_cond_signal(&all->wake);
+}
+
 void stage_to_worker(struct stage *s)
 {
         struct workers *all = s->a->workers;
@@ -132,9 +153,8 @@ void stage_to_worker(struct stage *s)
         s->next = NULL;
         *all->last = s;
         all->last = &s->next;
-        if (++all->queued > all->idle && all->count < WORKERS_MAX)
-                add_worker(all);
-        pthread_cond_signal(&all->wake);
+        all->queued++;
+        enough_workers(all);
         pthread_mutex_unlock(&all->lock);
 }
 
@@ -324,6 +344,86 @@ static void on_back(void *arg, struct mail *mail)
                 stage_finish(s);
 }
 
+/* ---- workers that make no progress */
+
+static void say_silence(struct buf *b, uint64_t ms, const char *where)
+{
+        bool minutes = ms % 60000 == 0;
+        buf_printf(b, "staging made no progress for %llu %s%s%s",
+                   (unsigned long long)(minutes ? ms / 60000 : ms / 1000), minutes ? "min" : "s",
+                   where ? " at " : "", where ? where : "");
+}
+
+/* Its worker has it until the file system answers, and nobody waits for that. */
+static void give_up(struct stage *s)
+{
+        struct attempt *at = s->at;
+        struct agent *a = s->a;
+        BUF_CLEANUP struct buf why = {.max = 1024};
+        say_silence(&why, a->config.staging_silence_ms, s->w.where);
+        log_error("msg=\"%s: the queues take no jobs until it does\" owner=\"%s\"", LOG_TEXT(buf_view(&why)),
+                  LOG_TEXT(str_of(s->owner)));
+        free(a->staging_held);
+        a->staging_held = mem_dupz(buf_z(&why));
+        if (!at)
+                return;
+        s->at = NULL;
+        at->stage = NULL;
+        if (s->w.kind == STAGE_IN) {
+                attempt_give_back(at, buf_z(&why));
+        } else {
+                at->hold_subcode = ETIMEDOUT;
+                attempt_delivered(at, HOLD_OUTPUT, buf_z(&why));
+        }
+        agent_turn_later(a);
+}
+
+/* Has made no progress for so long, for the first time it is looked at so. */
+static bool is_silent(struct worker *w, int64_t now, uint64_t silence_ms)
+{
+        const struct stage *s = w->doing;
+        uint64_t steps = s ? atomic_load(&s->w.pace.steps) : 0;
+        if (!s || w->held || w->seen != s || w->steps != steps) {
+                w->seen = s;
+                w->steps = steps;
+                w->since_ms = now;
+                return false;
+        }
+        return silence_ms && (uint64_t)(now - w->since_ms) >= silence_ms;
+}
+
+void stage_tick(struct agent *a)
+{
+        struct workers *all = a->workers;
+        struct stage *silent[WORKERS_MAX + HELD_MAX];
+        size_t count = 0;
+        int64_t now = clock_boot_ms();
+        bool still = now - all->looked_ms > LOOK_LATE_MS; /* the agent stood still itself, and they with it */
+        pthread_mutex_lock(&all->lock);
+        for (size_t i = 0; i < all->count; i++) {
+                struct worker *w = &all->worker[i];
+                if (still)
+                        w->since_ms = now;
+                if (!is_silent(w, now, a->config.staging_silence_ms))
+                        continue;
+                w->held = true;
+                all->held++;
+                w->doing->w.pace.cancelled = true;
+                silent[count++] = w->doing;
+                enough_workers(all);
+        }
+        size_t held = all->held;
+        pthread_mutex_unlock(&all->lock);
+        all->looked_ms = now;
+        for (size_t i = 0; i < count; i++)
+                give_up(silent[i]);
+        if (held == 0 && a->staging_held && count == 0) {
+                log_info("msg=\"staging goes on\"");
+                free(a->staging_held);
+                a->staging_held = NULL;
+        }
+}
+
 void stage_workers_open(struct agent *a)
 {
         struct workers *all = a->workers = mem_new(struct workers);
@@ -393,6 +493,8 @@ void stage_workers_close(struct agent *a)
                 free(all);
         }
         a->workers = NULL;
+        free(a->staging_held);
+        a->staging_held = NULL;
         while (a->children || a->logs) {
                 struct stage **list = a->children ? &a->children : &a->logs, *s = *list;
                 *list = s->child_next;

@@ -64,7 +64,8 @@ struct stage_work {
                 *hidden; /* where no path of the job's may lead; NULL: a child, whose rights say */
         uint64_t data_end;
         uint32_t fence;
-        struct fs_pace pace; /* the loop's thread looks at it, and cancels, while a worker does it */
+        _Atomic(const char *) where; /* what the worker is at, as the job names it; NULL: not yet at a file */
+        struct fs_pace pace;         /* the loop's thread looks at it, and cancels, while a worker does it */
         struct stage_file *files;
         size_t count, cap;
         /* also every new file at the sandbox's top: neither one of these inputs nor older than new_since_ms

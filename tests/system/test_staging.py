@@ -11,13 +11,14 @@ from drover import sh, wait_until
 
 # The hole takes a worker a while, and its maker nothing.
 HOLE = "truncate -s 48G {name}"
+CONFIG = "cpus: 4\nkill_grace: 1s\n"
 FILES = {"should_transfer_files": "YES", "when_to_transfer_output": "ON_EXIT"}
 
 
 @pytest.fixture
 def one(instance):
     instance.server()
-    instance.agent = agents.start(instance, "cpus: 4\nkill_grace: 1s\n")
+    instance.agent = agents.start(instance, CONFIG)
     agents.offering(instance)
     yield instance
 
@@ -28,7 +29,7 @@ def outputs(one, script, names, **more):
 
 def used(pid, thread):
     with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as f:
-        return int(f.read().rpartition(")")[2].split()[11])
+        return sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
 
 
 def at_work(pid):
@@ -78,3 +79,45 @@ def test_a_hole_is_no_work_without_end(one):
     assert "holes in outputs are more than 64 GiB" in one.cli("why", f"{request}.0")
     kept = outputs(one, "truncate -s 1G big; echo end >>big", "big", initialdir=one.work)
     one.wait(kept)
+
+
+@pytest.fixture
+def hasty(instance):
+    instance.server()
+    instance.agent = agents.start(instance, CONFIG + "staging_silence: 2s\n")
+    agents.offering(instance)
+    yield instance
+
+
+def unreachable(one):
+    return one.agents()[0]["queues"][0]["unreachable"]
+
+
+def test_outputs_without_progress(hasty):
+    why = "staging made no progress for 2 s at big"
+    with held(hasty) as request:
+        hasty.wait_state(f"{request}.0", "held")
+        assert why in hasty.cli("why", f"{request}.0")
+        wait_until(lambda: unreachable(hasty) == why)
+        assert why in hasty.cli("agents")
+        waiting = hasty.submit(sh("true"))
+        wait_until(lambda: why in hasty.cli("why", f"{waiting}.0"))
+    hasty.wait(waiting)
+    wait_until(lambda: unreachable(hasty) is None)
+    assert hasty.job(f"{request}.0")["state"] == "held"
+
+
+def test_inputs_without_progress(hasty):
+    folder = os.path.join(hasty.work, "many")
+    os.mkdir(folder)
+    for i in range(30000):
+        os.close(os.open(f"{folder}/{i}", os.O_CREAT))
+    request = hasty.submit(sh("ls many | wc -l >count", transfer_input_files="many",
+                              should_transfer_files="IF_NEEDED"))
+    why = f"staging made no progress for 2 s at {folder}"
+    with one_thread.held(at_work(hasty.agent.pid)):
+        wait_until(lambda: unreachable(hasty) == why)
+        hasty.wait_state(f"{request}.0", "idle")
+        assert why in hasty.cli("log", f"{request}.0") + hasty.cli("why", f"{request}.0")
+    hasty.wait(request)
+    assert hasty.read("count").strip() == "30000"
