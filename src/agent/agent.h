@@ -445,7 +445,7 @@ void userlog_write(struct agent *a, const Drover__UserLogWrite *m);
 void limits_prepare(struct attempt *at); /* takes a control group */
 void limits_release(struct attempt *at);
 void limits_usage(struct attempt *at); /* adds what the control group counted to the result */
-/* Its processes met the limit of their memory: one that failed did so for that. */
+/* The job's processes met the limit of their memory: one that failed did so for that. */
 bool limits_oom(struct attempt *at);
 /* The kernel has killed processes of it for their memory, whether its program noticed or not. */
 bool limits_killed(struct attempt *at);

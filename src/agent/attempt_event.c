@@ -175,7 +175,8 @@ static void runner_is_away(struct backend *b, const char *why)
         offers_update(a, true);
 }
 
-/* Its tasks are as they were. It is given no new ones until it answers; what it was told waits for it. */
+/* The runner's tasks are as they were. No new ones are given to it until it answers; what it was told waits.
+ */
 static void runner_is_silent(struct backend *b, const char *why)
 {
         struct agent *a = b->a;

@@ -1,4 +1,4 @@
-/* What a queue's file says of containment. */
+/* Reads the map `containment` of a queue. */
 #include <errno.h>
 #include <unistd.h>
 

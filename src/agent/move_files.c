@@ -202,7 +202,7 @@ static int out_file(int sandbox, const char *name, const struct place *to, uint3
         return r;
 }
 
-/* As mkdir, but one that is there is fine. 0, HIDDEN_INSIDE or -errno. */
+/* Makes a folder, as mkdir does; one that is there is fine. 0, HIDDEN_INSIDE or -errno. */
 static int make_folder(const struct hidden *hidden, const char *path)
 {
         struct str plain = str_of(path);

@@ -354,7 +354,7 @@ static void say_silence(struct buf *b, uint64_t ms, const char *where)
                    where ? " at " : "", where ? where : "");
 }
 
-/* Its worker has it until the file system answers, and nobody waits for that. */
+/* The worker keeps the stage until the file system answers, and nobody waits for that. */
 static void give_up(struct stage *s)
 {
         struct attempt *at = s->at;

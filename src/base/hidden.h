@@ -20,7 +20,8 @@ enum hidden_error {
 /* count folders by their paths, which are followed now; one that is not there is left out. */
 struct hidden *hidden_new(const char *const *folders, size_t count);
 void hidden_free(struct hidden *h);
-/* What the descriptor has open: 0, HIDDEN_INSIDE, or -errno. A hidden folder itself is inside. */
+/* Looks at the file that the descriptor has open: 0, HIDDEN_INSIDE, or -errno. A hidden folder itself is
+ * inside. */
 int hidden_check(const struct hidden *h, int fd);
 /* The folder that an absolute path's last component is in, opened (O_PATH): 0 with a descriptor of the
  * caller's and the component, which points into `path`; HIDDEN_INSIDE; -EINVAL: it names no file; or -errno.

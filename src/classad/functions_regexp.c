@@ -19,7 +19,7 @@
 #define SUBJECT_MAX    65536 /* an item may look at all of it between two looks at the clock */
 #define CAPTURES_MAX   10
 
-/* Of work: */
+/* Limits of a search's work: */
 #define STEP_UNITS      16  /* in a step */
 #define UNIT_BYTES      16  /* of the subject that are passed over */
 #define UNIT_FRAME      256 /* bytes of places of groups that are copied */

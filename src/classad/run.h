@@ -26,7 +26,7 @@ struct run {
 void run_node(struct run *r, const struct node *nd, struct value *ret);
 void run_node_in(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,
                  struct value *ret);
-/* What stands under an attribute, in these scopes: undefined when it leads back to itself. */
+/* The value of an attribute in these scopes: undefined when it leads back to itself. */
 void run_attribute(struct run *r, const struct node *nd, const struct ad *my, const struct ad *target,
                    struct value *ret);
 /* Takes n steps; false when there are none left. */

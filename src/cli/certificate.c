@@ -15,7 +15,7 @@
 #define UTC_TIME         0x17
 #define GENERALIZED_TIME 0x18
 
-/* What stands between the lines of dashes, without them. */
+/* The text between the lines of dashes, without them. */
 static bool pem_body(struct str text, struct str *ret)
 {
         static const char begin[] = "-----BEGIN CERTIFICATE-----", end[] = "-----END CERTIFICATE-----";

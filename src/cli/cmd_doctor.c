@@ -127,7 +127,7 @@ struct kept {
         mode_t forbidden;
 };
 
-/* What others must not read, or not write. */
+/* Files that others must not read, or not write. */
 static void check_modes(struct doctor *d)
 {
         static const struct kept files[] = {{"ca", 022},

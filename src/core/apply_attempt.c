@@ -42,7 +42,7 @@ static void attempt_over(struct core *c, struct request *r, struct job *j, enum 
         set_deinit(&one);
 }
 
-/* Its queue's table of resources has these names, too, and outlives it. */
+/* The queue's table of resources has these names, too, and outlives the attempt. */
 int job_set_more(struct core *c, struct job *j, struct str text)
 {
         struct symbols_use *before;

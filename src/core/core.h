@@ -233,9 +233,10 @@ struct core_attempts { /* members of a request with one fence */
         uint32_t fence;
         const struct set *members;
 };
-/* What a queue offered that was not offered in the last session is forgotten. */
+/* Queues that were not offered in the last session are forgotten. */
 void core_agent_connected(struct core *c, const char *agent);
-/* Of the labels for which the settings clear it only these count, which have commas between; empty: all. */
+/* Only these labels, with commas between, count of those for which the settings clear the agent; empty: all.
+ */
 void core_agent_labels(struct core *c, const char *agent, struct str labels);
 void core_agent_away(struct core *c, const char *agent); /* its offers are gone, its leases go on */
 /* The agent's whole truth after a connection: attempts that the core has at this agent and that are in
@@ -270,7 +271,7 @@ struct core_offer {
         const char *closed; /* it takes no jobs, whatever it offers: why; NULL: it does */
         enum core_wish wishes[CORE_WISHES_MAX]; /* the weightier first; behind the last: CORE_WISH_NONE */
 };
-/* What the server keeps of one agent's offers at most; who has more is refused. */
+/* The most that the server keeps of one agent's offers; more is refused. */
 #define CORE_QUEUES_MAX   512u         /* of any name since the server started */
 #define CORE_AD_BYTES_MAX (512u << 10) /* of the text of one ad */
 #define CORE_ADS_MAX      (8u << 20)   /* of all its ads, as text */

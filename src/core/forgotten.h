@@ -27,7 +27,7 @@ void forgotten_add(struct forgotten *f, const struct forgotten_request *r, int64
 bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct forgotten_request *ret);
 size_t forgotten_count(const struct forgotten *f);
 
-/* As an event's `values`. */
+/* Packed as the `values` of an event. */
 void forgotten_pack_one(struct buf *out, const struct forgotten_request *r);
 /* Borrows the owner. 0, -EBADMSG. The number is not in it. */
 int forgotten_unpack_one(struct str values, struct forgotten_request *ret);

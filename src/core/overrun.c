@@ -5,9 +5,10 @@
 #include "base/mem.h"
 #include "classad/match.h"
 
-/* So many steps beyond the ordinary ones are worth a look at another pair. */
+/* This number of steps beyond the ordinary ones counts as a look at another pair. */
 #define LOOK_STEPS 2u
-/* What the expressions of an account's jobs may take in a second, not counting looks of ORDINARY_STEPS. */
+/* The steps that the expressions of an account's jobs may take in a second, without looks of ORDINARY_STEPS.
+ */
 #define ORDINARY_STEPS 64u
 #define ACCOUNT_STEPS  400000u
 

@@ -251,7 +251,7 @@ static bool has_waited_longer(const struct class *a, const struct class *b)
         return a->given_ms != b->given_ms ? a->given_ms < b->given_ms : order_class_before(a, b);
 }
 
-/* Of the hungry classes the one that was given nothing for the longest time; NULL: there is none. */
+/* The hungry class that was given nothing for the longest time; NULL: there is none. */
 static struct class *hungriest(struct core *c, const struct account *a)
 {
         struct class *best = NULL;

@@ -28,7 +28,7 @@ static void ad_is(struct core *c, struct queue *q, struct ad *ad, size_t bytes)
         q->ad_bytes = bytes;
 }
 
-/* It offers nothing, and nothing is kept of what it did offer. */
+/* The agent offers nothing any more, and nothing is kept of what it did offer. */
 static void queue_empty(struct core *c, struct queue *q)
 {
         struct ad *ad = ad_new(c->symbols);
@@ -337,7 +337,7 @@ static void set_owners(struct queue *q, const struct core_offer *o)
                 owners_add(&q->owners, o->owners[i]);
 }
 
-/* Its Tags become those of the list that are among them. */
+/* The ad's Tags become those of the list that are among them. */
 static void cut_tags(struct core *c, struct ad *ad, struct str tags)
 {
         symbol name = symbols_intern(c->symbols, STR("Tags")),

@@ -523,7 +523,7 @@ void queue_accepted(struct queue *q, struct job *j); /* no-op when it was accept
  * has. */
 void queue_show_free(struct core *c, struct queue *q);
 bool queue_allows_owner(const struct queue *q, const char *owner);
-/* As owners_deny. */
+/* Denied as by owners_deny. */
 struct str queue_denies_owner(const struct queue *q, const char *owner);
 void agents_free(struct core *c);
 struct core_agent **agents_sorted(struct core *c,

@@ -203,7 +203,7 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
 
 /* ---- a walk */
 
-/* Of evaluations in a slice of it; then the slice ends, however few queues were asked. */
+/* Steps of evaluation in a slice; then the slice ends, however few queues were asked. */
 #define WALK_STEPS_MAX 100000u
 
 struct core_walk {

@@ -60,7 +60,7 @@ bool http_body_grow(struct http_request *r, size_t size);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
 int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */
-/* What the handler has found out about the peer, kept with its connection: 0 at first. */
+/* A note of the handler about the peer, kept with the connection: 0 at first. */
 unsigned http_peer_note(const struct http_request *r);
 void http_set_peer_note(struct http_request *r, unsigned note);
 void http_trust(struct http_request *r); /* its bearer token was good: its peer is no stranger */

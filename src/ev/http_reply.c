@@ -110,7 +110,7 @@ static void reply_head(struct http_request *r, int status, const char *content_t
         buf_addz(out, "\r\n");
 }
 
-/* What is left of a body that nobody read is no next request, and a stranger has one. */
+/* The rest of a body that nobody read is no next request, and a stranger has one request. */
 static void reply_decide_close(struct http_request *r)
 {
         if (r->conn && (r->body_state != BODY_READ || !http_conn_known(r->conn)))

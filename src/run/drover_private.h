@@ -299,9 +299,9 @@ int64_t far_lease_ms(const struct far *f);     /* what a request is given */
 /* A call of our own, with a deadline: it borrows path and body until it returns. */
 struct http_call *far_ask(struct far *f, const char *method, struct buf *path, struct str body,
                           http_call_fn *fn);
-/* What another server says, appended as one line of UTF-8 without control characters, and not too long. */
+/* Appends a text of another server as one line of UTF-8 without control characters, and not too long. */
 void far_words(struct buf *out, struct str words);
-/* Of a task, from an array; none, if that is longer than a path can be. */
+/* Sets the task's hops from an array; none, if that is longer than a path can be. */
 void far_set_hops(struct far_task *t, const json_t *hops);
 /* A body as JSON; NULL: it is none, or has more values than an answer can need. */
 json_t *far_json(struct str body);

@@ -121,7 +121,7 @@ static void send_piece(struct far_task *t)
         far_call(t, "PUT", &path, buf_view(&piece), "application/octet-stream", on_piece);
 }
 
-/* It becomes part of the paths of calls. */
+/* The id of an upload becomes part of the paths of calls. */
 static bool is_upload(const char *id)
 {
         size_t n = 0;

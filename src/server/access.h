@@ -27,7 +27,7 @@ int access_tls(struct access *a, const struct config *config, struct tls_context
  * one there, or near its end. 1: done; 0: there is no need; an error with err. */
 int access_tls_renew(struct access *a, const struct config *config, struct tls_context *tls, struct err *err);
 
-/* What somebody is today, by the settings. Any thread. */
+/* The role that a user has today, by the settings. Any thread. */
 enum role access_role(const struct server *s, const char *who);
 /* Front thread: finds out whom a bearer token stands for (c->who stays NULL when it is none), then runs next.
  */

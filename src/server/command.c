@@ -6,7 +6,7 @@
 #include "base/pack.h"
 #include "server/inflow.h"
 
-/* What an agent counts is added up: no sum of these can pass the end. */
+/* The counts of agents are added up: no sum of these can pass the end. */
 #define AMOUNT_MAX  (1ull << 50)
 #define SIGNAL_MAX  64
 #define ARENA_LEAST 1024 /* bytes of an arena in which something is */

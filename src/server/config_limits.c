@@ -114,7 +114,7 @@ static bool is_user_key(struct str key)
         return false;
 }
 
-/* Of everybody or of one user. */
+/* Limits of everybody or of one user. */
 static int read_user(struct config_limits *l, const struct doc *d, struct str user, struct err *err)
 {
         const struct doc *running = doc_get(d, "max_running"), *queued = doc_get(d, "max_queued");

@@ -7,7 +7,7 @@
 #pragma once
 #include "classad/eval.h"
 
-/* As eval_init, under these limits; random() as if the seed were 0. */
+/* Prepares an evaluator, as eval_init does, under these limits; random() is as if the seed were 0. */
 void expressions_eval_init(struct eval *ev, int64_t now_s);
 uint64_t expressions_clock_ns(void); /* the clock of these limits, for the core's own evaluations */
 

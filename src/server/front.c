@@ -97,7 +97,7 @@ static void body_read(void *arg, struct http_request *r)
         c->route->start(c->server, c);
 }
 
-/* It is known who is calling: the body may come. */
+/* The caller is known: the body may come. */
 static void start(struct call *c)
 {
         c->waits = true;

@@ -78,7 +78,7 @@ static struct str line_of(const struct buf *status, const char *name)
         return end ? str_make(p, (size_t)(end - p)) : STR_NONE;
 }
 
-/* It has what the shepherd has not: only jobs are given that. */
+/* The process has a restriction that the shepherd has not: only jobs are given one. */
 static bool is_contained(pid_t pid, pid_t shepherd)
 {
         static const char *const lines[] = {"\nNoNewPrivs:", "\nSeccomp:", "\nSeccomp_filters:", "\nCapBnd:"};

@@ -31,7 +31,7 @@ static int open_folder(const char *dir, bool *ret_made, struct err *err)
         return fd < 0 ? r : fd;
 }
 
-/* Whose the instance is: -1 while it has no database. */
+/* The owner of the instance: -1 while it has no database. */
 static uid_t owner_of(int folder)
 {
         struct stat st;

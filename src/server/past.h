@@ -12,7 +12,7 @@ struct past;
 struct past *past_new(struct server *s);
 void past_free(struct past *p); /* NULL is fine */
 
-/* Of all the ads. */
+/* The names in all the ads. */
 struct symbols *past_symbols(struct past *p);
 
 /* Fills a row; its strings are in the arena. `whole`: with the whole ad, as JSON; else `names`, symbols of

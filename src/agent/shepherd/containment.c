@@ -97,7 +97,7 @@ static const struct {
 };
 static const unsigned refused_ioctls[] = {TIOCSTI, TIOCLINUX};
 
-/* What libseccomp does not know is not on this architecture. */
+/* A call that libseccomp does not know is not on this architecture. */
 static int filter_rules(scmp_filter_ctx f)
 {
 #if defined(__x86_64__)
@@ -259,7 +259,7 @@ static void __attribute__((noreturn)) view_make(const struct containment *c, int
         _exit(0);
 }
 
-/* What the helper has sent: 0 and the two descriptors, or an errno. */
+/* The helper's answer: 0 and the two descriptors, or an errno. */
 static int view_take(int from, int ret_fds[2])
 {
         union {

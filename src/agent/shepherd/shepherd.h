@@ -142,7 +142,7 @@ struct plan {
         const char *sandbox, *cwd, *in, *out, *err, *path;
         char *const *argv, *const *envp;
 };
-/* Its pid, or -1 with errno. The child does not come back from it. */
+/* Returns the child's pid, or -1 with errno. The child does not come back from it. */
 pid_t child_fork(const struct plan *p);
 /* groups.c. Of a request's control groups, 0 or an errno; *ret NULL when it has none. */
 int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *dirs, size_t size,

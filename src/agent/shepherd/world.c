@@ -1,4 +1,4 @@
-/* What the shepherd has of the world outside its state: clocks, memory, and its log. */
+/* The shepherd's world outside its state: clocks, memory, and its log. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -164,7 +164,7 @@ static int check_list(const struct bodies *b, const json_t *schema, const struct
         return r;
 }
 
-/* What has no description of its own has that of all others, as the attributes of a part do. */
+/* A member without a description of its own has that of all others, as the attributes of a part do. */
 static int check_object(const struct bodies *b, const json_t *schema, const struct place *p, const json_t *v,
                         unsigned depth, struct err *err)
 {
