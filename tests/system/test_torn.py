@@ -9,6 +9,8 @@ import agents
 from drover import free_port, sh, wait_until
 from exec_runner import Processes
 from test_asleep import begin, whole
+from test_kill import FINAL
+from test_outlive import runs
 from test_remote import start_remote, token
 
 
@@ -45,7 +47,7 @@ def test_the_agents_journal(instance, how):
 
 @HOWS
 def test_the_journal_of_a_batch_queue(instance, how, request):
-    """Its job runs on in the batch system, by the file of its begin at most once."""
+    """Its job ends once. What the journal has lost is ended there as unknown, within its grace, while it begins again."""
     system = Processes(os.path.join(instance.base, "system"))
     request.addfinalizer(system.stop)
     config = "kill_grace: 1s\n" + agents.batch_queues(system).split("\n", 1)[1]
@@ -55,8 +57,11 @@ def test_the_journal_of_a_batch_queue(instance, how, request):
     agent = agents.start(instance, config)
     wait_until(lambda: instance.agents("connected"))
     wait_until(lambda: instance.job(job)["state"] == "running")
-    its = whole(instance, job)
-    assert len(its) <= 2, agent.output()
+    instance.write("flag", "")
+    instance.wait(job)
+    assert instance.read("out") == "whole\n"
+    assert [e["event"] for e in instance.events(job) if e["event"] in FINAL] == ["exited"]
+    assert len(runs(instance)[job]) <= 2, agent.output()
     wait_until(lambda: not system.jobs())
     assert instance.history(instance.run(sh("true")))[0]["starts"] == 1
 

@@ -121,8 +121,6 @@ static int transfers(struct reader *r)
                 rc = file_list(r, "transfer_output_files", "TransferOutput", &outputs);
         if (rc < 0)
                 return rc;
-        if (!should && when && strcmp(when, "ON_EXIT_OR_EVICT") == 0)
-                should = "YES"; /* files that stay in shared folders could not be kept */
         if (!should && r->universe == UNIVERSE_LOCAL && !inputs && !outputs && !when)
                 should = "NO"; /* it runs where its files are */
         if (should && strcmp(should, "NO") == 0) {
