@@ -201,8 +201,8 @@ static int refuse_hidden(const struct agent *a, const char *path, struct err *er
                                   : 0;
 }
 
-/* What the job names is mounted, and neither is Drover's own nor shows it. The engine opens the names once
- * more: who renames folders in that moment has the agent's uid outside of a container, too. */
+/* Folders that the job names are mounted, and none of them is Drover's own nor shows it. The engine opens the
+ * names once more: who renames folders in that moment has the agent's uid outside of a container, too. */
 static int mounts_hide(const struct agent *a, const struct container_job *job, struct contained *c,
                        struct err *err)
 {

@@ -14,8 +14,8 @@
 #include "run/errand.h"
 
 #define PROBE_MS 60000
-/* What a file of requirements names runs while it is installed: it sees no more than the job will. The
- * network is where its packages are. */
+/* Packages of a file of requirements run code while they are installed, which sees no more than the job will.
+ * The network is where its packages are. */
 #define CONTAINED (RUN_HIDE | RUN_NO_PRIVILEGES | RUN_FILTER | RUN_CONTAIN_ALL)
 #define END_MS    3000 /* after SIGTERM, for what nobody wants any more */
 #define SIZE_KIB_MAX                                                                                         \

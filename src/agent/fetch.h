@@ -43,8 +43,8 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32]);
 struct fetch *fetch_first(const struct agent *a);
 struct attempt *fetch_for(const struct fetch *f); /* one that waits for it; there is one until it ends */
-/* Of what was shipped: another request that waits for it is the one to ask for. False: there is none that the
- * server has not refused. */
+/* For a shipped file: another request that waits for the file is the one to ask for. False: there is none
+ * that the server has not refused. */
 bool fetch_for_another(struct fetch *f);
 void fetch_get(struct fetch *f); /* from where it is, whatever the cache has */
 void fetch_url(struct fetch *f); /* fetch_url.c: from its URL */

@@ -187,8 +187,8 @@ static int open_all(struct agent *a, struct err *err)
         return r;
 }
 
-/* What runs here ends with the agent: the journal says so, for the next agent to tell when its runner knows
- * no more of these jobs. */
+/* The jobs that run here end with the agent: the journal says so, for the next agent to tell when its runner
+ * knows no more of these jobs. */
 static void note_stopped(struct agent *a)
 {
         for (size_t i = 0; i < a->queue_count; i++) {

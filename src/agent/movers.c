@@ -116,7 +116,7 @@ static void mover_free(struct mover *v)
         free(v);
 }
 
-/* What it was doing is done by another one, or has failed. `how` is the predicate of a sentence. */
+/* A mover has ended: its task is done by another one, or has failed. `how` is the predicate of a sentence. */
 static void mover_lost(struct mover *v, const char *how)
 {
         struct agent *a = v->a;

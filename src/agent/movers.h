@@ -25,8 +25,8 @@ void movers_close(struct agent *a); /* callbacks are not called any more */
  * agent's own. */
 struct move *movers_start(struct agent *a, const struct move_task *task, int fd, const char *owner,
                           const char *user, move_done_fn *done, void *arg);
-/* As the agent: the first `size` bytes of one file become another, and are summed. Both descriptors are
- * doubled. */
+/* Copies the first `size` bytes of one file to another with the agent's rights, and sums them. Both
+ * descriptors are doubled. */
 struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const char *owner,
                          move_done_fn *done, void *arg);
 void movers_cancel(struct move *m); /* done is not called */
